@@ -34,6 +34,17 @@ export function identify(manager: string, isApplier: boolean, apiVersion: string
   return `${text}}`;
 }
 
+/** Why the list cannot be read; `undefined` when it can. Source: upstream's `managedfields/internal`. */
+export function managersProblem(list: readonly ManagedFieldsEntry[]): string | undefined {
+  for (const { operation, apiVersion = "", fieldsType = "", fieldsV1 } of list) {
+    if (operation !== "Apply" && operation !== "Update") return "operation must be `Apply` or `Update`";
+    if (apiVersion === "") return "apiVersion must not be empty";
+    if (fieldsType !== "FieldsV1") return "fieldsType must be `FieldsV1`";
+    if (parseFieldSet(fieldsV1) === undefined) return "fieldsV1 must be a set of fields";
+  }
+  return undefined;
+}
+
 /** `undefined` when one of the entries is none. A later entry of the same owner replaces an earlier one. */
 export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldManager[] | undefined {
   const owners: FieldManager[] = [];

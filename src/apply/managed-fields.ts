@@ -9,6 +9,7 @@ import { isObject } from "#std/is-object.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
+export { managersProblem } from "./field-managers.ts";
 import { fold, identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
 

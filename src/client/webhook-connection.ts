@@ -6,6 +6,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Outgoing, type OutgoingOptions, openOutgoing } from "./outgoing-https.ts";
+import type { WebhookCredentials } from "./webhook-client.ts";
 import type { Clock } from "#std/clock.ts";
 import {
   anyValue,
@@ -62,12 +63,35 @@ const kubeconfig = {
 
 /** Reads `file` and the files it names, relative to it. Throws `ConfigError` with a message that begins with `file`. */
 export function readWebhookConnection(file: string): WebhookConnection {
+  return naming(file, () => connectionOf(readText(file), dirname(file)));
+}
+
+function naming<T>(file: string, read: () => T): T {
   try {
-    return connectionOf(readText(file), dirname(file));
+    return read();
   } catch (error) {
     if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/**
+ * Credentials of the users of a kubeconfig, by their names, which are hosts: `name.namespace.svc`, `*.example.com`,
+ * `hook.example.com:8443`. Throws `ConfigError`.
+ */
+export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCredentials> {
+  const folder = dirname(file);
+  return naming(file, () => {
+    const { users = [] } = readDocument(readText(file), kubeconfig);
+    return new Map(
+      users.map(({ name = "", user: shown = {} }) => {
+        const { cert, key } = certificateOf(shown, folder);
+        checkPem(undefined, cert, key);
+        const trust = { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+        return [name, { headers: credentialsOf(shown, folder), trust }];
+      }),
+    );
+  });
 }
 
 /** What questions to the webhook need. */
@@ -93,13 +117,13 @@ function connectionOf(text: string, folder: string): WebhookConnection {
   const who = context.user ?? "";
   const shown = who === "" ? {} : config.users?.find(({ name }) => name === who)?.user;
   if (shown === undefined) throw new ConfigError(`users: there is none with the name ${JSON.stringify(who)}`);
-  const pem = (data: string | undefined, path: string | undefined, field: string): string | undefined => {
-    if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString();
-    return path === undefined || path === "" ? undefined : readNamed(resolve(folder, path), field);
-  };
-  const ca = pem(found["certificate-authority-data"], found["certificate-authority"], "certificate-authority");
-  const cert = pem(shown["client-certificate-data"], shown["client-certificate"], "client-certificate");
-  const key = pem(shown["client-key-data"], shown["client-key"], "client-key");
+  const ca = pemOf(
+    folder,
+    found["certificate-authority-data"],
+    found["certificate-authority"],
+    "certificate-authority",
+  );
+  const { cert, key } = certificateOf(shown, folder);
   checkPem(ca, cert, key);
   const serverName = found["tls-server-name"];
   const insecure = found["insecure-skip-tls-verify"] === true;
@@ -119,6 +143,19 @@ function connectionOf(text: string, folder: string): WebhookConnection {
     },
   };
 }
+
+function pemOf(folder: string, data: string | undefined, path: string | undefined, field: string): string | undefined {
+  if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString();
+  return path === undefined || path === "" ? undefined : readNamed(resolve(folder, path), field);
+}
+
+const certificateOf = (
+  shown: User,
+  folder: string,
+): { readonly cert: string | undefined; readonly key: string | undefined } => ({
+  cert: pemOf(folder, shown["client-certificate-data"], shown["client-certificate"], "client-certificate"),
+  key: pemOf(folder, shown["client-key-data"], shown["client-key"], "client-key"),
+});
 
 function serverUrl(server: string): string {
   const url = URL.parse(server);

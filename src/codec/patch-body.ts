@@ -5,7 +5,7 @@
 import { invalid } from "#meta/field-error.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { badRequest, invalidObject, type StatusError } from "#meta/status-error.ts";
+import { badRequest, invalidObject, StatusError } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, withBigInts } from "#schema/plain-numbers.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -121,7 +121,9 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
+/** A patched value that is no object of its kind; the `cause` says why without the value. */
 export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");
-  return invalidObject({ group: "", kind: "" }, "", [invalid("patch", text, error.message)]);
+  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid("patch", text, error.message)]);
+  return new StatusError(status, { cause: error });
 }

@@ -68,6 +68,8 @@ export interface ApiRequest {
 
 /** Reports bodies to the audit log. */
 export interface AuditedBody {
+  /** Whether the event shows the body of the request. */
+  readonly wantsRequest: boolean;
   /** The decoded object, before anything is added to it. */
   sent(object: { readonly metadata?: ObjectMeta }): void;
   sentPatch(bytes: Buffer): void;

@@ -135,11 +135,11 @@ class AuditedRequest implements AuditedBody {
 
   sent(object: { readonly metadata?: ObjectMeta }): void {
     this.#metadata = object.metadata ?? {};
-    if (this.#wantsRequest) this.#requestObject = this.#written(object);
+    if (this.wantsRequest) this.#requestObject = this.#written(object);
   }
 
   sentPatch(bytes: Buffer): void {
-    if (!this.#wantsRequest) return;
+    if (!this.wantsRequest) return;
     // A patch is recorded as it came; one that cannot be read is not.
     const isYaml = !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64));
     this.#requestObject = attempt(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
@@ -186,7 +186,7 @@ class AuditedRequest implements AuditedBody {
     return this.#options.backend.process(new EventRecord(this.#event(stage)));
   }
 
-  get #wantsRequest(): boolean {
+  get wantsRequest(): boolean {
     return this.#decision.level === "Request" || this.#decision.level === "RequestResponse";
   }
 

@@ -15,6 +15,8 @@ export interface HealthCheck {
   readonly endpoints: readonly HealthEndpoint[];
   /** Why it failed, for the log; undefined when all is well. */
   problem(): string | undefined;
+  /** What is worth knowing although all is well, for those who ask for details. */
+  note?(): string | undefined;
   /** Whether `/livez` includes it while the server may still be starting. */
   readonly startup?: boolean;
 }
@@ -102,7 +104,8 @@ export class Health {
       }
       const problem = this.#problem(endpoint, check);
       if (problem === undefined) {
-        lines += `[+]${check.name} ok\n`;
+        const note = check.note?.();
+        lines += note === undefined ? `[+]${check.name} ok\n` : `[+]${check.name} ok: ${note}\n`;
         continue;
       }
       this.#options.failed?.(endpoint, check.name, problem);

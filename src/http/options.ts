@@ -168,6 +168,26 @@ export function writeOptions(
   };
 }
 
+/** The options of a write as webhooks are sent them: what the client said, and no defaults. */
+export function sentWriteOptions(
+  query: URLSearchParams,
+  operation: "CREATE" | "UPDATE",
+  { rename }: ApiDomain,
+): Readonly<Record<string, unknown>> {
+  const options: Record<string, unknown> = {
+    kind: operation === "CREATE" ? "CreateOptions" : "UpdateOptions",
+    apiVersion: rename("meta.k8s.io/v1"),
+  };
+  if (query.size === 0) return options;
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  if (dryRun.length > 0) options["dryRun"] = dryRun;
+  for (const name of ["fieldManager", "fieldValidation"]) {
+    const value = query.get(name) ?? "";
+    if (value !== "") options[name] = value;
+  }
+  return options;
+}
+
 /** Options of an apply, which must say who applies. */
 export function applyOptions(query: URLSearchParams, domain: ApiDomain): WriteOptions {
   return writeOptions(query, "PatchOptions", domain, (query.get("fieldManager") ?? "") === "" ? [noManager] : []);
@@ -191,6 +211,25 @@ function managerErrors(manager: string): FieldError[] {
     position += Buffer.byteLength(char);
   }
   return errors;
+}
+
+/** The options of a delete as webhooks are sent them. */
+export function sentDeleteOptions(
+  options: DeleteOptions,
+  gracePeriodSeconds: Int64 | undefined,
+  { rename }: ApiDomain,
+): Readonly<Record<string, unknown>> {
+  const { preconditions, orphanDependents, propagationPolicy, dryRun, ignoreStoreReadError } = options;
+  return {
+    kind: "DeleteOptions",
+    apiVersion: rename("meta.k8s.io/v1"),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(preconditions === undefined ? {} : { preconditions }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(dryRun ? { dryRun: ["All"] } : {}),
+    ...(ignoreStoreReadError ? { ignoreStoreReadErrorWithClusterBreakingPotential: true } : {}),
+  };
 }
 
 /** Options of delete and deletecollection, from the body when there is one, else from the query. */

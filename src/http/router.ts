@@ -247,6 +247,10 @@ class Context implements RequestContext {
     return this.#request.signal;
   }
 
+  get recordsBodies(): boolean {
+    return this.#request.audit?.wantsRequest === true;
+  }
+
   warn(text: string): void {
     const { warnings } = this.#request;
     if (!warnings.includes(text)) warnings.push(text);

@@ -4,7 +4,7 @@
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
-import { type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
+import { managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
@@ -14,8 +14,9 @@ import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { weightOf } from "./large-requests.ts";
-import type { WriteOptions } from "./options.ts";
+import { sentWriteOptions, type WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
 /** A client's object on its way to the store. */
@@ -128,6 +129,34 @@ export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = fa
 /** Repeated owners that the warning names. */
 const shownUidsMax = 20;
 
+/**
+ * What mutating admission left of an object: `changed` is `undefined` when that is the object itself. Plugins may not move
+ * it to another namespace; what they did to its owners is mended with a warning. Source: upstream's handlers.
+ */
+export function afterAdmission(scope: Scope, object: Unstructured, changed: Unstructured | undefined): Unstructured {
+  if (changed === undefined || changed === object) return object;
+  return dedupedOwners(scope, inNamespace(scope, withReadableManagers(scope, object, changed)), true);
+}
+
+function withReadableManagers(scope: Scope, object: Unstructured, changed: Unstructured): Unstructured {
+  const { managedFields } = changed.metadata;
+  if (managedFields === undefined || managedFields === object.metadata.managedFields) return changed;
+  const problem = managersProblem(managedFields);
+  if (problem === undefined) return changed;
+  scope.context.warn(
+    `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${problem}`,
+  );
+  const { managedFields: _wrong, ...metadata } = changed.metadata;
+  const before = object.metadata.managedFields;
+  return { ...changed, metadata: before === undefined ? metadata : { ...metadata, managedFields: before } };
+}
+
+/** The answer of admission. A request that waits for others leaves seats to other users. */
+export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): MaybePromise<T> {
+  if (answer instanceof Promise) request.seats?.slow();
+  return answer;
+}
+
 /** The object with ownership of what this write changed recorded. */
 export function withOwnership(
   scope: Scope,
@@ -236,9 +265,15 @@ export function sameButTimes(a: Unstructured, b: Unstructured): boolean {
 /** The attributes of a write, for admission. */
 export function admissionAttributes(
   scope: Scope,
-  write: Pick<AdmissionAttributes, "operation" | "object" | "oldObject" | "dryRun"> & { readonly name: string },
+  write: Pick<AdmissionAttributes, "object" | "oldObject" | "dryRun"> & {
+    readonly operation: "CREATE" | "UPDATE" | "DELETE";
+    readonly name: string;
+    /** Of deletes. */
+    readonly options?: AdmissionAttributes["options"];
+  },
 ): AdmissionAttributes {
-  const { definition, context, namespace, subresource } = scope;
+  const { definition, context, namespace, subresource, request, parts } = scope;
+  const { operation } = write;
   const resource = scope.parent ?? definition;
   return {
     ...write,
@@ -248,7 +283,7 @@ export function admissionAttributes(
     subresource,
     resource,
     kind: definition,
-    options: undefined,
+    options: operation === "DELETE" ? write.options : sentWriteOptions(request.query, operation, parts.domain),
   };
 }
 

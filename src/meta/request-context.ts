@@ -16,4 +16,6 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
+  /** Whether the audit event shows bodies, and so may show what was made of them. Default: false. */
+  readonly recordsBodies?: boolean;
 }

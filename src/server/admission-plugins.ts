@@ -21,8 +21,10 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import { StartError } from "#std/start-error.ts";
 import { ServedForms } from "./admission/object-forms.ts";
 import { policyPlugins } from "./admission/policies.ts";
+import { openWebhooks } from "./admission/webhooks.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { requiredSchema } from "./handler-parts.ts";
+import type { Lookups } from "./lookups.ts";
 import type { ServerState } from "./state.ts";
 
 export interface ServerAdmission {
@@ -46,12 +48,16 @@ export async function serverAdmission(
   if (both.length > 0) {
     throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
   }
-  const storageClasses = "storageclasses.storage.k8s.io";
-  const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const { imagePolicy } = config.admission;
   const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
-  const forms = servedForms(config, table);
+  const { tables } = config.serving;
+  const forms = new ServedForms({
+    table,
+    schemaOf: (gvk) => requiredSchema(tables, gvk),
+    objectBytesMax: config.options.objectBytesMax,
+  });
   const policies = policyPlugins(config, state, { authorizer, forms, table });
+  const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
     serviceAccount({
@@ -71,20 +77,14 @@ export async function serverAdmission(
         ]
       : []),
     ...(images === undefined ? [] : [images.plugin]),
-    storageProtection({ domain }),
-    defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
-    ...(gate("VolumeAttributesClass")
-      ? [defaultVolumeAttributesClass({ domain, listClasses: () => lookups.list(attributesClasses) })]
-      : []),
-    claimResize({
-      getStorageClass: (name) => lookups.get(storageClasses, "", name),
-      classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
-    }),
+    ...storagePlugins(config, lookups),
     certificateApproval({ domain, authorizer }),
     certificateSigning({ domain, authorizer }),
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
+    webhooks.mutating,
     policies.validating,
+    webhooks.validating,
   ];
   const here = new Set(plugins.map(({ name }) => name));
   const missing = [...new Set(enabled)].filter((name) => !here.has(name));
@@ -96,13 +96,27 @@ export async function serverAdmission(
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
     rbacEscalation({ authorizer, index: rbacIndex }),
   ]);
-  return { chain, close: () => images?.close() };
+  return {
+    chain,
+    close: () => {
+      webhooks.close();
+      images?.close();
+    },
+  };
 }
 
-function servedForms({ serving, options }: AssembleConfig, table: () => ResourceTable): ServedForms {
-  return new ServedForms({
-    table,
-    schemaOf: (gvk) => requiredSchema(serving.tables, gvk),
-    objectBytesMax: options.objectBytesMax,
-  });
+function storagePlugins({ domain, serving }: AssembleConfig, lookups: Lookups): readonly AdmissionPlugin[] {
+  const storageClasses = "storageclasses.storage.k8s.io";
+  const attributesClasses = "volumeattributesclasses.storage.k8s.io";
+  return [
+    storageProtection({ domain }),
+    defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
+    ...(serving.gates.isOn("VolumeAttributesClass")
+      ? [defaultVolumeAttributesClass({ domain, listClasses: () => lookups.list(attributesClasses) })]
+      : []),
+    claimResize({
+      getStorageClass: (name) => lookups.get(storageClasses, "", name),
+      classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
+    }),
+  ];
 }

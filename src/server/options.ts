@@ -23,6 +23,7 @@ import {
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
+import { webhookFlags } from "./admission/webhook-flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
@@ -205,6 +206,7 @@ export const serverFlags = {
   ...controllerFlags,
   ...serviceFlags,
   ...serviceAddressFlags,
+  ...webhookFlags,
 
   runtimeConfig: list(
     ["runtime-config", "API enablement"],

@@ -3,6 +3,7 @@
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
 import { type ValidatingPolicies, validatingPolicies } from "#admission/validating-policy.ts";
+import { WebhookLists } from "#admission/webhooks.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
@@ -14,7 +15,8 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
-import { policyHandlers } from "./admission/policy-handlers.ts";
+import { policyHandlers } from "./admission/policies.ts";
+import { webhookHandlers } from "./admission/webhooks.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { nodeGraphHandlers } from "./authorization/node-graph.ts";
 import { rbacHandlers } from "./authorization/rbac.ts";
@@ -39,6 +41,8 @@ export interface ServerState {
   readonly serviceAddress: FindServiceAddress;
   /** Validating admission policies and their bindings. */
   readonly policies: ValidatingPolicies;
+  /** Admission webhooks of the stored configurations. */
+  readonly webhooks: WebhookLists;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -62,6 +66,11 @@ export function openState(config: AssembleConfig): ServerState {
     nodePorts: options.serviceNodePortRange,
   });
   const policies = validatingPolicies(serving.gates.isOn("AuthorizeWithSelectors"));
+  const webhooks = new WebhookLists({
+    clock,
+    hasBreakers: options.webhookCircuitBreaker,
+    hasSelectors: serving.gates.isOn("AuthorizeWithSelectors"),
+  });
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   /** What hears of the objects of a resource before their writes are acknowledged. */
   const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
@@ -69,6 +78,7 @@ export function openState(config: AssembleConfig): ServerState {
     serviceHandlers(services, definition) ??
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
     policyHandlers(policies, domain, definition) ??
+    webhookHandlers(webhooks, domain, definition) ??
     fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions
@@ -88,6 +98,7 @@ export function openState(config: AssembleConfig): ServerState {
     nodeGraph,
     services,
     policies,
+    webhooks,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,
     async start(table) {

@@ -6,7 +6,15 @@ import type { Reply } from "../api-request.ts";
 import { objectReply, valueReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, decodeBody, inNamespace, withOwnership, withoutSystemFields } from "../write-steps.ts";
+import {
+  admissionAttributes,
+  admitting,
+  afterAdmission,
+  decodeBody,
+  inNamespace,
+  withOwnership,
+  withoutSystemFields,
+} from "../write-steps.ts";
 
 /** Most bytes of what is asked. Actions need much of the server, and run on the event loop. */
 const bodyBytesMax = 256 * 1024;
@@ -23,15 +31,22 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const body = decodeBody(scope, options, bytes, encoding, action.accepted);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
-  const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
-  const object = (await parts.admission.admit(admissionAttributes(scope, { ...about, object: owned }))) ?? owned;
+  const about = {
+    operation: "CREATE",
+    oldObject: undefined,
+    dryRun: options.dryRun,
+    name: name === "" ? (sent.metadata.name ?? "") : name,
+  } as const;
+  const admitted = parts.admission.admit(admissionAttributes(scope, { ...about, object: owned }));
+  const object = afterAdmission(scope, owned, await admitting(scope, admitted));
   const acting = action({
     context,
     namespace,
     name,
     object,
     dryRun: options.dryRun,
-    admitted: (checked) => parts.admission.validate(admissionAttributes(scope, { ...about, object: checked })),
+    admitted: (checked) =>
+      admitting(scope, parts.admission.validate(admissionAttributes(scope, { ...about, object: checked }))),
   });
   // It waits for turns of the loop, or for others.
   if (acting instanceof Promise) request.seats?.slow();

@@ -6,6 +6,8 @@ import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import {
   admissionAttributes,
+  admitting,
+  afterAdmission,
   dedupedOwners,
   inNamespace,
   readObject,
@@ -24,11 +26,18 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
-  object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
+  object = afterAdmission(
+    scope,
+    object,
+    await admitting(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
+  );
   // By then a generated name is known.
   const validate = (candidate: Unstructured): Promise<void> | void =>
-    admission.validate(
-      admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }),
+    admitting(
+      scope,
+      admission.validate(
+        admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }),
+      ),
     );
   const stored = await store.create(object, writeAttributes(scope, options), validate);
   return objectReply(scope, negotiated, 201, stored.object, stored.entry);

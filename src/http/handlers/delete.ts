@@ -9,9 +9,9 @@ import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
 import { listReply, objectReply, valueReply } from "../object-reply.ts";
 import { largeBytes } from "../large-requests.ts";
-import { deleteOptions, listOptions } from "../options.ts";
+import { deleteOptions, listOptions, sentDeleteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes } from "../write-steps.ts";
+import { admissionAttributes, admitting } from "../write-steps.ts";
 import { listRequest } from "./list.ts";
 
 export async function deleteObject(scope: Scope): Promise<Reply> {
@@ -38,27 +38,31 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   request.seats?.slow();
   const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
-    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options),
+    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
   );
   // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
   if (scope.definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
   return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
 }
 
-function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Deleted> {
-  const { parts, store } = scope;
+/** `admittedName` is what plugins are told. */
+function remove(scope: Scope, name: string, options: DeleteOptions, admittedName = name): Promise<Deleted> {
+  const { parts, store, definition } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
     async admit(old: Unstructured) {
+      const { gracePeriodSeconds } = options;
+      const graceSeconds = definition.strategy.graceSeconds?.(old, gracePeriodSeconds) ?? gracePeriodSeconds;
       const about = admissionAttributes(scope, {
         operation: "DELETE",
         object: undefined,
         oldObject: old,
         dryRun: options.dryRun,
-        name,
+        name: admittedName,
+        options: sentDeleteOptions(options, graceSeconds, parts.domain),
       });
-      await parts.admission.admit(about);
-      await parts.admission.validate(about);
+      await admitting(scope, parts.admission.admit(about));
+      await admitting(scope, parts.admission.validate(about));
     },
   });
 }

@@ -12,7 +12,7 @@ import { attributesOf } from "../filters/authorize.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, type Written, withOwnership } from "../write-steps.ts";
+import { admissionAttributes, admitting, afterAdmission, type Written, withOwnership } from "../write-steps.ts";
 
 export async function replaceObject(
   scope: Scope,
@@ -48,12 +48,13 @@ export async function replaceObject(
     uidIsPrecondition: write.uidIsPrecondition,
     transform(current) {
       const next = withOwnership(scope, current, write.next(current), options);
-      return andThen(parts.admission.admit(about(next, current)), (object) => object ?? next);
+      const admitted = admitting(scope, parts.admission.admit(about(next, current)));
+      return andThen(admitted, (object) => afterAdmission(scope, next, object));
     },
     validate: (object, old) =>
       old === undefined
-        ? andThen(checkCreateAllowed(scope), () => parts.admission.validate(about(object, old)))
-        : parts.admission.validate(about(object, old)),
+        ? andThen(checkCreateAllowed(scope), () => admitting(scope, parts.admission.validate(about(object, old))))
+        : admitting(scope, parts.admission.validate(about(object, old))),
   });
 }
 

@@ -1,4 +1,4 @@
-/** Admission policies and their bindings: defaults and columns; `validate-policy.ts` has the checks. */
+/** Admission policies and their bindings. Their CEL expressions are not checked yet. */
 import type {
   MatchResources,
   ParamRef,
@@ -9,8 +9,7 @@ import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#a
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
+import type { KindBehaviour } from "../generic.ts";
 
 const unenforced = { warning: "this server stores admission policies, but does not enforce them yet" };
 
@@ -21,8 +20,7 @@ const paramKindColumn = text(
     paramKind === undefined ? "<unset>" : `${paramKind.apiVersion ?? ""}/${paramKind.kind ?? ""}`,
 );
 
-export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<ValidatingAdmissionPolicy> {
-  const check = { hasSelectors: gate("AuthorizeWithSelectors") };
+export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
   return {
     columns: [
       nameColumn,
@@ -30,12 +28,7 @@ export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<Val
       paramKindColumn,
       ageColumn,
     ],
-    strategy: {
-      defaults: (object) => editField(object, "spec", defaultSpec),
-      validate: (policy) => validatePolicy(policy, undefined, check),
-      validateUpdate: (policy, old) => validatePolicy(policy, old, check),
-      subresources: { status: { validateUpdate: validatePolicyStatus } },
-    },
+    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
   };
 }
 
@@ -58,11 +51,7 @@ const defaultSpec = (spec: PolicySpec): PolicySpec =>
   editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch);
 
 export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBinding> {
-  const behaviour = policyBindings((spec) => spec);
-  return {
-    ...behaviour,
-    strategy: { ...behaviour.strategy, validate: validateBinding, validateUpdate: validateBinding },
-  };
+  return policyBindings((spec) => spec);
 }
 
 /** Other than validating ones, they say what a missing settings object means. */

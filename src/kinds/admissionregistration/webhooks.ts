@@ -20,7 +20,6 @@ export function validatingWebhooks(): KindBehaviour<ValidatingWebhookConfigurati
 function webhooks(defaults: (hook: MutatingWebhook) => MutatingWebhook): KindBehaviour<MutatingWebhookConfiguration> {
   return {
     anyFinalizers: true,
-    unenforced: { warning: "this server stores admission webhooks, but does not call them yet" },
     columns: [
       nameColumn,
       integer("Webhooks", "How many webhooks there are.", (object) => object.webhooks?.length ?? 0),

@@ -17,6 +17,7 @@ import { internalError, objectTooLarge, StatusError } from "#meta/status-error.t
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { withBigInts } from "#schema/plain-numbers.ts";
+import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#std/room.ts";
 
@@ -106,8 +107,10 @@ function asInternal<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (error instanceof StatusError || error instanceof PatchError) throw internalError(error.message, error);
-    throw error;
+    if (!(error instanceof StatusError || error instanceof PatchError)) throw error;
+    // Without the object, which may be large or secret.
+    const why = error.cause instanceof DecodeError ? error.cause : error;
+    throw internalError(why.message);
   }
 }
 

@@ -2,7 +2,8 @@
  * Settings of admission plugins, read from flags and files before anything is opened or written. An invalid
  * configuration ends the start here. Source: upstream's `apiserver/pkg/admission/config.go`.
  */
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
+import type { WebhookCredentials } from "#client/webhook-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
@@ -11,7 +12,13 @@ import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import type { ImagePolicySettings } from "./image-policy.ts";
 
+/** Plugins whose settings are a WebhookAdmissionConfiguration. */
+const webhookPlugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"] as const;
+export type WebhookPlugin = (typeof webhookPlugins)[number];
+
 export interface AdmissionPlan {
+  /** What the server shows to webhooks, by the plugin that calls them and by host. */
+  readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
   /** `undefined` when the plugin is off. */
   readonly imagePolicy: ImagePolicySettings | undefined;
 }
@@ -28,7 +35,8 @@ const imagePolicyWebhook = "ImagePolicyWebhook";
 export async function planAdmission(options: ServerOptions, domain: ApiDomain): Promise<AdmissionPlan> {
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
-  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined };
+  const webhookCredentials = await planWebhooks(plugins, domain);
+  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined, webhookCredentials };
   const { readImagePolicy } = await import("./image-policy.ts");
   const { decodeYaml } = await import("#codec/yaml.ts");
   const config = plugins.find(({ name }) => name === imagePolicyWebhook);
@@ -39,7 +47,36 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
     if ((config?.path ?? "") === "") throw new StartError("no config specified");
     return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
   });
-  return { imagePolicy };
+  return { imagePolicy, webhookCredentials };
+}
+
+/** Upstream: the kubeconfig's users are named after the hosts they are shown to. */
+async function planWebhooks(
+  plugins: readonly PluginConfig[],
+  domain: ApiDomain,
+): Promise<AdmissionPlan["webhookCredentials"]> {
+  const planned = new Map<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>();
+  for (const { name, configuration, path = "" } of plugins) {
+    const plugin = webhookPlugins.find((one) => one === name);
+    const isGiven = configuration !== undefined && configuration !== null;
+    if (plugin === undefined || (!isGiven && path === "")) continue;
+    const { readDocument, textValue } = await import("#codec/config-document.ts");
+    const { readWebhookUsers } = await import("#client/webhook-connection.ts");
+    const users = asStart(`couldn't init admission plugin ${JSON.stringify(plugin)}: `, () => {
+      const text = isGiven ? JSON.stringify(configuration) : readGiven(path);
+      const { kubeConfigFile = "" } = readDocument(text, {
+        kind: "WebhookAdmissionConfiguration",
+        apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1"].map(domain.rename),
+        fields: { kubeConfigFile: textValue },
+      });
+      if (kubeConfigFile !== "" && !isAbsolute(kubeConfigFile)) {
+        throw new StartError(`kubeConfigFile must be an absolute path, not ${JSON.stringify(kubeConfigFile)}`);
+      }
+      return kubeConfigFile === "" ? new Map<string, WebhookCredentials>() : readWebhookUsers(kubeConfigFile);
+    });
+    planned.set(plugin, users);
+  }
+  return planned;
 }
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */

@@ -164,7 +164,6 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     return {
       ...attributes,
       context,
-      options: undefined,
       get object() {
         return (decoded ??= object && parsed(object));
       },

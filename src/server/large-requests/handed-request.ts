@@ -42,6 +42,7 @@ export class HandedRequest implements ApiRequest {
     this.auditId = sent.auditId;
     this.audit = sent.isAudited
       ? {
+          wantsRequest: true,
           sent: (object) => void ask("sent", Buffer.from(JSON.stringify(object))),
           sentPatch: () => void ask("sent", undefined),
         }

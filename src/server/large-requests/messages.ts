@@ -60,7 +60,7 @@ export type Job = SentRequest | SentValue;
 /** Attributes of admission without what the event loop knows; objects as JSON. */
 export type SentAttributes = Pick<
   AdmissionAttributes,
-  "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun"
+  "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun" | "options"
 > & { readonly object: Uint8Array | undefined; readonly oldObject: Uint8Array | undefined };
 
 /** An object encoded for storage (`#storage/versioned-value.ts`). */

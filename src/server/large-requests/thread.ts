@@ -188,7 +188,7 @@ function isLarger(object: ApiObject, bytesMax: number): boolean {
 }
 
 function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
-  const { operation, resource, kind, namespace, name, pathName, subresource, dryRun } = attributes;
+  const { operation, resource, kind, namespace, name, pathName, subresource, dryRun, options } = attributes;
   return {
     operation,
     resource: { group: resource.group, version: resource.version, resource: resource.resource },
@@ -198,6 +198,7 @@ function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
     pathName,
     subresource,
     dryRun,
+    options,
     object: attributes.object && jsonOf(attributes.object),
     oldObject: attributes.oldObject && jsonOf(attributes.oldObject),
   };

@@ -1,0 +1,47 @@
+/**
+ * Remembers that a webhook gave no answer in its time, so that requests do not each wait for it again. Only webhooks
+ * whose failures are ignored have one: their requests pass without them. After a pause, one request at a time waits for
+ * the webhook again; each pause without an answer at its end is followed by one twice as long.
+ */
+import type { Clock } from "#std/clock.ts";
+
+const firstPauseMs = 10_000;
+const pauseMsMax = 60_000;
+
+/** What became of an attempt. `none`: it was given up for reasons of the caller's. */
+export type Outcome = "answered" | "timeout" | "none";
+
+export class Breaker {
+  readonly #clock: Pick<Clock, "monotonic">;
+  #pauseMs = 0;
+  /** Of the monotonic clock. */
+  #pausedUntilMs = 0;
+  #isTried = false;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /** Whether the webhook has not answered since its last timeout. */
+  get isOpen(): boolean {
+    return this.#pauseMs > 0;
+  }
+
+  /** Reserves an attempt, to be ended with its outcome; `undefined` when the webhook is not to be called now. */
+  attempt(): ((outcome: Outcome) => void) | undefined {
+    if (this.isOpen && (this.#isTried || this.#clock.monotonic() < this.#pausedUntilMs)) return undefined;
+    const isTrial = this.isOpen;
+    if (isTrial) this.#isTried = true;
+    return (outcome) => {
+      if (isTrial) this.#isTried = false;
+      if (outcome === "answered") this.#pauseMs = 0;
+      // Of many calls at the same time, the first one without an answer begins the pause.
+      else if (outcome === "timeout" && (isTrial || !this.isOpen)) this.#pause();
+    };
+  }
+
+  #pause(): void {
+    this.#pauseMs = this.isOpen ? Math.min(this.#pauseMs * 2, pauseMsMax) : firstPauseMs;
+    this.#pausedUntilMs = this.#clock.monotonic() + this.#pauseMs;
+  }
+}

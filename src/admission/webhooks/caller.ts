@@ -1,0 +1,225 @@
+/**
+ * Calls webhooks: within their own time, that of all admission of a write, and that of the request. Source: upstream's
+ * `admission/plugin/webhook`.
+ */
+import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
+import { type WebhookCall, WebhookCallError } from "#client/webhook-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { qualifiedName } from "#meta/names.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import { internalError } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
+import { printGoDuration } from "#std/go-duration.ts";
+import type { Random } from "#std/random.ts";
+import { admissionRequest } from "../admission-request.ts";
+import type { Matched } from "../matching.ts";
+import type { AdmissionAttributes } from "../plugin.ts";
+import type { Outcome } from "./breaker.ts";
+import { noDryRun, rejection } from "./rejection.ts";
+import { readAnswer, type ReviewAnswer, reviewBody, ReviewError, reviewVersions } from "./review.ts";
+import type { Webhook } from "./webhook.ts";
+
+/** What becomes of calls, for metrics. Codes are those of HTTP; 0 where the server itself failed. */
+export interface WebhookObserver {
+  called(call: ObservedCall): void;
+  /** A call of a webhook that gave no answer before was left out. */
+  skipped(call: Pick<ObservedCall, "webhook" | "type">): void;
+  /** Conditions of a webhook were asked. */
+  conditions(asked: ObservedConditions): void;
+}
+
+export interface ObservedCall {
+  readonly webhook: Webhook;
+  readonly type: WebhookType;
+  readonly operation: string;
+  readonly seconds: number;
+  readonly outcome: "allowed" | "denied" | "ignored" | "failed" | "internal";
+  readonly code: number;
+}
+
+export interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation"> {
+  /** Whether they have no value. */
+  readonly hasFailed: boolean;
+  /** Whether the webhook is left out. */
+  readonly isExcluded: boolean;
+}
+
+/** Upstream's names of the phases in metrics. */
+export type WebhookType = "admit" | "validating";
+
+export interface CallerOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** All calls for one write together; 0: no limit but that of the request. */
+  readonly admissionTimeoutMs: number;
+  readonly observer: WebhookObserver;
+  /** Rejects with a `WebhookCallError`. */
+  post(type: WebhookType, config: WebhookClientConfig, call: WebhookCall): Promise<Readonly<Record<string, unknown>>>;
+  /** A webhook failed, and its failure was ignored. */
+  failedOpen(webhook: string, error: Error): void;
+}
+
+/** A write as one webhook is to see it. */
+export interface Question {
+  readonly attributes: AdmissionAttributes;
+  readonly matched: Matched;
+  /** In the matched form. */
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+}
+
+/** Most bytes of an answer: a patch that replaces the largest object, with room for its encoding. */
+const answerBytesMax = 8 * 2 ** 20;
+
+/** A webhook could not be called, or gave no valid answer: its failure policy decides. */
+class CallFailure extends Error {
+  /** What metrics show. */
+  readonly code: number;
+
+  constructor(webhook: string, reason: string, code = 503) {
+    super(`failed calling webhook ${goQuote(webhook)}: ${reason}`);
+    this.code = code;
+  }
+}
+
+export class WebhookCaller {
+  readonly #options: CallerOptions;
+  readonly #type: WebhookType;
+  readonly #waits: AdmissionWaits;
+
+  constructor(options: CallerOptions, type: WebhookType, waits: AdmissionWaits) {
+    this.#options = options;
+    this.#type = type;
+    this.#waits = waits;
+  }
+
+  /**
+   * The answer that allows the request; `undefined` when the webhook could not be called and that is ignored. Rejects
+   * with a `StatusError` when the request is refused.
+   */
+  async ask(webhook: Webhook, question: Question): Promise<ReviewAnswer | undefined> {
+    const { clock, observer, failedOpen } = this.#options;
+    const { attributes } = question;
+    const { context, operation } = attributes;
+    if (attributes.dryRun && !webhook.allowsDryRun) throw noDryRun(webhook.name);
+    const attempt = webhook.breaker === undefined ? noBreaker : webhook.breaker.attempt();
+    if (attempt === undefined) {
+      observer.skipped({ webhook, type: this.#type });
+      return undefined;
+    }
+    const startedMs = clock.monotonic();
+    const observe = (outcome: ObservedCall["outcome"], code: number): void => {
+      const seconds = (clock.monotonic() - startedMs) / 1000;
+      observer.called({ webhook, type: this.#type, operation, seconds, outcome, code });
+    };
+    let answer: ReviewAnswer;
+    try {
+      answer = await this.#answer(webhook, question, attempt);
+    } catch (error) {
+      // What was given up is not let through, whatever the policy.
+      context.signal?.throwIfAborted();
+      if (!(error instanceof CallFailure)) {
+        observe("internal", 0);
+        throw error;
+      }
+      observe(webhook.ignoresFailure ? "ignored" : "failed", error.code);
+      if (!webhook.ignoresFailure) throw internalError(error.message);
+      failedOpen(webhook.name, error);
+      return undefined;
+    }
+    this.#pass(webhook, context, answer);
+    if (answer.allowed) {
+      observe("allowed", 200);
+      return answer;
+    }
+    const refused = rejection(webhook.name, answer.status);
+    observe("denied", refused.status.code);
+    throw refused;
+  }
+
+  /** Annotations and warnings, of refusals too. */
+  #pass({ name }: Webhook, context: RequestContext, { auditAnnotations, warnings }: ReviewAnswer): void {
+    for (const [key, value] of Object.entries(auditAnnotations)) {
+      const full = `${name}/${key}`;
+      if (qualifiedName(full).length === 0) context.annotate(full, value);
+    }
+    // Upstream leaves out what a header cannot say.
+    for (const text of warnings) if (text !== "" && !/\p{Cc}/u.test(text)) context.warn(text);
+  }
+
+  async #answer(webhook: Webhook, question: Question, attempt: (outcome: Outcome) => void): Promise<ReviewAnswer> {
+    const { domain, random, post } = this.#options;
+    const { name, version, clientConfig } = webhook;
+    const { attributes, matched } = question;
+    const uid = random.uuid();
+    let outcome: Outcome = "none";
+    let review: Readonly<Record<string, unknown>>;
+    try {
+      if (version === undefined) {
+        const known = reviewVersions.join(", ");
+        throw new CallFailure(name, `webhook does not accept known AdmissionReview versions (${known})`);
+      }
+      const timeoutMs = this.#timeLeft(webhook, attributes);
+      const body = reviewBody(admissionRequest(attributes, matched, uid), question, version, domain);
+      const { signal } = attributes.context;
+      try {
+        review = await post(this.#type, clientConfig, { body, timeoutMs, answerBytesMax, signal });
+        outcome = "answered";
+      } catch (error) {
+        if (!(error instanceof WebhookCallError)) throw error;
+        // A request in a hurry says nothing about the webhook.
+        if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < webhook.timeoutMs)) {
+          outcome = error.isTimeout ? "timeout" : "answered";
+        }
+        throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code);
+      }
+    } finally {
+      attempt(outcome);
+    }
+    try {
+      return readAnswer(review, { uid, version, isMutating: this.#type === "admit", domain });
+    } catch (error) {
+      throw error instanceof ReviewError ? new CallFailure(name, error.message) : error;
+    }
+  }
+
+  /** Milliseconds that a call may take. */
+  #timeLeft({ name, timeoutMs }: Webhook, attributes: AdmissionAttributes): number {
+    const { clock, admissionTimeoutMs } = this.#options;
+    const ofRequestMs = attributes.context.deadlineMs - clock.now();
+    if (admissionTimeoutMs === 0) return Math.min(timeoutMs, ofRequestMs);
+    const nowMs = clock.monotonic();
+    const leftMs = this.#waits.since(attributes, nowMs) + admissionTimeoutMs - nowMs;
+    if (leftMs <= 0) {
+      throw new CallFailure(
+        name,
+        `the webhooks of this write have used up their ${printGoDuration(admissionTimeoutMs)}`,
+      );
+    }
+    return Math.min(timeoutMs, ofRequestMs, leftMs);
+  }
+}
+
+const noBreaker = (): void => undefined;
+
+/** When admission of each write began to wait for webhooks, in both of its phases. */
+export class AdmissionWaits {
+  /** By object: a request may delete many. */
+  readonly #byRequest = new WeakMap<RequestContext, Map<string, number>>();
+
+  /** `nowMs` for the first webhook of a write. */
+  since({ context, namespace, name, oldObject }: AdmissionAttributes, nowMs: number): number {
+    let started = this.#byRequest.get(context);
+    if (started === undefined) {
+      started = new Map();
+      this.#byRequest.set(context, started);
+    }
+    const key = `${namespace}/${oldObject?.metadata.name ?? name}`;
+    const known = started.get(key);
+    if (known === undefined) started.set(key, nowMs);
+    return known ?? nowMs;
+  }
+}

@@ -1,0 +1,73 @@
+/** What both plugins of webhooks are made of, and what they do alike. */
+import type { Authorizer } from "#authz/authorizer.ts";
+import { AuthorizationChecks } from "#cel/authorizer.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { forbidden } from "#meta/status-error.ts";
+import { evaluateConditions, RequestValues } from "../admission-expressions.ts";
+import { admissionRequest } from "../admission-request.ts";
+import type { Matched, MatchEnvironment } from "../matching.ts";
+import type { ObjectForms } from "../object-form.ts";
+import type { AdmissionAttributes } from "../plugin.ts";
+import type { Question, WebhookCaller, WebhookObserver, WebhookType } from "./caller.ts";
+import type { Webhook, WebhookList } from "./webhook.ts";
+
+export interface WebhookPluginParts {
+  readonly list: WebhookList;
+  readonly caller: WebhookCaller;
+  readonly environment: MatchEnvironment;
+  readonly forms: ObjectForms;
+  readonly domain: ApiDomain;
+  /** For conditions that ask what the user may do. */
+  readonly authorizer: Authorizer;
+  readonly observer: WebhookObserver;
+}
+
+export const checksOf = ({ authorizer }: WebhookPluginParts): AuthorizationChecks =>
+  new AuthorizationChecks((attributes) => authorizer.authorize(attributes));
+
+/** The write in the form in which the rules matched. */
+export async function questionOf(
+  { forms }: WebhookPluginParts,
+  attributes: AdmissionAttributes,
+  matched: Matched,
+): Promise<Question> {
+  const { object, oldObject, kind } = attributes;
+  if (matched.kind === kind) return { attributes, matched, object, oldObject };
+  const convert = async (one: ApiObject | undefined): Promise<ApiObject | undefined> =>
+    one === undefined ? undefined : forms.convertTo(one, matched.kind);
+  return { attributes, matched, object: await convert(object), oldObject: await convert(oldObject) };
+}
+
+/**
+ * Whether the conditions of a webhook let it be called. One that has no value refuses the request, or leaves the webhook
+ * out where failures are ignored.
+ */
+export async function meetsConditions(
+  { observer }: WebhookPluginParts,
+  webhook: Webhook,
+  type: WebhookType,
+  question: Question,
+  checks: AuthorizationChecks,
+): Promise<boolean> {
+  if (webhook.conditions === undefined) return true;
+  const { attributes, matched } = question;
+  const { operation, resource, name } = attributes;
+  const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
+  const result = await evaluateConditions(webhook.conditions(), values);
+  const excluded = "error" in result ? webhook.ignoresFailure : result.outcome === "no";
+  observer.conditions({ webhook, type, operation, hasFailed: "error" in result, isExcluded: excluded });
+  if ("error" in result && !excluded) throw forbidden(resource, name, result.error.message);
+  return !excluded;
+}
+
+/** Tells the audit log of a failure that was ignored. */
+export function annotateFailedOpen(
+  { context }: AdmissionAttributes,
+  { rename }: ApiDomain,
+  phase: "mutation" | "validating",
+  webhook: Webhook,
+  place: string,
+): void {
+  context.annotate(rename(`failed-open.${phase}.webhook.admission.k8s.io/${place}`), webhook.name);
+}

@@ -1,0 +1,48 @@
+/** Refusals by webhooks as clients see them. Source: upstream's `admission/plugin/webhook/errors`. */
+import { goQuote } from "#meta/field-error.ts";
+import { badRequest, type Status, type StatusDetails, StatusError } from "#meta/status-error.ts";
+import type { WebhookStatus } from "./review.ts";
+
+/** The refusal with its code, reason and message, each as far as the webhook gave one that can be sent. */
+export function rejection(webhook: string, status: WebhookStatus | undefined): StatusError {
+  const { code = 0, reason = "", message = "", details } = status ?? {};
+  const denied = `admission webhook ${goQuote(webhook)} denied the request`;
+  const why = message === "" ? reason : message;
+  const shown: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: why === "" ? `${denied} without explanation` : `${denied}: ${why}`,
+    ...(reason === "" ? {} : { reason }),
+    ...(details === undefined ? {} : { details: detailsOf(details) }),
+    // An answer needs a code of an error, and one that HTTP can send.
+    code: code < 400 || code > 599 ? 400 : code,
+  };
+  return new StatusError(shown);
+}
+
+/** A webhook with side effects, and a request that must have none. */
+export const noDryRun = (webhook: string): StatusError =>
+  badRequest(`admission webhook ${goQuote(webhook)} does not support dry run`);
+
+/** Known members of their types; a webhook may have sent anything. */
+function detailsOf(details: Readonly<Record<string, unknown>>): StatusDetails {
+  const { causes, retryAfterSeconds } = details;
+  const texts = textsOf(details, ["name", "group", "kind", "uid"]);
+  return {
+    ...texts,
+    ...(Array.isArray(causes) ? { causes: causes.map((cause) => textsOf(cause, ["reason", "message", "field"])) } : {}),
+    ...(Number.isInteger(retryAfterSeconds) ? { retryAfterSeconds: retryAfterSeconds as number } : {}), // checked here
+  };
+}
+
+function textsOf(given: unknown, names: readonly string[]): Readonly<Record<string, string>> {
+  const members = (given ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = members[name];
+      return typeof value === "string" && value !== "" ? [[name, value]] : [];
+    }),
+  );
+}

@@ -1,0 +1,185 @@
+/**
+ * AdmissionReview: what a webhook is sent, and what it may answer. Everything in an answer is checked before it is used.
+ * Source: `admission.k8s.io/v1` and upstream's `admission/plugin/webhook/request`.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { base64Error, canonicalBase64 } from "#schema/base64.ts";
+import { isObject } from "#std/is-object.ts";
+import type { AdmissionRequest } from "../admission-request.ts";
+
+/** Versions in which this server can ask. */
+export const reviewVersions = ["v1", "v1beta1"] as const;
+export type ReviewVersion = (typeof reviewVersions)[number];
+
+export interface ReviewAnswer {
+  readonly allowed: boolean;
+  /** Why not, in the webhook's words. */
+  readonly status: WebhookStatus | undefined;
+  /** A JSON Patch as text; `undefined` for none. */
+  readonly patch: Buffer | undefined;
+  readonly auditAnnotations: Readonly<Record<string, string>>;
+  readonly warnings: readonly string[];
+}
+
+/** The parts of a Status that reach the client. */
+export interface WebhookStatus {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** JSON of the object, written once for all webhooks that see it in the same form. */
+const texts = new WeakMap<ApiObject, string>();
+
+function textOf(object: ApiObject | undefined): string {
+  if (object === undefined) return "null";
+  let text = texts.get(object);
+  if (text === undefined) {
+    text = JSON.stringify(object);
+    texts.set(object, text);
+  }
+  return text;
+}
+
+/** The body of the question. */
+export function reviewBody(
+  { options, ...request }: AdmissionRequest,
+  objects: { readonly object: ApiObject | undefined; readonly oldObject: ApiObject | undefined },
+  version: ReviewVersion,
+  { rename }: ApiDomain,
+): Buffer {
+  const head = JSON.stringify(request).slice(0, -1);
+  const apiVersion = JSON.stringify(rename(`admission.k8s.io/${version}`));
+  const more = `"object":${textOf(objects.object)},"oldObject":${textOf(objects.oldObject)}`;
+  const last = `"options":${options === undefined ? "null" : JSON.stringify(options)}`;
+  return Buffer.from(`{"kind":"AdmissionReview","apiVersion":${apiVersion},"request":${head},${more},${last}}}`);
+}
+
+export interface ExpectedAnswer {
+  readonly uid: string;
+  readonly version: ReviewVersion;
+  readonly isMutating: boolean;
+  readonly domain: ApiDomain;
+}
+
+/** An answer that is not one to the question; `message` begins as upstream's does. */
+export class ReviewError extends Error {}
+
+const invalidAnswer = (why: string): ReviewError => new ReviewError(`received invalid webhook response: ${why}`);
+const unreadable = (why: string): ReviewError => new ReviewError(`failed to call webhook: ${why}`);
+
+/** Reads an answer. Throws a `ReviewError`. */
+export function readAnswer(review: Readonly<Record<string, unknown>>, expected: ExpectedAnswer): ReviewAnswer {
+  const { response } = review;
+  if (response === undefined || response === null) throw invalidAnswer("webhook response was absent");
+  if (!isObject(response)) throw wrongType(response, "response", "v1.AdmissionResponse");
+  if (expected.version === "v1") checkIdentity(review, response, expected);
+  const auditAnnotations = textMap(response["auditAnnotations"], "response.auditAnnotations");
+  const allowed = response["allowed"] ?? false;
+  if (typeof allowed !== "boolean") throw wrongType(allowed, "response.allowed", "bool");
+  return {
+    allowed,
+    status: statusOf(response["status"]),
+    patch: patchOf(response, expected),
+    auditAnnotations,
+    warnings: textList(response["warnings"], "response.warnings"),
+  };
+}
+
+function checkIdentity(
+  review: Readonly<Record<string, unknown>>,
+  response: Readonly<Record<string, unknown>>,
+  { uid, domain }: ExpectedAnswer,
+): void {
+  const found = text(response["uid"], "response.uid");
+  if (found !== uid)
+    throw invalidAnswer(`expected response.uid=${goQuote(uid)}, got ${goQuote(found.slice(0, shownMax))}`);
+  const wanted: GroupVersionKind = { group: domain.rename("admission.k8s.io"), version: "v1", kind: "AdmissionReview" };
+  const kind = text(review["kind"], "kind");
+  const apiVersion = text(review["apiVersion"], "apiVersion");
+  if (kind === wanted.kind && apiVersion === apiVersionOf(wanted)) return;
+  const given = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  throw invalidAnswer(
+    `expected webhook response of ${shown(wanted)}, got ${shown({ ...given, kind }).slice(0, shownMax)}`,
+  );
+}
+
+const shown = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
+
+/** Longest text of a webhook that an error message repeats. */
+const shownMax = 256;
+
+function patchOf(
+  response: Readonly<Record<string, unknown>>,
+  { version, isMutating }: ExpectedAnswer,
+): Buffer | undefined {
+  const encoded = text(response["patch"], "response.patch");
+  if (canonicalBase64(encoded) === undefined) throw unreadable(base64Error(encoded));
+  const given = response["patchType"] ?? undefined;
+  const type = given === undefined ? undefined : text(given, "response.patchType");
+  if (!isMutating) {
+    if (version === "v1beta1") return undefined;
+    if (encoded !== "") throw invalidAnswer("validating webhook may not return response.patch");
+    if (type !== undefined) throw invalidAnswer("validating webhook may not return response.patchType");
+    return undefined;
+  }
+  if (version === "v1") {
+    if (encoded !== "" && type === undefined) {
+      throw invalidAnswer("webhook returned response.patch but not response.patchType");
+    }
+    if (encoded === "" && type !== undefined) {
+      throw invalidAnswer("webhook returned response.patchType but not response.patch");
+    }
+    if (type === "") throw invalidAnswer('webhook returned invalid response.patchType of ""');
+  }
+  const patch = Buffer.from(encoded, "base64");
+  if (isEmpty(patch)) return undefined;
+  if (type !== undefined && type !== "JSONPatch") {
+    throw new ReviewError(`unsupported patch type ${goQuote(type.slice(0, shownMax))}`);
+  }
+  return patch;
+}
+
+/** Without operations. */
+const isEmpty = (patch: Buffer): boolean => patch.length < 16 && ["", "[]", "null"].includes(patch.toString().trim());
+
+function statusOf(status: unknown): WebhookStatus | undefined {
+  if (status === undefined || status === null) return undefined;
+  if (!isObject(status)) throw wrongType(status, "response.status", "v1.Status");
+  const { code = 0, details } = status;
+  if (typeof code !== "number" || !Number.isInteger(code)) throw wrongType(code, "response.status.code", "int32");
+  return {
+    code,
+    reason: text(status["reason"], "response.status.reason"),
+    message: text(status["message"], "response.status.message"),
+    details: isObject(details) ? details : undefined,
+  };
+}
+
+function text(value: unknown, field: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value !== "string") throw wrongType(value, field, "string");
+  return value;
+}
+
+function textList(value: unknown, field: string): readonly string[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw wrongType(value, field, "[]string");
+  return value.map((item) => text(item, field));
+}
+
+function textMap(value: unknown, field: string): Readonly<Record<string, string>> {
+  if (value === undefined || value === null) return {};
+  if (!isObject(value)) throw wrongType(value, field, "map[string]string");
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, text(item, field)]));
+}
+
+function wrongType(value: unknown, field: string, type: string): ReviewError {
+  const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  const owner = field.includes(".") ? "AdmissionResponse" : "AdmissionReview";
+  return unreadable(`json: cannot unmarshal ${found} into Go struct field ${owner}.${field} of type ${type}`);
+}

@@ -1,0 +1,57 @@
+/**
+ * ValidatingAdmissionWebhook: webhooks that may only refuse, all called at the same time. Of several refusals, clients see
+ * that of the first webhook. Source: upstream's plugin of this name.
+ */
+import { apiVersionOf } from "#meta/group-version.ts";
+import { isExempt, type Matched } from "../matching.ts";
+import type { AdmissionAttributes, AdmissionPlugin } from "../plugin.ts";
+import type { Question } from "./caller.ts";
+import { annotateFailedOpen, checksOf, meetsConditions, questionOf, type WebhookPluginParts } from "./plugin-parts.ts";
+import type { Webhook } from "./webhook.ts";
+
+export function validatingWebhooks(parts: WebhookPluginParts): AdmissionPlugin {
+  const { list, domain, environment } = parts;
+  return {
+    name: "ValidatingAdmissionWebhook",
+    operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"],
+    validate(attributes) {
+      const { webhooks } = list;
+      if (webhooks.length === 0 || isExempt(attributes, domain)) return undefined;
+      const relevant = webhooks.flatMap((webhook) => {
+        const matched = webhook.matcher.match(attributes, environment);
+        return matched === undefined ? [] : [{ webhook, matched }];
+      });
+      return relevant.length === 0 ? undefined : askAll(parts, attributes, relevant);
+    },
+  };
+}
+
+interface Relevant {
+  readonly webhook: Webhook;
+  readonly matched: Matched;
+}
+
+async function askAll(
+  parts: WebhookPluginParts,
+  attributes: AdmissionAttributes,
+  relevant: readonly Relevant[],
+): Promise<void> {
+  const checks = checksOf(parts);
+  const called: (Relevant & { readonly question: Question })[] = [];
+  let last: Question | undefined;
+  for (const one of relevant) {
+    // Most webhooks see the same form, which is converted and encoded once.
+    const isSame = last !== undefined && apiVersionOf(last.matched.kind) === apiVersionOf(one.matched.kind);
+    const question: Question = isSame ? last! : await questionOf(parts, attributes, one.matched);
+    last = question;
+    if (await meetsConditions(parts, one.webhook, "validating", question, checks)) called.push({ ...one, question });
+  }
+  const results = await Promise.allSettled(
+    called.map(async ({ webhook, question }, index) => {
+      const answer = await parts.caller.ask(webhook, question);
+      if (answer !== undefined) return;
+      annotateFailedOpen(attributes, parts.domain, "validating", webhook, `round_0_index_${index}`);
+    }),
+  );
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}

@@ -1,0 +1,127 @@
+/** Webhooks of the stored configurations, read once when a configuration changes, in the order in which they are called. */
+import type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+  ValidatingWebhook,
+  ValidatingWebhookConfiguration,
+  WebhookClientConfig,
+} from "#api/admissionregistration/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import type { Clock } from "#std/clock.ts";
+import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
+import { RequestMatcher } from "../matching.ts";
+import { Breaker } from "./breaker.ts";
+import { type ReviewVersion, reviewVersions } from "./review.ts";
+
+export interface Webhook {
+  /** Of the configuration and the webhook; those of one configuration with equal names are told apart. */
+  readonly id: string;
+  readonly configuration: string;
+  readonly name: string;
+  readonly matcher: RequestMatcher;
+  readonly clientConfig: WebhookClientConfig;
+  /** Whether requests pass when the webhook cannot be called. */
+  readonly ignoresFailure: boolean;
+  readonly timeoutMs: number;
+  /** Whether it may be called for requests that must have no effect. */
+  readonly allowsDryRun: boolean;
+  /** `undefined`: none that this server knows. */
+  readonly version: ReviewVersion | undefined;
+  /** Whether it is called again when a later plugin changed the object. */
+  readonly isReinvoked: boolean;
+  /** Compiled when they are first asked. */
+  readonly conditions: (() => CompiledConditions) | undefined;
+  /** Absent when every request is to wait for it. */
+  readonly breaker: Breaker | undefined;
+}
+
+type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
+type Given = MutatingWebhook | ValidatingWebhook;
+
+interface Parsed {
+  readonly given: Given;
+  readonly webhook: Webhook;
+}
+
+export interface WebhookListOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Whether webhooks without answers are left alone for a while where their failures are ignored. */
+  readonly hasBreakers: boolean;
+  /** Whether checks of the authorizer in conditions may have selectors (feature gate `AuthorizeWithSelectors`). */
+  readonly hasSelectors: boolean;
+}
+
+/** The webhooks of one kind of configuration. */
+export class WebhookList {
+  readonly #options: WebhookListOptions;
+  readonly #configurations = new Map<string, readonly Parsed[]>();
+  #webhooks: readonly Webhook[] | undefined = [];
+
+  constructor(options: WebhookListOptions) {
+    this.#options = options;
+  }
+
+  /** By the names of their configurations, each in its configuration's order. Not to be changed. */
+  get webhooks(): readonly Webhook[] {
+    return (this.#webhooks ??= [...this.#configurations]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([, parsed]) => parsed.map(({ webhook }) => webhook)));
+  }
+
+  /** Those that are left alone for a while because they did not answer. */
+  get silent(): readonly Webhook[] {
+    return this.webhooks.filter(({ breaker }) => breaker?.isOpen === true);
+  }
+
+  clear(): void {
+    this.#configurations.clear();
+    this.#webhooks = [];
+  }
+
+  /** `undefined`: it is gone. What did not change keeps what is known of it. */
+  set(name: string, configuration: Configuration | undefined): void {
+    this.#webhooks = undefined;
+    const before = this.#configurations.get(name) ?? [];
+    this.#configurations.delete(name);
+    const given: readonly Given[] = configuration?.webhooks ?? [];
+    if (given.length === 0) return;
+    const counts = new Map<string, number>();
+    const parsed = given.map((one): Parsed => {
+      const count = counts.get(one.name) ?? 0;
+      counts.set(one.name, count + 1);
+      const id = `${name}/${one.name}/${count}`;
+      const old = before.find(({ webhook }) => webhook.id === id);
+      return old !== undefined && jsonEquals(old.given, one)
+        ? old
+        : { given: one, webhook: this.#parse(id, name, one) };
+    });
+    this.#configurations.set(name, parsed);
+  }
+
+  #parse(id: string, configuration: string, given: Given): Webhook {
+    const { name, clientConfig, sideEffects, timeoutSeconds = 10, failurePolicy, admissionReviewVersions } = given;
+    const { matchConditions = [] } = given;
+    const { clock, hasBreakers, hasSelectors } = this.#options;
+    let compiled: CompiledConditions | undefined;
+    const ignoresFailure = failurePolicy === "Ignore";
+    return {
+      id,
+      configuration,
+      name,
+      matcher: new RequestMatcher({ ...given, rules: given.rules ?? [] }),
+      clientConfig,
+      ignoresFailure,
+      timeoutMs: timeoutSeconds * 1000,
+      allowsDryRun: sideEffects === "None" || sideEffects === "NoneOnDryRun",
+      version: reviewVersions.find((one) => one === admissionReviewVersions?.find(isKnown)),
+      isReinvoked: "reinvocationPolicy" in given && given.reinvocationPolicy === "IfNeeded",
+      conditions:
+        matchConditions.length === 0
+          ? undefined
+          : () => (compiled ??= compileConditions(matchConditions, { hasParams: false, hasSelectors })),
+      breaker: ignoresFailure && hasBreakers ? new Breaker(clock) : undefined,
+    };
+  }
+}
+
+const isKnown = (version: string): boolean => reviewVersions.some((known) => known === version);

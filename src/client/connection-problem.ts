@@ -1,0 +1,55 @@
+/**
+ * Failures of outgoing connections in the words of Go's client, which people search for. No text holds a header, a body
+ * or a credential.
+ */
+
+/** Who was called. */
+export interface Called {
+  /** With its port; IPv6 addresses in brackets. */
+  readonly host: string;
+  /** Name wanted in the certificate, when it is not the host. */
+  readonly serverName?: string | undefined;
+}
+
+const unknownAuthorities: ReadonlySet<string> = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+const refusals: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "network is unreachable",
+};
+
+type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+
+export function connectionProblem(error: unknown, { host, serverName }: Called): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code = "", address, port }: SystemError = error;
+  const dialled = address === undefined ? host : `${address.includes(":") ? `[${address}]` : address}:${port}`;
+  const refusal = refusals[code];
+  if (refusal !== undefined) return `dial tcp ${dialled}: connect: ${refusal}`;
+  if (code === "TIMEOUT" || code === "ETIMEDOUT") return "context deadline exceeded";
+  if (code === "ABORTED") return "context canceled";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `dial tcp: lookup ${host.replace(/:\d+$/, "")}: no such host`;
+  if (code === "ECONNRESET" || code === "EPIPE") return "EOF";
+  if (code === "HPE_HEADER_OVERFLOW") return "net/http: server response headers exceeded their limit; aborted";
+  if (code.startsWith("HPE_")) return "net/http: HTTP/1.x transport connection broken: malformed HTTP response";
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_")) {
+    return "tls: first record does not look like a TLS handshake";
+  }
+  if (unknownAuthorities.has(code)) {
+    return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  }
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
+    return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return `tls: failed to verify certificate: x509: certificate is not valid for ${serverName ?? host}`;
+  }
+  return error.message;
+}

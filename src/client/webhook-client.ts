@@ -1,0 +1,237 @@
+/**
+ * Calls to webhooks that objects of the API name by a `clientConfig`: a URL, or a service of the cluster, with the
+ * authorities of its certificate. Connections are kept and shared by those who trust and show the same. Failures are told
+ * in the words of Go's client, which people search for. Source: upstream's `apiserver/pkg/util/webhook` and `client-go`.
+ */
+import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { Clock } from "#std/clock.ts";
+import { isObject } from "#std/is-object.ts";
+import { connectionProblem } from "./connection-problem.ts";
+import {
+  type Outgoing,
+  type OutgoingAnswer,
+  OutgoingError,
+  type OutgoingOptions,
+  openOutgoing,
+} from "./outgoing-https.ts";
+import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
+
+/** What the server shows to a webhook to prove who it is; never print it. */
+export interface WebhookCredentials {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly trust: Pick<OutgoingOptions, "cert" | "key">;
+}
+
+export interface WebhookClientOptions {
+  readonly clock: Clock;
+  readonly serviceAddress: FindServiceAddress;
+  /** By host and port: `hook.example.com:443`, `name.namespace.svc:443`. */
+  credentials(target: string): WebhookCredentials | undefined;
+}
+
+export interface WebhookCall {
+  /** JSON. */
+  readonly body: Buffer;
+  readonly timeoutMs: number;
+  readonly answerBytesMax: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A call without a usable answer. */
+export class WebhookCallError extends Error {
+  /** Whether there was no answer in the time of the call. */
+  readonly isTimeout: boolean;
+  /** Of the answer; 503 for none. */
+  readonly code: number;
+
+  constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {
+    super(message, options);
+    this.name = "WebhookCallError";
+    this.isTimeout = options.isTimeout === true;
+    this.code = options.code ?? 503;
+  }
+}
+
+/** Sets of connections that are kept; those used longest ago close by themselves when idle. */
+const keptMax = 64;
+
+export class WebhookClients {
+  readonly #options: WebhookClientOptions;
+  /** In the order of last use. */
+  readonly #kept = new Map<string, Outgoing>();
+
+  constructor(options: WebhookClientOptions) {
+    this.#options = options;
+  }
+
+  /** The object that the webhook answers. Rejects with a `WebhookCallError`. */
+  async post(config: WebhookClientConfig, call: WebhookCall): Promise<Readonly<Record<string, unknown>>> {
+    const target = targetOf(config);
+    const seconds = Math.max(1, Math.ceil(call.timeoutMs / 1000));
+    const shown = `${target.url}?timeout=${seconds}s`;
+    let answer: OutgoingAnswer;
+    try {
+      const address = target.service && this.#options.serviceAddress(...target.service);
+      const credentials = this.#options.credentials(target.host);
+      answer = await this.#outgoing(config, target, credentials).callOut({
+        url: address === undefined ? shown : reachedAt(shown, address),
+        method: "POST",
+        headers: {
+          ...credentials?.headers,
+          ...(target.service === undefined ? {} : { host: target.host }),
+          "content-type": "application/json",
+          accept: "application/json, */*",
+          "user-agent": "kube-apiserver-admission",
+        },
+        body: call.body,
+        timeoutMs: call.timeoutMs,
+        maxBytes: call.answerBytesMax,
+        ...(call.signal === undefined ? {} : { signal: call.signal }),
+      });
+    } catch (error) {
+      const isTimeout = error instanceof OutgoingError && error.code === "TIMEOUT";
+      throw new WebhookCallError(`Post ${goQuote(shown)}: ${connectionProblem(error, target)}`, {
+        isTimeout,
+        cause: error,
+      });
+    }
+    return objectOf(answer);
+  }
+
+  /** Ends connections and pending calls. */
+  close(): void {
+    for (const outgoing of this.#kept.values()) outgoing.close();
+    this.#kept.clear();
+  }
+
+  #outgoing(
+    { caBundle = "" }: WebhookClientConfig,
+    { serverName }: Target,
+    credentials?: WebhookCredentials,
+  ): Outgoing {
+    const { cert, key } = credentials?.trust ?? {};
+    const id = JSON.stringify([caBundle, serverName, cert]);
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    const outgoing =
+      kept ??
+      openOutgoing({
+        clock: this.#options.clock,
+        ...(caBundle === "" ? {} : { ca: Buffer.from(caBundle, "base64").toString() }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+        ...(serverName === undefined ? {} : { serverName }),
+      });
+    if (this.#kept.size >= keptMax) this.#kept.delete(this.#kept.keys().next().value!); // there are some
+    this.#kept.set(id, outgoing);
+    return outgoing;
+  }
+}
+
+interface Target {
+  /** As messages show it. */
+  readonly url: string;
+  /** With its port. */
+  readonly host: string;
+  /** Namespace, name and port. */
+  readonly service?: readonly [string, string, number];
+  /** Of the certificate, when it is not the host of the URL. */
+  readonly serverName?: string;
+}
+
+const httpsPort = 443;
+
+function targetOf({ url, service }: WebhookClientConfig): Target {
+  if (service !== undefined) {
+    const { namespace, name, path = "", port = httpsPort } = service;
+    const serverName = `${name}.${namespace}.svc`;
+    const host = `${serverName}:${port}`;
+    const suffix = path.startsWith("/") ? path : `/${path}`;
+    return { url: `https://${host}${suffix}`, host, service: [namespace, name, port], serverName };
+  }
+  const parsed = URL.parse(url ?? "");
+  if (parsed === null || parsed.protocol !== "https:") {
+    throw new WebhookCallError("webhook configuration must have either service or URL");
+  }
+  const host = parsed.port === "" ? `${parsed.hostname}:${httpsPort}` : parsed.host;
+  return { url: url!, host };
+}
+
+/** The URL with an address in the place of the service's name. */
+function reachedAt(shown: string, { host, port }: ServiceAddress): string {
+  const url = new URL(shown);
+  url.hostname = host.includes(":") ? `[${host}]` : host;
+  url.port = String(port);
+  return url.href;
+}
+
+function objectOf({ code, headers, body }: OutgoingAnswer): Readonly<Record<string, unknown>> {
+  const text = body.toString();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (code < 200 || code > 206) throw new WebhookCallError(refusalText(code, value, text), { code });
+  if (text === "") {
+    const type = headers["content-type"] ?? "application/json";
+    throw new WebhookCallError(`0-length response with status code: ${code} and content type: ${String(type)}`);
+  }
+  if (value === null) return {};
+  if (!isObject(value)) throw new WebhookCallError("the answer of the webhook is no JSON object");
+  return value;
+}
+
+/** What is said of answers with these codes, whatever their body. */
+const refusals: ReadonlyMap<number, string> = new Map([
+  [400, "the server rejected our request for an unknown reason"],
+  [401, "the server has asked for the client to provide credentials"],
+  [404, "the server could not find the requested resource"],
+  [405, "the server does not allow this method on the requested resource"],
+  [409, "the server reported a conflict"],
+  [422, "the server rejected our request due to an error in our request"],
+  [429, "the server has received too many requests and has asked us to try again later"],
+  [503, "the server is currently unable to handle the request"],
+  [504, "the server was unable to return a response in the time allotted, but may still be processing the request"],
+]);
+
+/** What an answer with an error code says. Longer texts are cut. */
+function refusalText(code: number, value: unknown, text: string): string {
+  if (isObject(value) && value["kind"] === "Status" && typeof value["message"] === "string") {
+    return value["message"].slice(0, shownMax);
+  }
+  const said = text.trim().slice(0, shownMax);
+  const known = refusals.get(code);
+  if (known !== undefined) return known;
+  if ((code === 403 || code === 406 || code === 415) && said !== "") return said;
+  return code >= 500
+    ? `an error on the server (${goQuote(said)}) has prevented the request from succeeding`
+    : `the server responded with the status code ${code} but did not return more information`;
+}
+
+const shownMax = 2048;
+
+/**
+ * The credentials for a host and port among those of a kubeconfig: by its whole name or with stars for the first labels;
+ * the usual port may be left out. Source: upstream's `util/webhook/authentication.go`.
+ */
+export function credentialsFor(
+  users: ReadonlyMap<string, WebhookCredentials>,
+  target: string,
+): WebhookCredentials | undefined {
+  const found = byName(users, target);
+  const usual = `:${httpsPort}`;
+  return found ?? (target.endsWith(usual) ? byName(users, target.slice(0, -usual.length)) : undefined);
+}
+
+function byName(users: ReadonlyMap<string, WebhookCredentials>, name: string): WebhookCredentials | undefined {
+  const labels = name.split(".");
+  const stars = labels.slice(1).map((_label, index) => `*.${labels.slice(index + 1).join(".")}`);
+  for (const wanted of [name, ...stars]) {
+    const found = users.get(wanted);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,89 @@
+/** Metrics of admission webhooks, with kube-apiserver's names; what upstream has not begins with `binnacle_`. */
+import type { ObservedCall, WebhookLists, WebhookObserver, WebhookType } from "#admission/webhooks.ts";
+import type { Metrics } from "#std/metrics.ts";
+
+const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
+
+export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookObserver {
+  const durations = metrics.histogram({
+    name: "apiserver_admission_webhook_admission_duration_seconds",
+    help: "Admission webhook latency histogram in seconds, for each webhook, operation and phase.",
+    labels: ["name", "operation", "rejected", "type"],
+    buckets,
+  });
+  const requests = metrics.counter({
+    name: "apiserver_admission_webhook_request_total",
+    help: "Admission webhook request total, for each webhook, operation, phase and answer.",
+    labels: ["code", "name", "operation", "rejected", "type"],
+  });
+  const rejections = metrics.counter({
+    name: "apiserver_admission_webhook_rejection_count",
+    help: "Admission webhook rejection count: calling_webhook_error, apiserver_internal_error or no_error.",
+    labels: ["error_type", "name", "operation", "rejection_code", "type"],
+  });
+  const failedOpen = metrics.counter({
+    name: "apiserver_admission_webhook_fail_open_count",
+    help: "Admission webhook fail open count: requests that passed although the webhook could not be called.",
+    labels: ["name", "type"],
+  });
+  const skipped = metrics.counter({
+    name: "binnacle_admission_webhook_skipped_total",
+    help: "Calls left out because the webhook gave no answer before; they count as failed open, too.",
+    labels: ["name", "type"],
+  });
+  const conditionErrors = metrics.counter({
+    name: "apiserver_admission_match_condition_evaluation_errors_total",
+    help: "Admission match condition evaluation errors, for each webhook.",
+    labels: ["kind", "name", "operation", "type"],
+  });
+  const exclusions = metrics.counter({
+    name: "apiserver_admission_match_condition_exclusions_total",
+    help: "Admission match condition exclusions, for each webhook.",
+    labels: ["kind", "name", "operation", "type"],
+  });
+  observeSilent(metrics, lists);
+  return {
+    called(call) {
+      const { webhook, type, operation, seconds, outcome } = call;
+      const code = String(Math.min(call.code, 600));
+      const rejected = String(outcome !== "allowed" && outcome !== "ignored");
+      durations.with(webhook.name, operation, rejected, type).observe(seconds);
+      requests.with(code, webhook.name, operation, rejected, type).add();
+      if (outcome === "ignored") failedOpen.with(webhook.name, type).add();
+      if (rejected === "true") rejections.with(errorTypes[outcome], webhook.name, operation, code, type).add();
+    },
+    skipped({ webhook, type }) {
+      skipped.with(webhook.name, type).add();
+      failedOpen.with(webhook.name, type).add();
+    },
+    conditions({ webhook, type, operation, hasFailed, isExcluded }) {
+      if (hasFailed) conditionErrors.with("webhook", webhook.name, operation, type).add();
+      else if (isExcluded) exclusions.with("webhook", webhook.name, operation, type).add();
+    },
+  };
+}
+
+const errorTypes: Readonly<Record<ObservedCall["outcome"], string>> = {
+  allowed: "no_error",
+  denied: "no_error",
+  ignored: "no_error",
+  failed: "calling_webhook_error",
+  internal: "apiserver_internal_error",
+};
+
+function observeSilent(metrics: Metrics, lists: WebhookLists): void {
+  metrics.observed(
+    {
+      name: "binnacle_admission_webhook_circuit_open",
+      help: "1 for each webhook that is left alone for a while because it gave no answer.",
+      type: "gauge",
+      labels: ["name", "type"],
+    },
+    () =>
+      (["mutating", "validating"] as const).flatMap((phase) => {
+        const type: WebhookType = phase === "mutating" ? "admit" : "validating";
+        const silent = lists[phase].silent.map(({ name }) => name);
+        return [...new Set(silent)].map((name) => ({ labels: [name, type], value: 1 }));
+      }),
+  );
+}

@@ -1,0 +1,99 @@
+/** Admission webhooks of a server: their lists follow the stored configurations; the plugins call what these name. */
+import type { AdmissionPlugin } from "#admission/plugin.ts";
+import { type WebhookList, type WebhookLists, webhookPlugins } from "#admission/webhooks.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
+import { credentialsFor, WebhookClients, type WebhookCredentials } from "#client/webhook-client.ts";
+import type { FindServiceAddress } from "#client/service-address.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { AssembleConfig } from "../assemble-config.ts";
+import type { Lookups } from "../lookups.ts";
+import { seldom } from "../seldom.ts";
+import type { ServedForms } from "./object-forms.ts";
+import type { WebhookPlugin } from "./plan.ts";
+import { webhookMetrics } from "./webhook-metrics.ts";
+
+/** What keeps the lists current; `undefined` for other resources. */
+export function webhookHandlers(
+  lists: WebhookLists,
+  { rename }: ApiDomain,
+  { group, resource }: ResourceDefinition,
+): ObjectHandlers<ApiObject> | undefined {
+  if (group !== rename("admissionregistration.k8s.io")) return undefined;
+  const list = listsByResource.get(resource)?.(lists);
+  if (list === undefined) return undefined;
+  return { cleared: () => list.clear(), changed: (_namespace, name, object) => list.set(name, object) };
+}
+
+const listsByResource: ReadonlyMap<string, (lists: WebhookLists) => WebhookList> = new Map([
+  ["mutatingwebhookconfigurations", ({ mutating }: WebhookLists) => mutating],
+  ["validatingwebhookconfigurations", ({ validating }: WebhookLists) => validating],
+]);
+
+export interface WebhookServerParts {
+  readonly lists: WebhookLists;
+  readonly lookups: Lookups;
+  readonly serviceAddress: FindServiceAddress;
+  readonly authorizer: Authorizer;
+  readonly forms: ServedForms;
+}
+
+export interface ServerWebhooks {
+  readonly mutating: AdmissionPlugin;
+  readonly validating: AdmissionPlugin;
+  /** Ends connections and pending calls. */
+  close(): void;
+}
+
+export function openWebhooks(
+  config: AssembleConfig,
+  { lists, lookups, serviceAddress, authorizer, forms }: WebhookServerParts,
+): ServerWebhooks {
+  const { domain, clock, random, log, metrics, health, options } = config;
+  const observer = webhookMetrics(metrics, lists);
+  const failed = seldom(clock, (error) =>
+    log.warn({ error }, "an admission webhook could not be called; it is ignored"),
+  );
+  const clientsOf = (plugin: WebhookPlugin): WebhookClients => {
+    const users = config.admission.webhookCredentials.get(plugin) ?? new Map<string, WebhookCredentials>();
+    return new WebhookClients({ clock, serviceAddress, credentials: (target) => credentialsFor(users, target) });
+  };
+  const clients = {
+    admit: clientsOf("MutatingAdmissionWebhook"),
+    validating: clientsOf("ValidatingAdmissionWebhook"),
+  };
+  health.add({
+    name: "admission-webhooks",
+    endpoints: ["readyz"],
+    problem: () => undefined,
+    note() {
+      const { length } = lists.silent;
+      return length === 0 ? undefined : `${length} without answers left alone for a while`;
+    },
+  });
+  const plugins = webhookPlugins({
+    lists,
+    forms,
+    environment: {
+      equivalents: (resource, subresource) => forms.equivalents(resource, subresource),
+      getNamespace: (name) => lookups.get("namespaces", "", name),
+    },
+    domain,
+    clock,
+    random,
+    authorizer,
+    observer,
+    admissionTimeoutMs: options.admissionTimeoutMs,
+    post: (type, clientConfig, call) => clients[type].post(clientConfig, call),
+    failedOpen: (_webhook, error) => failed(error),
+  });
+  return {
+    ...plugins,
+    close() {
+      clients.admit.close();
+      clients.validating.close();
+    },
+  };
+}

@@ -1,0 +1,368 @@
+/** Admission webhooks of another process: what they are sent, what they may answer, and what clients see of it. */
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import { patchTypes } from "../client.ts";
+import { type Api, suite } from "../harness.ts";
+import { absent } from "../view.ts";
+import { configMap, pod } from "../objects.ts";
+import { type Received, type WebhookAnswer, WebhookServer } from "../webhook-server.ts";
+
+const server = await WebhookServer.open(["hook.default.svc"]);
+after(() => server.close());
+
+const configurations = "/apis/admissionregistration.k8s.io/v1";
+const kinds = {
+  mutating: { kind: "MutatingWebhookConfiguration", path: `${configurations}/mutatingwebhookconfigurations` },
+  validating: { kind: "ValidatingWebhookConfiguration", path: `${configurations}/validatingwebhookconfigurations` },
+} as const;
+
+const configMaps = { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] };
+
+interface Placed {
+  readonly api: Api;
+  readonly ns: string;
+  readonly maps: string;
+  /** Registers a webhook for this namespace alone; the result is the path at which it is asked. */
+  hook(phase: keyof typeof kinds, answer?: WebhookAnswer, more?: object): Promise<string>;
+}
+
+const inBothDomains = suite();
+
+/** A test in a namespace of its own, whose webhooks are gone afterwards. */
+function hooked(name: string, run: (on: Placed) => Promise<void>): void {
+  inBothDomains(name, async (api) => {
+    const { ns } = await api.place();
+    const made: string[] = [];
+    try {
+      await run({
+        api,
+        ns,
+        maps: `/api/v1/namespaces/${ns}/configmaps`,
+        async hook(phase, answer, more = {}) {
+          const id = api.unique("hook");
+          const { kind, path } = kinds[phase];
+          const clientConfig = await server.at(`/${id}`, answer);
+          const webhook = {
+            name: `${id}.example.com`,
+            clientConfig,
+            rules: [configMaps],
+            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": ns } },
+            sideEffects: "None",
+            admissionReviewVersions: ["v1"],
+            ...more,
+          };
+          const body = {
+            apiVersion: "admissionregistration.k8s.io/v1",
+            kind,
+            metadata: { name: id },
+            webhooks: [webhook],
+          };
+          (await api.post(path, body)).expect(201);
+          made.push(`${path}/${id}`);
+          return `/${id}`;
+        },
+      });
+    } finally {
+      for (const path of made) await api.delete(path);
+    }
+  });
+}
+
+const operations = (received: readonly Received[]): unknown[] =>
+  received.map(({ review }) => review.request["operation"]);
+
+hooked(
+  "a webhook is asked about writes that its rules name, with the object, the old one and the options",
+  async (on) => {
+    const { api, ns, maps, hook } = on;
+    const path = await hook("validating");
+    (await api.post(`${maps}?fieldManager=me`, configMap("a", { k: "1" }))).expect(201);
+    (await api.patch(`${maps}/a?fieldValidation=Strict`, { data: { k: "2" } })).expect(200);
+    (await api.delete(`${maps}/a?propagationPolicy=Background`)).expect(200);
+    (await api.post(`/api/v1/namespaces/${ns}/secrets`, { metadata: { name: "s" } })).expect(201);
+    const [create, update, remove, ...more] = server.take(path);
+    assert.deepEqual(more, []);
+    const { request, kind, apiVersion } = create!.review;
+    assert.deepEqual([kind, apiVersion], ["AdmissionReview", api.name("admission.k8s.io/v1")]);
+    const { uid, object, ...rest } = request;
+    assert.match(uid, /^[0-9a-f-]{36}$/);
+    assert.equal((object as { readonly metadata: { readonly name: string } }).metadata.name, "a");
+    const resource = { group: "", version: "v1", resource: "configmaps" };
+    const gvk = { group: "", version: "v1", kind: "ConfigMap" };
+    assert.deepEqual(rest, {
+      kind: gvk,
+      resource,
+      requestKind: gvk,
+      requestResource: resource,
+      name: "a",
+      namespace: ns,
+      operation: "CREATE",
+      userInfo: { username: "admin", uid: "admin-uid", groups: ["system:masters", "system:authenticated"] },
+      oldObject: null,
+      dryRun: false,
+      options: { kind: "CreateOptions", apiVersion: api.name("meta.k8s.io/v1"), fieldManager: "me" },
+    });
+    assert.equal(create!.query, "timeout=10s");
+    const data = (one: unknown): unknown => (one as { readonly data: unknown } | null)?.data;
+    const shown = ({ review }: Received) => [
+      review.request["operation"],
+      data(review.request["object"]),
+      data(review.request["oldObject"]),
+      review.request["options"],
+    ];
+    assert.deepEqual(shown(update!), [
+      "UPDATE",
+      { k: "2" },
+      { k: "1" },
+      { kind: "UpdateOptions", apiVersion: api.name("meta.k8s.io/v1"), fieldValidation: "Strict" },
+    ]);
+    assert.deepEqual(shown(remove!), [
+      "DELETE",
+      undefined,
+      { k: "2" },
+      { kind: "DeleteOptions", apiVersion: api.name("meta.k8s.io/v1"), propagationPolicy: "Background" },
+    ]);
+  },
+);
+
+hooked("a refusal has the code, the reason and the message of the webhook", async ({ api, maps, hook }) => {
+  const path = await hook("validating", { response: { allowed: false } });
+  const denied = `admission webhook "${path.slice(1)}.example.com" denied the request`;
+  const said = async (response: object): Promise<unknown[]> => {
+    await server.at(path, { response: { allowed: false, ...response } });
+    const answer = await api.post(maps, configMap("a"));
+    return [answer.status, answer.at("reason"), answer.at("message")];
+  };
+  assert.deepEqual(await said({}), [400, undefined, `${denied} without explanation`]);
+  assert.deepEqual(await said({ status: { message: "no" } }), [400, undefined, `${denied}: no`]);
+  assert.deepEqual(await said({ status: { reason: "Because" } }), [400, "Because", `${denied}: Because`]);
+  assert.deepEqual(await said({ status: { code: 409, reason: "Conflict", message: "no" } }), [
+    409,
+    "Conflict",
+    `${denied}: no`,
+  ]);
+  assert.deepEqual(await said({ status: { code: 200, message: "no" } }), [400, undefined, `${denied}: no`]);
+  assert.deepEqual(await said({ status: { code: 99_999, message: "no" } }), [400, undefined, `${denied}: no`]);
+  (await api.get(`${maps}/a`)).expect(404);
+});
+
+hooked("warnings reach the client, of refusals too", async ({ api, maps, hook }) => {
+  const path = await hook("validating", { response: { warnings: ["mind this", "", "a\nb"] } });
+  const passed = (await api.post(maps, configMap("a"))).expect(201);
+  assert.deepEqual(passed.warnings, ["mind this"]);
+  await server.at(path, { response: { allowed: false, warnings: ["see why"] } });
+  const refused = (await api.post(maps, configMap("b"))).expect(400);
+  assert.deepEqual(refused.warnings, ["see why"]);
+});
+
+hooked("a mutating webhook changes the object; validating ones see the result", async ({ api, maps, hook }) => {
+  const validating = await hook("validating");
+  await hook("mutating", {
+    patch: [
+      { op: "add", path: "/metadata/labels", value: { set: "here" } },
+      { op: "add", path: "/data/b", value: "2" },
+      { op: "add", path: "/unknown", value: 1 },
+    ],
+  });
+  (await api.post(maps, configMap("a", { a: "1" }))).expect(201, {
+    data: { a: "1", b: "2" },
+    "metadata.labels": { set: "here" },
+    unknown: absent,
+  });
+  const [seen] = server.take(validating);
+  assert.deepEqual((seen!.review.request["object"] as Record<string, unknown>)["data"], { a: "1", b: "2" });
+  const applied = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: "3" } };
+  const next = await api.patch(`${maps}/a?fieldManager=x&force=true`, applied, patchTypes.apply);
+  next.expect(200, { data: { a: "3", b: "2" } });
+});
+
+hooked("an update that a webhook completes to what is stored changes nothing", async ({ api, maps, hook }) => {
+  await hook("mutating", { patch: [{ op: "add", path: "/data/b", value: "2" }] });
+  const version = async (answer: ReturnType<Api["put"]>): Promise<string> =>
+    (await answer).expect(200).string("metadata.resourceVersion");
+  (await api.post(maps, configMap("a", { a: "1" }))).expect(201);
+  const first = await version(api.put(`${maps}/a`, configMap("a", { a: "1" })));
+  assert.equal(await version(api.put(`${maps}/a`, configMap("a", { a: "1" }))), first);
+});
+
+hooked("defaults are filled in after a patch, and what does not fit is an error of the server", async (on) => {
+  const { api, ns, maps, hook } = on;
+  const rules = [{ ...configMaps, resources: ["configmaps", "services"] }];
+  const path = await hook("mutating", { patch: [{ op: "remove", path: "/spec/type" }] }, { rules });
+  const service = { metadata: { name: "s" }, spec: { ports: [{ port: 80 }] } };
+  (await api.post(`/api/v1/namespaces/${ns}/services`, service)).expect(201, { "spec.type": "ClusterIP" });
+  for (const [patch, message] of [
+    [[{ op: "replace", path: "/data", value: 5 }], /^Internal error occurred: json: cannot unmarshal number into Go /],
+    [[{ op: "remove", path: "/data/none" }], /^Internal error occurred: /],
+    [[{ op: "replace", path: "/kind", value: "Secret" }], /^Internal error occurred: /],
+  ] as const) {
+    await server.at(path, { patch });
+    (await api.post(maps, configMap("a", { secret: "x" }))).refused(500, "InternalError", message);
+  }
+  await server.at(path, { patch: [{ op: "replace", path: "/metadata/namespace", value: "other" }] });
+  (await api.post(maps, configMap("a"))).refused(400, "BadRequest", /namespace of the provided object does not match/);
+});
+
+hooked("a webhook that asks for it is called again after a later change, and no other", async ({ api, maps, hook }) => {
+  const again = await hook("mutating", {}, { reinvocationPolicy: "IfNeeded" });
+  const never = await hook("mutating");
+  const changing = { patch: [{ op: "add", path: "/data/z", value: "1" }] };
+  const last = await hook("mutating", changing, { reinvocationPolicy: "IfNeeded" });
+  const inOrder = [again, never, last].toSorted();
+  (await api.post(maps, configMap("a", { a: "1" }))).expect(201);
+  const counts = Object.fromEntries(inOrder.map((path) => [path, server.take(path).length]));
+  assert.equal(counts[never], 1);
+  assert.equal(counts[again], again < last ? 2 : 1);
+  assert.equal(counts[last], 1);
+});
+
+hooked("a validating webhook may not change the object", async ({ api, maps, hook }) => {
+  await hook("validating", { patch: [{ op: "add", path: "/data/x", value: "y" }] });
+  (await api.post(maps, configMap("a"))).refused(
+    500,
+    "InternalError",
+    /received invalid webhook response: validating webhook may not return response\.patch$/,
+  );
+});
+
+hooked("a deletion cannot be changed", async ({ api, maps, hook }) => {
+  const rules = [{ ...configMaps, operations: ["DELETE"] }];
+  const path = await hook("mutating", { patch: [{ op: "add", path: "/data/x", value: "y" }] }, { rules });
+  (await api.post(maps, configMap("a"))).expect(201);
+  (await api.delete(`${maps}/a`)).refused(
+    500,
+    "InternalError",
+    /attempted to modify the object, which is not supported/,
+  );
+  await server.at(path, { response: { patchType: "JSONPatch", patch: "W10=" } });
+  (await api.delete(`${maps}/a`)).expect(200);
+});
+
+hooked("the deletion of a collection asks for each object", async ({ api, maps, hook }) => {
+  for (const name of ["a", "b"]) (await api.post(maps, configMap(name))).expect(201);
+  const path = await hook("validating", {}, { rules: [{ ...configMaps, operations: ["DELETE"] }] });
+  (await api.delete(maps)).expect(200);
+  const asked = server
+    .take(path)
+    .map(({ review }) => [
+      review.request["name"],
+      (review.request["oldObject"] as { readonly metadata: { readonly name: string } }).metadata.name,
+    ]);
+  assert.deepEqual(asked.toSorted(), [
+    [undefined, "a"],
+    [undefined, "b"],
+  ]);
+});
+
+hooked("subresources are asked about with the kind of their bodies", async ({ api, ns, hook }) => {
+  const rules = [{ ...configMaps, resources: ["pods/*"] }];
+  const path = await hook("validating", {}, { rules });
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  (await api.post(pods, pod("p"))).expect(201);
+  (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "p" } };
+  (await api.post(`${pods}/p/eviction`, eviction)).expect(201);
+  const asked = server
+    .take(path)
+    .map(({ review: { request } }) => [
+      request["operation"],
+      request["subResource"],
+      (request["kind"] as { readonly kind: string }).kind,
+    ]);
+  assert.deepEqual(asked, [
+    ["CREATE", undefined, "Pod"],
+    ["UPDATE", "status", "Pod"],
+    ["CREATE", "eviction", "Eviction"],
+  ]);
+});
+
+hooked(
+  "with Equivalent a webhook sees the version that it asked for, with Exact nothing",
+  async ({ api, ns, hook }) => {
+    const rules = [{ ...configMaps, apiGroups: ["autoscaling"], apiVersions: ["v1"], resources: ["*"] }];
+    const path = await hook("validating", {}, { rules });
+    const changing = { patch: [{ op: "replace", path: "/spec/maxReplicas", value: 7 }] };
+    await hook("mutating", changing, { rules });
+    const exact = await hook("validating", {}, { rules, matchPolicy: "Exact" });
+    const spec = {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" },
+      maxReplicas: 3,
+      metrics: [
+        { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 70 } } },
+      ],
+    };
+    const scalers = `/apis/autoscaling/v2/namespaces/${ns}/horizontalpodautoscalers`;
+    (await api.post(scalers, { metadata: { name: "h" }, spec })).expect(201, { "spec.maxReplicas": 7 });
+    const [{ review } = { review: undefined }] = server.take(path);
+    const { request } = review!;
+    assert.deepEqual(request["kind"], { group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler" });
+    assert.deepEqual(request["requestKind"], { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler" });
+    const seen = (request["object"] as { readonly spec: Record<string, unknown> }).spec;
+    assert.deepEqual(
+      [seen["targetCPUUtilizationPercentage"], seen["maxReplicas"], seen["metrics"]],
+      [70, 7, undefined],
+    );
+    assert.deepEqual(server.take(exact), []);
+  },
+);
+
+hooked("selectors of namespaces and objects, and conditions, decide what is asked", async ({ api, maps, hook }) => {
+  const labelled = await hook("validating", {}, { objectSelector: { matchLabels: { ask: "me" } } });
+  const conditioned = await hook(
+    "validating",
+    {},
+    {
+      matchConditions: [
+        { name: "large", expression: "size(object.data) > 1" },
+        { name: "admin", expression: "request.userInfo.username == 'admin'" },
+      ],
+    },
+  );
+  (await api.post(maps, configMap("a", { a: "1" }))).expect(201);
+  (await api.post(maps, configMap("b", { a: "1", b: "2" }, { labels: { ask: "me" } }))).expect(201);
+  (await api.post(maps.replace(/ns-[^/]*/, "default"), configMap(api.unique()))).expect(201);
+  assert.equal(server.take(labelled).length, 1);
+  assert.equal(server.take(conditioned).length, 1);
+});
+
+hooked("a condition without a value refuses, or leaves the webhook out where failures are ignored", async (on) => {
+  const { api, maps, hook } = on;
+  const matchConditions = [{ name: "c", expression: "object.data.none == 'x'" }];
+  const path = await hook("validating", {}, { matchConditions, failurePolicy: "Ignore" });
+  (await api.post(maps, configMap("a"))).expect(201);
+  await hook("validating", {}, { matchConditions });
+  (await api.post(maps, configMap("b"))).refused(403, "Forbidden", /configmaps "b" is forbidden: .*no such key/);
+  assert.deepEqual(server.take(path), []);
+});
+
+hooked("a dry run is told of, and webhooks cannot declare that they have side effects [DRY-07]", async (on) => {
+  const { api, maps, hook } = on;
+  const path = await hook("validating", {}, { sideEffects: "NoneOnDryRun" });
+  (await api.post(`${maps}?dryRun=All`, configMap("a"))).expect(201);
+  const [asked] = server.take(path);
+  assert.equal(asked!.review.request["dryRun"], true);
+});
+
+hooked("a large object is sent and changed like any other", async ({ api, maps, hook }) => {
+  const validating = await hook("validating");
+  await hook("mutating", { patch: [{ op: "add", path: "/data/b", value: "2" }] });
+  const large = "x".repeat(200_000);
+  const made = await api.post(`${maps}?fieldManager=me`, configMap("a", { large }));
+  made.expect(201, { data: { large, b: "2" } });
+  const [{ review } = { review: undefined }] = server.take(validating);
+  const { object, options } = review!.request;
+  assert.deepEqual((object as Record<string, unknown>)["data"], { large, b: "2" });
+  assert.equal((options as Record<string, unknown>)["fieldManager"], "me");
+});
+
+hooked("configurations of webhooks are not shown to webhooks", async ({ api, hook }) => {
+  const rules = [{ apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"] }];
+  const path = await hook(
+    "validating",
+    { response: { allowed: false } },
+    { rules, namespaceSelector: { matchLabels: { none: "none" } } },
+  );
+  const { path: at } = kinds.validating;
+  (await api.patch(`${at}${path}`, { metadata: { labels: { a: "b" } } })).expect(200);
+  assert.deepEqual(operations(server.take(path)), []);
+});
