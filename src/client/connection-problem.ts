@@ -35,7 +35,8 @@ export function connectionProblem(error: unknown, { host, serverName }: Called):
   if (refusal !== undefined) return `dial tcp ${dialled}: connect: ${refusal}`;
   if (code === "TIMEOUT" || code === "ETIMEDOUT") return "context deadline exceeded";
   if (code === "ABORTED") return "context canceled";
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `dial tcp: lookup ${host.replace(/:\d+$/, "")}: no such host`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `dial tcp: lookup ${host.replace(/:\d+$/, "")}: no such host`;
   if (code === "ECONNRESET" || code === "EPIPE") return "EOF";
   if (code === "HPE_HEADER_OVERFLOW") return "net/http: server response headers exceeded their limit; aborted";
   if (code.startsWith("HPE_")) return "net/http: HTTP/1.x transport connection broken: malformed HTTP response";

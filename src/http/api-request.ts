@@ -1,4 +1,5 @@
 /** A request as filters and handlers see it, independent of the protocol, and the `Reply` they return. */
+import type { Duplex } from "node:stream";
 import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
@@ -30,6 +31,8 @@ export interface ApiRequest {
   forgetHeaders(matches: (name: string) => boolean): void;
   /** The protocol that the connection is asked to change to, in lower case. */
   readonly upgrade?: string | undefined;
+  /** There when the connection can change its protocol; `problem`: why not to a WebSocket of this server. */
+  readonly upgradable?: { readonly problem: StatusError | undefined } | undefined;
   /** Why the request goes no further than to its answer, as its head shows. */
   readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;
@@ -46,6 +49,11 @@ export interface ApiRequest {
   abort(reason: Error): void;
   /** Reads the whole body; throws `requestTooLarge` beyond the limit. Empty when there is none. */
   body(limitBytes: number): Promise<Buffer>;
+  /**
+   * The body as it comes, in place of `body`; `undefined` when there is none. Its length has no limit. Absent where bodies
+   * are whole from the start.
+   */
+  bodyStream?(): BodyStream | undefined;
   /** Filled in by filters, in the order of `http/chain.ts`. */
   info: RequestInfo;
   user: UserInfo;
@@ -64,6 +72,22 @@ export interface ApiRequest {
   seats?: { end(): void; slow(): void } | undefined;
   /** There while the request is recorded in the audit log. */
   audit?: AuditedBody | undefined;
+}
+
+/** A body on its way in. `read` is called once; what comes waits while it is paused. */
+export interface BodyStream {
+  read(reader: BodyReader): void;
+  pause(): void;
+  resume(): void;
+  /** Nothing more is wanted. */
+  stop(): void;
+}
+
+export interface BodyReader {
+  take(piece: Buffer): void;
+  end(): void;
+  /** It ended early. */
+  lost(): void;
 }
 
 /** Reports bodies to the audit log. */
@@ -108,10 +132,20 @@ export interface Reply {
   readonly compressible?: boolean;
   /** A stream: the writer calls `open` once headers are out; the stream ends when it closes the sink. */
   readonly stream?: ReplyStream;
+  /** A connection of another server that changed its protocol: from now on bytes pass between it and the client. */
+  readonly tunnel?: Tunnel;
   /** Ask the client to make a new connection: `Connection: close`, or GOAWAY on HTTP/2. */
   readonly closeConnection?: boolean;
   /** Called once by the reply writer when the reply was written or given up. */
   readonly done?: () => void;
+}
+
+export interface Tunnel {
+  /** Names and values in turn, of the answer that changed the protocol. */
+  readonly headers: readonly string[];
+  readonly connection: Duplex;
+  /** Bytes that came with the answer. */
+  readonly early: Buffer;
 }
 
 /** Where a streaming reply writes. */
@@ -126,6 +160,8 @@ export interface StreamSink {
   /** The peer or the server closed the connection. Called once. */
   onClose: (() => void) | undefined;
   end(): void;
+  /** Ends it so that the peer sees that something is missing, where there is a peer. */
+  abort?(): void;
 }
 
 export interface ReplyStream {

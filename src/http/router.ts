@@ -38,6 +38,8 @@ export interface RouterOptions {
   table(): ResourceTable;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
+  /** The answer of another server, if one answers for the group version; asked first. */
+  readonly forwarded?: (request: ApiRequest) => MaybePromise<Reply> | undefined;
   /** Other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
   other(request: ApiRequest): MaybePromise<Reply> | undefined;
   /** The answer for an unknown path, or a thrown one. */
@@ -78,6 +80,8 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     options.deprecated?.(info, deprecation.removedRelease);
   };
   return (request) => {
+    const forwarded = options.forwarded?.(request);
+    if (forwarded !== undefined) return forwarded;
     const { info } = request;
     if (!info.isResourceRequest) {
       if (request.upgrade !== undefined) throw cannotUpgrade(request.upgrade);
@@ -110,7 +114,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
-    if (request.upgrade !== undefined && !isWebSocketWatch(request, verb)) throw cannotUpgrade(request.upgrade);
+    if (request.upgrade !== undefined) checkUpgrade(request, request.upgrade, verb);
     if (!isDispatched) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope: Scope = {
@@ -161,8 +165,10 @@ function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Re
   return name === "" ? listComputed(scope, objects) : getComputed(scope, objects);
 }
 
-const isWebSocketWatch = ({ upgrade, method }: ApiRequest, verb: string): boolean =>
-  verb === "watch" && upgrade === "websocket" && method === "GET";
+function checkUpgrade({ method, upgradable }: ApiRequest, protocol: string, verb: string): void {
+  if (verb !== "watch" || protocol !== "websocket" || method !== "GET") throw cannotUpgrade(protocol);
+  if (upgradable?.problem !== undefined) throw upgradable.problem;
+}
 
 const cannotUpgrade = (protocol: string): StatusError =>
   badRequest(`the connection cannot be upgraded to ${goQuote(protocol)} here: only watches are served over WebSocket`);

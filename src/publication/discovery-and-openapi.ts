@@ -42,7 +42,12 @@ export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi 
       if (!isOpenApi(request.path)) return discovery.reply(request);
       checkMethod(request);
       openApi ??= import("./openapi.ts").then(
-        ({ OpenApi }) => new OpenApi({ tables, groups: () => discovery.groups() }),
+        ({ OpenApi }) =>
+          new OpenApi({
+            tables,
+            groups: () => discovery.groups(),
+            ...(options.remote === undefined ? {} : { remote: options.remote }),
+          }),
       );
       return openApi.then((loaded) => loaded.reply(request));
     },

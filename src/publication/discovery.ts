@@ -15,6 +15,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { groupDiscoveryList } from "./discovery/aggregated.ts";
 import { type ServedGroup, servedGroups } from "./discovery/groups.ts";
+import type { RemoteDiscovery } from "./discovery/resource-discovery.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "./discovery/legacy.ts";
 import { type DiscoveryDocument, discoveryProtobuf } from "./discovery/protobuf.ts";
 import { type Allows, type Negotiated, negotiator, noTransform } from "#http/negotiation.ts";
@@ -23,12 +24,31 @@ export interface DiscoveryOptions {
   readonly domain: ApiDomain;
   /** The served resources. A changed table is another array. */
   definitions(): readonly ResourceDefinition[];
+  /** Group versions of other servers. Changed ones are another array. */
+  remote?(): readonly RemoteVersion[];
   /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
   serverAddress?(): string;
 }
 
+/** A group version of another server. */
+export interface RemoteVersion extends RemoteDiscovery, Partial<RemoteOpenApi> {
+  readonly group: string;
+  readonly version: string;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+}
+
+export interface RemoteOpenApi {
+  /** URLs of version 3, by path below `/openapi/v3`. */
+  readonly openApiV3: ReadonlyMap<string, string>;
+  /** JSON of version 2. */
+  readonly openApiV2: Buffer | undefined;
+}
+
 /** The fields of a request that discovery reads. */
 export type DiscoveryRequest = Pick<ApiRequest, "method" | "path" | "url" | "query" | "headers">;
+
+const none: readonly RemoteVersion[] = [];
 
 const negotiation = negotiator([jsonEncoding, yamlEncoding, discoveryProtobuf]);
 
@@ -36,6 +56,7 @@ export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #allowsAggregated: Allows;
   #source: readonly ResourceDefinition[] | undefined;
+  #remote: readonly RemoteVersion[] = none;
   #groups: readonly ServedGroup[] = [];
   /** Encoded documents of `#source`, by encoding, then by path and form. */
   readonly #encoded = new Map<Encoding, Map<string, Encoded>>();
@@ -50,9 +71,11 @@ export class Discovery {
   /** Groups of the present table, the core group first. */
   groups(): readonly ServedGroup[] {
     const definitions = this.#options.definitions();
-    if (definitions !== this.#source) {
+    const remote = this.#options.remote?.() ?? none;
+    if (definitions !== this.#source || remote !== this.#remote) {
       this.#source = definitions;
-      this.#groups = servedGroups(definitions, this.#options.domain);
+      this.#remote = remote;
+      this.#groups = servedGroups(definitions, this.#options.domain, remote);
       this.#encoded.clear();
     }
     return this.#groups;

@@ -25,14 +25,14 @@ interface File {
 }
 
 export class OpenApiV2 {
-  readonly #options: Pick<OpenApiOptions, "tables" | "groups">;
+  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
   /** Of the present groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 
-  constructor(options: Pick<OpenApiOptions, "tables" | "groups">) {
+  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote">) {
     this.#options = options;
     this.#operations = new Operations(options.tables);
   }
@@ -66,12 +66,16 @@ export class OpenApiV2 {
     document.add([...operations.ofCore(), ...operations.ofGroups(), ...operations.ofServerVersion()]);
     for (const { name: group, versions: served, builtin } of groups) {
       if (builtin && group !== "") document.add(operations.ofGroup(group));
-      for (const { version, definitions } of served) {
+      for (const { version, definitions, remote } of served) {
+        if (remote !== undefined) continue;
         document.add(operations.ofVersion({ group, version }, definitions));
         await nextTurn();
       }
     }
-    return fileOf(await document.finish(nextTurn), builtMs);
+    const remote = (this.#options.remote?.() ?? []).flatMap(({ group, version, openApiV2: bytes }) =>
+      bytes === undefined ? [] : [{ group, version, bytes }],
+    );
+    return fileOf(await document.finish(nextTurn, remote), builtMs);
   }
 }
 

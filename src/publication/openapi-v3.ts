@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { digestOf } from "./discovery.ts";
+import { digestOf, type RemoteVersion } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { documentV3 } from "./openapi/document-v3.ts";
 import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./openapi/negotiation.ts";
@@ -19,6 +19,8 @@ export interface OpenApiOptions {
   readonly tables: ApiTables;
   /** Groups served now. Others are another array. */
   groups(): readonly ServedGroup[];
+  /** Group versions of other servers, whose documents they answer themselves. */
+  remote?(): readonly RemoteVersion[];
   /** Bytes of documents that are kept; the one just asked for always is. */
   readonly keptBytesMax?: number;
 }
@@ -104,8 +106,13 @@ export class OpenApiV3 {
 
   async #buildIndex(sources: ReadonlyMap<string, Source>, nowMs: number): Promise<Buffer> {
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
-    for (const name of [...sources.keys()].sort()) {
-      const source = sources.get(name)!; // a key of the map
+    const elsewhere = new Map((this.#options.remote?.() ?? []).flatMap(({ openApiV3 }) => [...(openApiV3 ?? [])]));
+    for (const name of [...new Set([...sources.keys(), ...elsewhere.keys()])].sort()) {
+      const source = sources.get(name);
+      if (source === undefined) {
+        paths[name] = { serverRelativeURL: elsewhere.get(name)! }; // a key of one of the maps
+        continue;
+      }
       const isKnown = this.#known(name, source) !== undefined;
       const { hash } = await this.#document(name, source, nowMs);
       paths[name] = { serverRelativeURL: address(name, hash) };
@@ -197,7 +204,8 @@ function sourcesOf(groups: readonly ServedGroup[], operations: Operations): Map<
     if (builtin && group !== "") {
       sources.set(`apis/${group}`, { definitions: [], paths: () => operations.ofGroup(group) });
     }
-    for (const { version, definitions } of versions) {
+    for (const { version, definitions, remote } of versions) {
+      if (remote !== undefined) continue;
       const name = group === "" ? `api/${version}` : `apis/${group}/${version}`;
       sources.set(name, { definitions, paths: () => operations.ofVersion({ group, version }, definitions) });
     }

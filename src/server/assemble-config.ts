@@ -12,6 +12,7 @@ import type { Random } from "#std/random.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
+import type { ProxyClient } from "./aggregation/proxy-client.ts";
 import type { ClientTrust } from "./authentication/client-trust.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
 import type { ExternalPlan } from "./authentication/external-plan.ts";
@@ -29,6 +30,7 @@ export interface Plans {
   readonly authorization: AuthorizationPlan;
   readonly admission: AdmissionPlan;
   readonly controllerCredentials: ControllerCredentials;
+  readonly proxyClient: ProxyClient;
 }
 
 export interface AssembleConfig extends Plans {

@@ -67,7 +67,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 async function runControllers(
   config: AssembleConfig,
   { builtIn, fairness, services }: ServerState,
-  { localVersions }: Pipeline,
+  { localVersions, aggregation }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
   const { options, domain, serving, health } = config;
@@ -86,6 +86,7 @@ async function runControllers(
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
+    checkApi: aggregation.check,
   });
   return async () => {
     stopPolicy();

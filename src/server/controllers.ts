@@ -3,6 +3,7 @@ import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
 import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
+import { apiServiceAvailabilityController } from "#controllers/api-service-availability.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
 import { bootstrapSignerController } from "#controllers/bootstrap-signer.ts";
@@ -11,6 +12,7 @@ import { clusterRoleAggregationController } from "#controllers/cluster-role-aggr
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
+import { extensionAuthenticationController } from "#controllers/extension-authentication.ts";
 import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
 import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
@@ -22,6 +24,7 @@ import { serviceAccountTokensController } from "#controllers/service-account-tok
 import { serviceAccountsController } from "#controllers/service-accounts.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
+import { publishedTrust } from "./aggregation/proxy-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
@@ -98,6 +101,16 @@ const ownControllers = (config: ControllersOptions): readonly Named[] => {
   const { server } = config.clients;
   return [
     { name: "autoregister-controller", client: server, controller: apiServicesController(config.localVersions) },
+    {
+      name: "apiservice-status-controller",
+      client: server,
+      controller: apiServiceAvailabilityController({ check: config.checkApi }),
+    },
+    {
+      name: "extension-authentication-controller",
+      client: server,
+      controller: extensionAuthenticationController(() => publishedTrust(config.options, config.clientTrust)),
+    },
     { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
     { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(config.isIncomplete) },
     {
@@ -116,6 +129,8 @@ export interface ControllersOptions extends AssembleConfig {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
+  /** What is wrong with the server of an APIService, if anything. */
+  checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
   /** Whether a stored service lacks an address. */
   isIncomplete(service: Service): boolean;
@@ -136,8 +151,10 @@ export function startControllers(config: ControllersOptions): () => Promise<void
     }
   });
   const unfollow = config.controllerCredentials.follow(clock, log);
+  const unfollowProxy = config.proxyClient.follow(clock, log);
   return async () => {
     unfollow();
+    unfollowProxy();
     stop.abort();
     await Promise.all(running);
   };

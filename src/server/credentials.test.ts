@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { type Credentials, prepareCredentials, readAuthorities, readGiven, readServingPair } from "./credentials.ts";
+import { type Credentials, prepareCredentials, readAuthorities, readGiven, readGivenPair } from "./credentials.ts";
 import { StartError } from "#std/start-error.ts";
 
 const folders: string[] = [];
@@ -74,7 +74,7 @@ void test("certificates near their end are made anew, the authority stays", () =
   const renewed = prepare(folder, clock);
   assert.deepStrictEqual(
     [...renewed.files.keys()],
-    ["pki/apiserver.crt", "pki/apiserver.key", "pki/admin.crt", "pki/admin.key"],
+    ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`pki/${name}.crt`, `pki/${name}.key`]),
   );
   assert.strictEqual(renewed.ca.certificate, first.ca.certificate);
   assert.strictEqual(renewed.admin.token, first.admin.token);
@@ -89,7 +89,7 @@ void test("an authority near its end is replaced with all it signed; keys of ser
   const renewed = prepare(folder, clock);
   assert.deepStrictEqual(
     [...renewed.files.keys()].filter((path) => path.endsWith(".crt")),
-    ["pki/ca.crt", "pki/apiserver.crt", "pki/admin.crt"],
+    ["ca", "apiserver", "admin", "front-proxy-ca", "front-proxy-client"].map((name) => `pki/${name}.crt`),
   );
   assert.strictEqual(renewed.serviceAccount.privateKey, first.serviceAccount.privateKey);
 });
@@ -137,11 +137,11 @@ void test("files that are missing, no PEM, or do not fit each other are named in
   const junk = file("junk", "junk");
   const refused = (message: string) => (error: unknown) =>
     error instanceof StartError && error.message === message.replaceAll("DIR", folder);
-  assert.strictEqual(readServingPair(cert, key).key, a.serving.key);
-  assert.throws(() => readServingPair(cert, other), refused("DIR/b.key: not the key of DIR/a.crt"));
-  assert.throws(() => readServingPair(junk, key), refused("DIR/junk: not a certificate in PEM form"));
-  assert.throws(() => readServingPair(cert, junk), refused("DIR/junk: not a private key in PEM form"));
-  assert.throws(() => readServingPair(`${cert}x`, key), refused("cannot read DIR/a.crtx: no such file"));
+  assert.strictEqual(readGivenPair(cert, key).key, a.serving.key);
+  assert.throws(() => readGivenPair(cert, other), refused("DIR/b.key: not the key of DIR/a.crt"));
+  assert.throws(() => readGivenPair(junk, key), refused("DIR/junk: not a certificate in PEM form"));
+  assert.throws(() => readGivenPair(cert, junk), refused("DIR/junk: not a private key in PEM form"));
+  assert.throws(() => readGivenPair(`${cert}x`, key), refused("cannot read DIR/a.crtx: no such file"));
   assert.throws(() => readGiven(folder), refused("cannot read DIR: it is a folder"));
   assert.throws(() => readAuthorities(junk), refused("DIR/junk: no certificate in it"));
   const bundle = file("bundle", `comment\n${a.ca.certificate}\n${b.ca.certificate}`);

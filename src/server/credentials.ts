@@ -25,6 +25,8 @@ export interface Credentials {
   readonly serving: KeyPair;
   /** A client in the group `system:masters`. */
   readonly admin: KeyPair & { readonly token: string };
+  /** By which aggregated API servers know this one; its authority signs nothing else, so nobody else can be it. */
+  readonly frontProxy: { readonly ca: KeyPair; readonly client: KeyPair };
   /** Signs service account tokens; PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
   /** Made or renewed now: path below the data folder and content. Empty when everything could be reused. */
@@ -41,6 +43,9 @@ export interface CredentialsWanted {
 }
 
 const authorityName = "binnacle-ca";
+const frontProxyAuthorityName = "binnacle-front-proxy-ca";
+/** Common name of the certificate that aggregated API servers are shown. */
+export const frontProxyName = "front-proxy-client";
 const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
@@ -63,7 +68,7 @@ const commonNames = [
 /** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable or invalid files. */
 export function prepareCredentials(wanted: CredentialsWanted): Credentials {
   const maker = new Maker(wanted);
-  const authority = maker.authority();
+  const authority = maker.authority("ca", authorityName);
   const names = [...new Set([...commonNames, ...wanted.names])];
   const serving = maker.leaf("apiserver", authority, {
     fits: (pair) => hasNames(pair, names),
@@ -73,25 +78,46 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
     fits: () => true,
     subject: { commonName: "admin", organizations: ["system:masters"], usage: "client" },
   });
+  const frontProxyCa = maker.authority("front-proxy-ca", frontProxyAuthorityName);
+  const client = maker.leaf(frontProxyName, frontProxyCa, {
+    fits: () => true,
+    subject: { commonName: frontProxyName, usage: "client" },
+    authorityName: frontProxyAuthorityName,
+  });
+  const frontProxy = { ca: frontProxyCa, client };
   const token = maker.adminToken();
   const serviceAccount = maker.serviceAccountKeys();
-  return { ca: authority, serving, admin: { ...admin, token }, serviceAccount, files: maker.files };
+  return { ca: authority, serving, admin: { ...admin, token }, frontProxy, serviceAccount, files: maker.files };
 }
 
 /** A certificate that the authority signs: its content, and whether an existing one still fits. */
 interface Leaf {
   fits(pair: KeyPair): boolean;
   readonly subject: Subject;
+  /** By default the server's own authority. */
+  readonly authorityName?: string;
 }
 
 type Subject = Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;
 
-/** A new key with its certificate, which it signs itself where there is no authority. */
-function issue(subject: Subject, nowMs: number, lifetimeMs: number, random: Random, authorityKey?: KeyObject): KeyPair {
+/** Who signs; without a key, the new key itself. */
+interface SigningAuthority {
+  readonly commonName: string;
+  readonly key?: KeyObject;
+}
+
+/** A new key with its certificate. */
+function issue(
+  subject: Subject,
+  nowMs: number,
+  lifetimeMs: number,
+  random: Random,
+  authority: SigningAuthority,
+): KeyPair {
   const key = newKey();
   const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
   const about = { ...subject, publicKey: createPublicKey(key), ...period };
-  const issuer = { commonName: authorityName, key: authorityKey ?? key };
+  const issuer = { commonName: authority.commonName, key: authority.key ?? key };
   return { certificate: signCertificate(about, issuer, random), key: keyPem(key) };
 }
 
@@ -104,17 +130,17 @@ class Maker {
     this.#wanted = wanted;
   }
 
-  authority(): KeyPair {
-    const old = this.#stored("ca");
+  authority(name: string, commonName: string): KeyPair {
+    const old = this.#stored(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
-    return this.#keep("ca", this.#issue({ commonName: authorityName, usage: "authority" }, authorityDays));
+    return this.#keep(name, this.#issue({ commonName, usage: "authority" }, authorityDays, { commonName }));
   }
 
-  leaf(name: string, authority: KeyPair, { fits, subject }: Leaf): KeyPair {
+  leaf(name: string, authority: KeyPair, { fits, subject, authorityName: commonName = authorityName }: Leaf): KeyPair {
     const authorityKey = createPrivateKey(authority.key);
     const old = this.#stored(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock) && isIssuedBy(old, authorityKey) && fits(old)) return old;
-    return this.#keep(name, this.#issue(subject, leafDays, authorityKey));
+    return this.#keep(name, this.#issue(subject, leafDays, { commonName, key: authorityKey }));
   }
 
   adminToken(): string {
@@ -152,9 +178,9 @@ class Maker {
     return pair;
   }
 
-  #issue(subject: Subject, days: number, authorityKey?: KeyObject): KeyPair {
+  #issue(subject: Subject, days: number, authority: SigningAuthority): KeyPair {
     const { clock, random } = this.#wanted;
-    return issue(subject, clock.now(), days * dayMs, random, authorityKey);
+    return issue(subject, clock.now(), days * dayMs, random, authority);
   }
 }
 
@@ -182,11 +208,12 @@ export function issueClientCertificate(folder: string, wanted: ClientWanted, clo
     );
   }
   const subject: Subject = { commonName, organizations, usage: "client" };
-  return issue(subject, clock.now(), lifetimeMs, random, createPrivateKey(authorityKey));
+  const authority = { commonName: authorityName, key: createPrivateKey(authorityKey) };
+  return issue(subject, clock.now(), lifetimeMs, random, authority);
 }
 
-/** Reads and checks a serving certificate given by flags. Throws `StartError`. */
-export function readServingPair(certificateFile: string, keyFile: string): KeyPair {
+/** Reads and checks a certificate given by flags, and its key. Throws `StartError`. */
+export function readGivenPair(certificateFile: string, keyFile: string): KeyPair {
   const certificate = readGiven(certificateFile);
   for (const block of certificateBlocks(certificate)) parseCertificate(certificateFile, block);
   return checkPair(certificateFile, { certificate, key: readGiven(keyFile) }, keyFile);

@@ -20,6 +20,7 @@ import {
   text,
   withShort,
 } from "#std/flags.ts";
+import { aggregationFlags } from "./aggregation/flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
@@ -27,7 +28,6 @@ import { webhookFlags } from "./admission/webhook-flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
-import { serviceAddressFlags } from "./service-addresses.ts";
 import { serviceFlags } from "./service-flags.ts";
 import { auditFlags } from "./audit/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -205,7 +205,6 @@ export const serverFlags = {
   ...fairnessFlags,
   ...controllerFlags,
   ...serviceFlags,
-  ...serviceAddressFlags,
   ...webhookFlags,
 
   runtimeConfig: list(
@@ -253,6 +252,7 @@ export const serverFlags = {
     boolean(["allow-privileged", "Misc"], false, "Whether containers may be privileged."),
     "no pod is refused for it",
   ),
+  ...aggregationFlags,
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * minuteMs, "How long events are kept."),
 };
 
@@ -298,6 +298,9 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   const options = Object.assign(defaults, ...layers) as ServerOptions; // defaults hold every key
   if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
     throw new StartError("--tls-cert-file and --tls-private-key-file must be given together");
+  }
+  if ((options.proxyClientCertFile === undefined) !== (options.proxyClientKeyFile === undefined)) {
+    throw new StartError("--proxy-client-cert-file and --proxy-client-key-file must be given together");
   }
   if (options.enablePriorityAndFairness && options.maxRequestsInflight + options.maxMutatingRequestsInflight === 0) {
     throw new StartError(

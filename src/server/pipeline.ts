@@ -20,6 +20,7 @@ import { hiddenHeaders } from "./authentication/external.ts";
 import { issuerDocuments } from "./authentication/service-account-issuer.ts";
 import { debugAccess } from "./authorization/debug-access.ts";
 import { observedAuthorizer } from "./authorization/metrics.ts";
+import { type Aggregation, openAggregation } from "./aggregation.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
 import { kindOptions } from "./credentials/serving-plan.ts";
 import { customResources } from "./custom-resources.ts";
@@ -35,6 +36,7 @@ export interface Pipeline {
   table(): ResourceTable;
   /** Versions of groups that this server answers for itself, and who hears when there are others. */
   readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
+  readonly aggregation: Aggregation;
   /** Serves the custom resources that are defined. */
   start(): Promise<void>;
   /** Whether they are in step with the store. */
@@ -53,10 +55,18 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   const large = openThreads(config, state);
   const admission = await serverAdmission(config, state, access.authorizer, table);
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
-  const route = createRouter({ parts, stores: state.stores, table, ...routes(config, state, access, table) });
+  const aggregation = openAggregation(config, state);
+  const route = createRouter({
+    parts,
+    stores: state.stores,
+    table,
+    forwarded: aggregation.reply,
+    ...routes(config, state, access, { table, aggregation }),
+  });
   return {
     handle: openChain(config, state, access, { parts, route }),
     table,
+    aggregation,
     localVersions: {
       list: () => localVersions(table(), config.domain),
       onChange: served.onChange,
@@ -66,6 +76,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     closeCustomResources: served.close,
     close() {
       admission.close();
+      aggregation.close();
       return large.close();
     },
   };
@@ -148,12 +159,17 @@ function routes(
   config: AssembleConfig,
   { fairness }: ServerState,
   { authorizer }: Access,
-  table: () => ResourceTable,
+  { table, aggregation }: { table(): ResourceTable; readonly aggregation: Aggregation },
 ): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
   const { options, domain, log, requestMetrics, serving } = config;
   const documents = issuerDocuments(config.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
-  const publisher = createPublisher({ domain, tables: serving.tables, definitions: () => table().definitions });
+  const publisher = createPublisher({
+    domain,
+    tables: serving.tables,
+    definitions: () => table().definitions,
+    remote: aggregation.versions,
+  });
   const explainAccess = debugAccess(authorizer);
   return {
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),

@@ -6,30 +6,10 @@
 import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/v1.ts";
 import type { FindServiceAddress, ServiceAddress } from "#client/service-address.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { boolean, type Flag, list } from "#std/flags.ts";
 import type { Random } from "#std/random.ts";
 import type { Lookups } from "./lookups.ts";
 import type { ServerOptions } from "./options.ts";
-
-/** `namespace/name:port=host:port`; without the first port it holds for all ports of the service. */
-const mapping =
-  /^([a-z0-9-]{1,63}\/[a-z0-9-]{1,63}(?::\d{1,5})?)=(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
-
-const serviceAddress: Flag<readonly string[]> = list(
-  ["service-address", "Binnacle"],
-  "namespace/name[:port]=host:port,...",
-  "Where webhooks and aggregated API servers of a service are reached from here, instead of at its cluster address.",
-  (entry) => (mapping.test(entry) ? undefined : "must be namespace/name[:port]=host:port"),
-);
-
-export const serviceAddressFlags = {
-  serviceAddress,
-  enableAggregatorRouting: boolean(
-    ["enable-aggregator-routing", "Services"],
-    false,
-    "Reach aggregated API servers and webhooks at the endpoints of their services instead of at cluster addresses.",
-  ),
-};
+import { serviceMapping } from "./service-flags.ts";
 
 export interface ServiceAddressesOptions {
   readonly options: Pick<ServerOptions, "serviceAddress" | "enableAggregatorRouting">;
@@ -59,7 +39,7 @@ const httpsPort = 443;
 function fixedAddresses(entries: readonly string[]): ReadonlyMap<string, ServiceAddress> {
   return new Map(
     entries.map((entry) => {
-      const [, service, bracketed, host, port] = mapping.exec(entry)!; // the flag has checked it
+      const [, service, bracketed, host, port] = serviceMapping.exec(entry)!; // the flag has checked it
       return [service!, { host: bracketed ?? host!, port: Number(port) }];
     }),
   );

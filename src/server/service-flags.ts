@@ -1,7 +1,7 @@
 /** Flags of services and of the service `default/kubernetes`. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
-import { choice, type Flag, list, optional } from "#std/flags.ts";
+import { boolean, choice, type Flag, list, optional } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const services = (name: string) => [name, "Services"] as const;
@@ -27,6 +27,10 @@ function portRange(name: string, initial: PortRange, help: string): Flag<PortRan
     print: (range) => `${range.first}-${last(range)}`,
   };
 }
+
+/** `namespace/name:port=host:port`; without the first port it holds for all ports of the service. */
+export const serviceMapping =
+  /^([a-z0-9-]{1,63}\/[a-z0-9-]{1,63}(?::\d{1,5})?)=(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
 
 export const serviceFlags = {
   serviceClusterIpRange: {
@@ -58,5 +62,16 @@ export const serviceFlags = {
     "lease",
     ["lease", "master-count", "none"],
     "Whether the endpoints of the service kubernetes are kept; none leaves them to others.",
+  ),
+  serviceAddress: list(
+    ["service-address", "Binnacle"],
+    "namespace/name[:port]=host:port,...",
+    "Where webhooks and aggregated API servers of a service are reached from here, instead of at its cluster address.",
+    (entry) => (serviceMapping.test(entry) ? undefined : "must be namespace/name[:port]=host:port"),
+  ),
+  enableAggregatorRouting: boolean(
+    services("enable-aggregator-routing"),
+    false,
+    "Reach aggregated API servers and webhooks at the endpoints of their services instead of at cluster addresses.",
   ),
 };

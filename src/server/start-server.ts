@@ -23,6 +23,7 @@ import { assemble, isServed } from "./assemble.ts";
 import type { Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
 import { planAdmission } from "./admission/plan.ts";
+import { readProxyClient } from "./aggregation/proxy-client.ts";
 import { planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
@@ -109,6 +110,7 @@ export async function startServer(
 /** Files that were given or lie in the data folder; all read and understood. */
 interface Inputs {
   readonly current: ServingCredentials;
+  readonly clientTrust: ClientTrust;
   readonly plans: Plans;
   /** The data folder was used before. */
   readonly isMarked: boolean;
@@ -137,8 +139,10 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const admission = await planAdmission(options, domain);
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
-  const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials };
-  return { current, plans, isMarked };
+  const clientTrust = new ClientTrust(current);
+  const proxyClient = readProxyClient(options, clientTrust);
+  const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials, proxyClient };
+  return { current, clientTrust, plans, isMarked };
 }
 
 interface Start extends CredentialSources, Required<Environment> {
@@ -151,7 +155,7 @@ interface Start extends CredentialSources, Required<Environment> {
 
 async function start(parts: Start): Promise<RunningServer> {
   const { options, domain, folder, clock, random, log, largeBytes, inputs, undo } = parts;
-  const { current, plans } = inputs;
+  const { current, clientTrust, plans } = inputs;
   const health = openHealth(parts);
   const entrance = new Entrance(options, health);
   const metrics = new Metrics();
@@ -178,7 +182,6 @@ async function start(parts: Start): Promise<RunningServer> {
   undo.push(() => audit?.close());
 
   const version = programVersion();
-  const clientTrust = new ClientTrust(current);
   const url = urlOf(options, listener.port);
   const assembled = await assemble({
     ...plans,

@@ -17,6 +17,7 @@ import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
 import { policyHandlers } from "./admission/policies.ts";
 import { webhookHandlers } from "./admission/webhooks.ts";
+import { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { nodeGraphHandlers } from "./authorization/node-graph.ts";
 import { rbacHandlers } from "./authorization/rbac.ts";
@@ -37,6 +38,7 @@ export interface ServerState {
   /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
+  readonly aggregation: AggregationIndex;
   /** Where services are reached that this server calls. */
   readonly serviceAddress: FindServiceAddress;
   /** Validating admission policies and their bindings. */
@@ -72,10 +74,12 @@ export function openState(config: AssembleConfig): ServerState {
     hasSelectors: serving.gates.isOn("AuthorizeWithSelectors"),
   });
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
+  const aggregation = new AggregationIndex(domain);
   /** What hears of the objects of a resource before their writes are acknowledged. */
   const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
     rbacHandlers(rbacIndex, definition) ??
     serviceHandlers(services, definition) ??
+    aggregation.handlers(definition) ??
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
     policyHandlers(policies, domain, definition) ??
     webhookHandlers(webhooks, domain, definition) ??
@@ -99,6 +103,7 @@ export function openState(config: AssembleConfig): ServerState {
     services,
     policies,
     webhooks,
+    aggregation,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,
     async start(table) {

@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
-import type { StreamSink } from "#http/api-request.ts";
+import type { BodyStream, StreamSink } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import type { Http1Exchange } from "./http1-server.ts";
-import type { BodySource, Message } from "./incoming-request.ts";
+import type { Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
@@ -16,7 +16,7 @@ const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 
 export class Http1Message implements Message {
-  readonly body: BodySource | undefined;
+  readonly body: BodyStream | undefined;
   readonly #exchange: Http1Exchange;
 
   constructor(exchange: Http1Exchange) {

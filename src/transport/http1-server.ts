@@ -33,7 +33,7 @@ export interface Http1Exchange {
 export interface Http1Handler {
   /** The next request of a connection; the one before is answered. */
   request(socket: TLSSocket, exchange: Http1Exchange): void;
-  /** A WebSocket request; the handler takes over the connection, with the bytes `early` that came with it. */
+  /** A request for another protocol; the handler takes over the connection, with the bytes `early` that came with it. */
   upgrade(socket: TLSSocket, request: IncomingMessage, early: Buffer): void;
   /** Malformed or timed-out input: no reply can be written any more, and the connection is about to close. */
   refused(socket: TLSSocket): void;
@@ -71,7 +71,7 @@ export class Http1Server {
       keepAliveTimeout: idleMs,
       keepAliveTimeoutBuffer: 0,
       // Others are ordinary requests, refused later if at all.
-      shouldUpgradeCallback: asksForWebSocket,
+      shouldUpgradeCallback: mayUpgrade,
       // Requests without a body need no reader.
       optimizeEmptyRequests: true,
     });
@@ -134,9 +134,13 @@ export class Http1Server {
 
 function ignore(): void {}
 
-/** Whether a request opens a WebSocket; Node has checked `Connection`. Java's client sends a body length of 0. */
-function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
-  const isWanted = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+/**
+ * Whether the connection of a request may change its protocol; Node has checked `Connection`. HTTP/2 is agreed on by TLS
+ * alone. Java's client sends a body length of 0.
+ */
+function mayUpgrade({ method, headers }: IncomingMessage): boolean {
+  const protocol = headers.upgrade?.toLowerCase() ?? "";
+  const isWanted = protocol === "websocket" ? method === "GET" : protocol !== "" && !protocol.startsWith("h2c");
   return isWanted && (headers["content-length"] ?? "0") === "0" && headers["transfer-encoding"] === undefined;
 }
 

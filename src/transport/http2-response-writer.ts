@@ -1,14 +1,14 @@
 /** HTTP/2 requests and replies on a stream. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
-import type { StreamSink } from "#http/api-request.ts";
-import type { BodySource, IncomingRequest, Message } from "./incoming-request.ts";
+import type { BodyStream, StreamSink } from "#http/api-request.ts";
+import type { IncomingRequest, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export class Http2Message implements Message {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
-  readonly body: BodySource | undefined;
+  readonly body: BodyStream | undefined;
   readonly #stream: ServerHttp2Stream;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {

@@ -10,6 +10,7 @@ import type { BodyBudget, BodyShare } from "./body-budget.ts";
 import {
   type ApiRequest,
   type AuditedBody,
+  type BodyStream,
   type ClientCertificate,
   type Headers,
   type RequestInfo,
@@ -31,24 +32,9 @@ export interface Message {
   /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
   /** The body; `undefined` when there is none. */
-  readonly body: BodySource | undefined;
+  readonly body: BodyStream | undefined;
   /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
   sendContinue(): void;
-}
-
-/** A body on its way in. */
-export interface BodySource {
-  /** Hands over what comes, piece by piece, and tells how it ends. Called once. */
-  read(reader: BodyReader): void;
-  /** Nothing more is wanted. */
-  stop(): void;
-}
-
-export interface BodyReader {
-  take(piece: Buffer): void;
-  end(): void;
-  /** It ended early. */
-  lost(): void;
 }
 
 export class IncomingRequest implements ApiRequest {
@@ -59,6 +45,7 @@ export class IncomingRequest implements ApiRequest {
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
   readonly upgrade: string | undefined;
+  readonly upgradable: { readonly problem: StatusError | undefined } | undefined;
   readonly warnings: string[] = [];
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
@@ -93,6 +80,7 @@ export class IncomingRequest implements ApiRequest {
     bodies: BodyBudget,
     refusal: StatusError | undefined,
     upgrade?: string,
+    upgradable?: { readonly problem: StatusError | undefined },
   ) {
     this.method = method;
     this.url = url;
@@ -101,6 +89,7 @@ export class IncomingRequest implements ApiRequest {
     this.receivedMs = receivedMs;
     this.refusal = refusal;
     this.upgrade = upgrade;
+    this.upgradable = upgradable;
     this.#queryText = target.query;
     this.#peer = peer;
     this.#message = message;
@@ -189,6 +178,27 @@ export class IncomingRequest implements ApiRequest {
   body(limitBytes: number): Promise<Buffer> {
     this.#body ??= this.#readBody(limitBytes);
     return this.#body;
+  }
+
+  bodyStream(): BodyStream | undefined {
+    const source = this.#message.body;
+    if (source === undefined) return undefined;
+    return {
+      read: ({ take, end, lost }) => {
+        this.#message.sendContinue();
+        source.read({
+          take,
+          end: () => {
+            this.#bodyRead = true;
+            end();
+          },
+          lost,
+        });
+      },
+      pause: () => source.pause(),
+      resume: () => source.resume(),
+      stop: () => source.stop(),
+    };
   }
 
   #readBody(limitBytes: number): Promise<Buffer> {

@@ -221,7 +221,7 @@ class TlsListener implements Listener {
     const handler = {
       request: (socket: TLSSocket, exchange: Http1Exchange) => this.#serveHttp1(socket, exchange),
       upgrade: (socket: TLSSocket, request: IncomingMessage, early: Buffer) =>
-        this.#serveWebSocket(socket, request, early),
+        this.#serveUpgrade(socket, request, early),
       refused: (socket: TLSSocket) => this.#lost(socket),
     };
     this.#http1 = new Http1Server(handler, this.#limits, options.clock);
@@ -372,7 +372,7 @@ class TlsListener implements Listener {
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
   }
 
-  #serveWebSocket(socket: TLSSocket, request: IncomingMessage, early: Buffer): void {
+  #serveUpgrade(socket: TLSSocket, request: IncomingMessage, early: Buffer): void {
     const { clock } = this.#options;
     const { method = "GET", url = "/", headers, rawHeaders } = request;
     const connection = this.#connections.get(socket);
@@ -381,7 +381,9 @@ class TlsListener implements Listener {
       socket.destroy();
       return;
     }
-    const handshake = handshakeOf(headers as Headers); // only set-cookie would be a list
+    const upgrade = headers.upgrade?.toLowerCase() ?? "";
+    // Only set-cookie would be a list.
+    const handshake = upgrade === "websocket" ? handshakeOf(headers as Headers) : undefined;
     const incoming = new IncomingRequest(
       method,
       url,
@@ -393,8 +395,9 @@ class TlsListener implements Listener {
       { headers, rawHeaders, body: undefined, sendContinue: ignore },
       this.#newId,
       this.#bodies,
-      headProblem(url, rawHeaders, this.#limits) ?? handshake.problem,
-      "websocket",
+      headProblem(url, rawHeaders, this.#limits),
+      upgrade,
+      { problem: handshake?.problem },
     );
     const writer = new WebSocketResponseWriter(socket, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));

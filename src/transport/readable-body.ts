@@ -1,8 +1,8 @@
 /** The request body as Node's server provides it, for either protocol. */
 import type { Readable } from "node:stream";
-import type { BodyReader, BodySource } from "./incoming-request.ts";
+import type { BodyReader, BodyStream } from "#http/api-request.ts";
 
-export class ReadableBody implements BodySource {
+export class ReadableBody implements BodyStream {
   readonly #readable: Readable;
   #reader: BodyReader | undefined;
 
@@ -24,6 +24,14 @@ export class ReadableBody implements BodySource {
     const reader = this.#reader;
     this.#reader = undefined;
     return reader;
+  }
+
+  pause(): void {
+    this.#readable.pause();
+  }
+
+  resume(): void {
+    this.#readable.resume();
   }
 
   stop(): void {

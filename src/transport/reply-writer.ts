@@ -4,7 +4,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
-import { type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
+import { type Reply, slowMs, type StreamSink, type Tunnel } from "#http/api-request.ts";
 import type { Chunk, Chunks, Pieces } from "#std/byte-pieces.ts";
 import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
@@ -73,12 +73,14 @@ export class Exchange {
     this.#reply = reply;
     if (this.#writer.gone) {
       reply.stream?.open(closedSink());
+      reply.tunnel?.connection.destroy();
       this.finish();
       return;
     }
     const headers = this.#headers(reply, closeConnection);
-    const { bytes, pieces, chunks, stream } = reply;
-    if (stream !== undefined) this.#stream(reply, headers);
+    const { bytes, pieces, chunks, stream, tunnel } = reply;
+    if (tunnel !== undefined) this.#tunnel(tunnel);
+    else if (stream !== undefined) this.#stream(reply, headers);
     else if (chunks !== undefined) void this.#chunks(reply, headers, chunks);
     else if (pieces !== undefined) this.#pieces(reply, headers, pieces, pieces.length);
     else if (bytes === undefined || Buffer.isBuffer(bytes)) this.#bytes(reply, headers, bytes);
@@ -303,7 +305,27 @@ export class Exchange {
       end();
       this.#handedOver();
     };
+    sink.abort = () => {
+      if (this.#sink === undefined) return;
+      this.#sink = undefined;
+      sink.onClose = undefined;
+      sink.onDrain = undefined;
+      writer.destroy();
+      this.finish();
+    };
     reply.stream!.open(sink);
+  }
+
+  /** Lasts until one of the two connections closes. */
+  #tunnel(tunnel: Tunnel): void {
+    const writer = this.#writer;
+    if (writer.tunnel === undefined) {
+      tunnel.connection.destroy();
+      throw new Error("the connection cannot change its protocol");
+    }
+    const end = (): void => writer.destroy();
+    this.#sink = { write: () => false, blocked: true, onDrain: undefined, onClose: undefined, end };
+    writer.tunnel(tunnel, ["Audit-Id", this.request.auditId]);
   }
 
   /** The last byte is queued. It may never be sent, so the reply is not kept for ever. */

@@ -3,7 +3,7 @@
  * `Http2ResponseWriter`, `WebSocketResponseWriter`.
  */
 import type { Writable } from "node:stream";
-import type { StreamSink } from "#http/api-request.ts";
+import type { StreamSink, Tunnel } from "#http/api-request.ts";
 
 export interface ResponseWriter {
   /** Tells when it has room again (`drain`) and when it is closed. */
@@ -17,6 +17,8 @@ export interface ResponseWriter {
   /** Sends everything. `bytes` is `undefined` for no body, `length` the Content-Length, -1 for none. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void;
   sink(): StreamSink;
+  /** Passes bytes between the peer and another connection until one closes. Absent where that cannot be. */
+  tunnel?(tunnel: Tunnel, headers: readonly string[]): void;
   end(): void;
   destroy(): void;
   /** Whether bytes wait for a peer that does not take them. */

@@ -1,7 +1,10 @@
-/** A watch on an HTTP/1.1 connection upgraded to WebSocket, or the refused upgrade. */
+/**
+ * A connection of HTTP/1.1 that is asked to change its protocol: a watch over WebSocket, a tunnel to another server, or
+ * the refused upgrade.
+ */
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
-import type { StreamSink } from "#http/api-request.ts";
+import type { StreamSink, Tunnel } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import {
   binaryFrame,
@@ -18,34 +21,61 @@ const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
 /** How long a client may take to close after the server asked for it. */
 const closingMs = 1_000;
+/** Bytes that may come before the answer. */
+const heldBytesMax = 64 * 1024;
 /** Characters that would end a header line, or are not Latin-1. */
 const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 export class WebSocketResponseWriter implements ResponseWriter {
   readonly channel: TLSSocket;
-  readonly #handshake: Handshake;
+  readonly #handshake: Handshake | undefined;
   readonly #clock: Clock;
-  #isOpen = false;
+  /** What came before the answer. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #take = (piece: Buffer): void => this.#hold(piece);
   #ended = false;
 
-  /** `early`: bytes received with the request. */
-  constructor(socket: TLSSocket, early: Buffer, handshake: Handshake, clock: Clock) {
+  /** `early`: bytes received with the request. No handshake: the protocol is not WebSocket. */
+  constructor(socket: TLSSocket, early: Buffer, handshake: Handshake | undefined, clock: Clock) {
     this.channel = socket;
     this.#handshake = handshake;
     this.#clock = clock;
+    socket.on("data", this.#data);
+    if (early.length > 0) this.#hold(early);
+    socket.resume();
+  }
+
+  readonly #data = (piece: Buffer): void => this.#take(piece);
+
+  #hold(piece: Buffer): void {
+    this.#held.push(piece);
+    this.#heldBytes += piece.length;
+    if (this.#heldBytes > heldBytesMax) this.channel.pause();
+  }
+
+  #takeHeld(): readonly Buffer[] {
+    const held = this.#held;
+    this.#held = [];
+    return held;
+  }
+
+  /** Reads frames of the client, those held first. */
+  #readFrames(): void {
+    const socket = this.channel;
     const reader = new FrameReader({
       ping: (payload) => {
         // Unread pongs are not queued.
-        if (this.#isOpen && !this.gone && !this.blocked) socket.write(pongFrame(payload));
+        if (!this.gone && !this.blocked) socket.write(pongFrame(payload));
       },
       ended: (code) => {
-        if (this.#isOpen && !this.gone) socket.write(closeFrame(code));
+        if (!this.gone) socket.write(closeFrame(code));
         this.#ended = true;
         socket.destroySoon();
       },
     });
-    socket.on("data", (piece: Buffer) => reader.take(piece));
-    if (early.length > 0) reader.take(early);
+    this.#take = (piece) => reader.take(piece);
+    for (const piece of this.#takeHeld()) reader.take(piece);
     socket.resume();
   }
 
@@ -55,12 +85,27 @@ export class WebSocketResponseWriter implements ResponseWriter {
 
   /** Begins the WebSocket. */
   head(_code: number, headers: readonly string[]): void {
+    if (this.#handshake === undefined) throw new Error("only a WebSocket carries a stream");
     const { accept, protocol } = this.#handshake;
     const own = ["Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Accept", accept];
     if (protocol !== "") own.push("Sec-WebSocket-Protocol", protocol);
     const rest = without(headers, ["Connection", "Content-Type"]);
     this.channel.write(headText(101, [...own, ...rest], this.#clock.now()), "latin1");
-    this.#isOpen = true;
+    this.#readFrames();
+  }
+
+  tunnel({ headers, connection, early }: Tunnel, own: readonly string[]): void {
+    const socket = this.channel;
+    this.#ended = true;
+    socket.write(headText(101, [...own, ...without(headers, ["Audit-Id"])], this.#clock.now()), "latin1");
+    if (early.length > 0) socket.write(early);
+    socket.off("data", this.#data);
+    for (const piece of this.#takeHeld()) connection.write(piece);
+    connection.on("error", () => socket.destroy());
+    connection.once("close", () => socket.destroySoon());
+    socket.once("close", () => connection.destroy());
+    socket.pipe(connection);
+    connection.pipe(socket);
   }
 
   /** Writes lines of text, each as a text frame. */
@@ -70,7 +115,10 @@ export class WebSocketResponseWriter implements ResponseWriter {
 
   /** Refuses the WebSocket. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
-    const own = ["Sec-WebSocket-Version", "13", "Connection", "close"];
+    this.#held = [];
+    this.#take = () => undefined;
+    this.channel.resume();
+    const own = [...(this.#handshake === undefined ? [] : ["Sec-WebSocket-Version", "13"]), "Connection", "close"];
     if (length >= 0) own.push("Content-Length", String(length));
     const rest = without(headers, ["Connection"]);
     this.channel.write(headText(code, [...rest, ...own], this.#clock.now()), "latin1");

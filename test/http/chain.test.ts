@@ -85,7 +85,8 @@ function requestOf(
   );
   const joined: Record<string, string> = {};
   for (const [name, value] of pairs) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
-  const message = { headers: joined, rawHeaders: pairs.flat(), body: { read() {}, stop() {} }, sendContinue() {} };
+  const body = { read() {}, pause() {}, resume() {}, stop() {} };
+  const message = { headers: joined, rawHeaders: pairs.flat(), body, sendContinue() {} };
   const peer = { remoteAddress: "127.0.0.1", clientCertificate: undefined, clientCertificateProblem: "" };
   return new IncomingRequest(
     method,

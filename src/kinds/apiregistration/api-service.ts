@@ -1,15 +1,14 @@
 /** APIService: a group version and the server of it. */
-import type { APIService } from "#api/apiregistration/v1.ts";
+import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
+import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function apiServices(): KindBehaviour<APIService> {
   return {
-    unenforced: {
-      warning: "this server stores APIServices with a service, but does not forward requests to them yet",
-      when: ({ spec }) => spec.service !== undefined,
-    },
     columns: [
       nameColumn,
       text("Service", "Service that answers; Local is this server.", ({ spec: { service } }) =>
@@ -24,8 +23,70 @@ export function apiServices(): KindBehaviour<APIService> {
         editField(object, "spec", (spec) =>
           editField(spec, "service", (service) => fillAbsent(service, { port: 443 })),
         ),
+      validate: validateApiService,
+      validateUpdate: validateApiService,
     },
   };
+}
+
+const spec = FieldPath.of("spec");
+const priorities = [
+  ["groupPriorityMinimum", 20_000],
+  ["versionPriority", 1_000],
+] as const;
+
+function validateApiService({ metadata, spec: { group = "", version = "", ...rest } }: APIService): FieldError[] {
+  const { name = "" } = metadata;
+  const errors: FieldError[] = [];
+  const expected = `${version}.${group}`;
+  if (name !== expected) {
+    const detail = `must be \`spec.version+"."+spec.group\`: ${goQuote(expected)}`;
+    errors.push(invalid(FieldPath.of("metadata", "name"), name, detail));
+  }
+  if (group === "" && version !== "v1") {
+    errors.push(required(spec.child("group"), "only v1 may have an empty group and it better be legacy kube"));
+  }
+  if (group !== "") {
+    errors.push(...dns1123Subdomain(group).map((text) => invalid(spec.child("group"), group, text)));
+  }
+  errors.push(...dns1035Label(version).map((text) => invalid(spec.child("version"), version, text)));
+  for (const [field, max] of priorities) {
+    const value = rest[field];
+    if (value <= 0 || value > max) {
+      errors.push(invalid(spec.child(field), value, `must be positive and less than ${max}`));
+    }
+  }
+  return [...errors, ...validateServer(rest)];
+}
+
+/** The service that answers, and how it is trusted. */
+function validateServer({
+  service,
+  caBundle = "",
+  insecureSkipTLSVerify = false,
+}: Partial<APIServiceSpec>): FieldError[] {
+  const errors: FieldError[] = [];
+  const insecure = spec.child("insecureSkipTLSVerify");
+  if (service === undefined) {
+    if (caBundle !== "") {
+      const shown = `${Buffer.from(caBundle, "base64").length} bytes`;
+      errors.push(invalid(spec.child("caBundle"), shown, "local APIServices may not have a caBundle"));
+    }
+    if (insecureSkipTLSVerify) {
+      errors.push(invalid(insecure, true, "local APIServices may not have insecureSkipTLSVerify"));
+    }
+    return errors;
+  }
+  const { namespace = "", name = "", port = 443 } = service;
+  const path = spec.child("service");
+  if (namespace === "") errors.push(required(path.child("namespace")));
+  if (name === "") errors.push(required(path.child("name")));
+  const wrong = portNumber(port).map((text) => `port is not valid: ${text}`);
+  errors.push(...wrong.map((text) => invalid(path.child("port"), port, text)));
+  if (insecureSkipTLSVerify && caBundle !== "") {
+    errors.push(invalid(insecure, true, "may not be true if caBundle is present"));
+  }
+  return errors;
 }
 
 /** Group versions of this server are available from the start. */

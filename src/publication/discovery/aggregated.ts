@@ -3,9 +3,9 @@ import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
+import type { RemoteDiscovery, ResourceDiscovery } from "./resource-discovery.ts";
 
 export type GroupDiscovery = ReturnType<typeof groupDiscoveryList>["items"][number];
-export type ResourceDiscovery = ReturnType<typeof resourceDiscovery>;
 
 /** `apiVersion` is that of the document: both versions of it have the same fields. */
 export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: string) {
@@ -20,12 +20,18 @@ export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: s
   } as const;
 }
 
-function versionDiscovery(group: string, { version, definitions }: ServedVersion) {
+function versionDiscovery(group: string, { version, definitions, remote }: ServedVersion) {
+  if (remote !== undefined) return remoteDiscovery(version, remote);
   const resources = definitions.map((definition) => resourceDiscovery(group, version, definition));
-  return { version, resources, freshness: "Current" } as const;
+  return { version, resources, freshness: "Current" as const };
 }
 
-function resourceDiscovery(group: string, version: string, definition: ResourceDefinition) {
+/** Upstream: a version that nothing was heard of has no list of resources. */
+function remoteDiscovery(version: string, { resources, freshness }: RemoteDiscovery) {
+  return { version, ...(resources.length === 0 ? {} : { resources }), freshness };
+}
+
+function resourceDiscovery(group: string, version: string, definition: ResourceDefinition): ResourceDiscovery {
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
   // Upstream: a description of routes leaves out a group and version that are those around it.
   const describesRoutes = definition.routes === "installed";

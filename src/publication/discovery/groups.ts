@@ -5,9 +5,19 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compareTexts, compareVersions } from "#meta/version-order.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { RemoteDiscovery } from "./resource-discovery.ts";
+
+interface RemoteGroupVersion extends RemoteDiscovery {
+  readonly group: string;
+  readonly version: string;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+}
 
 export interface ServedVersion {
   readonly version: string;
+  /** There for versions of another server, which have no definitions here. */
+  readonly remote?: RemoteDiscovery;
   /** By name, the order of discovery. Upstream's order of custom ones is random. */
   readonly definitions: readonly ResourceDefinition[];
 }
@@ -21,21 +31,65 @@ export interface ServedGroup {
   readonly builtin: boolean;
 }
 
-/** Groups of the table, the core group first. */
-export function servedGroups(definitions: readonly ResourceDefinition[], domain: ApiDomain): ServedGroup[] {
-  const ranks = new Map(
-    groupOrder.map((names, rank) => names.map((name) => [domain.rename(name), rank] as const)).flat(),
+/** A version with what decides its place in a group. */
+interface Candidate extends ServedVersion {
+  readonly priority: number;
+}
+
+/** Of custom resources, and of their versions. */
+const customPriority = 1000;
+const localVersionPriority = 100;
+/** Of the first group of the order below; each after it has less, and all have more than custom resources. */
+const builtInPriority = 18_000;
+const builtInStep = 100;
+
+/** Groups of the table and of other servers, the core group first. A version of another server hides the table's. */
+export function servedGroups(
+  definitions: readonly ResourceDefinition[],
+  domain: ApiDomain,
+  remote: readonly RemoteGroupVersion[] = [],
+): ServedGroup[] {
+  const priorities = new Map(
+    groupOrder.flatMap((names, rank) =>
+      names.map((name) => [domain.rename(name), builtInPriority - rank * builtInStep] as const),
+    ),
   );
-  const rank = (name: string): number => ranks.get(name) ?? groupOrder.length;
-  return [...Map.groupBy(definitions, ({ group }) => group)]
-    .map(([name, ofGroup]) => ({
-      name,
-      versions: [...Map.groupBy(ofGroup, ({ version }) => version)]
-        .sort(([a], [b]) => compareVersions(a, b))
-        .map(([version, list]) => ({ version, definitions: sorted(list) })),
-      builtin: ofGroup.some(({ routes }) => routes === "installed"),
-    }))
-    .sort((a, b) => rank(a.name) - rank(b.name) || compareTexts(a.name, b.name));
+  const local = Map.groupBy(definitions, ({ group }) => group);
+  const elsewhere = Map.groupBy(remote, ({ group }) => group);
+  const priority = (name: string): number => {
+    if (name === "") return Number.POSITIVE_INFINITY;
+    const own = local.has(name) ? (priorities.get(name) ?? customPriority) : 0;
+    // The group of the APIServices themselves goes first.
+    if (name === domain.rename("apiregistration.k8s.io")) return Number.MAX_SAFE_INTEGER;
+    return Math.max(own, ...(elsewhere.get(name) ?? []).map(({ groupPriority }) => groupPriority));
+  };
+  return [...new Set([...local.keys(), ...elsewhere.keys()])]
+    .map((name) => {
+      const ofGroup = local.get(name) ?? [];
+      const builtin = ofGroup.some(({ routes }) => routes === "installed");
+      return { name, versions: versionsOf(ofGroup, elsewhere.get(name) ?? []), builtin, priority: priority(name) };
+    })
+    .sort((a, b) => compareNumbers(b.priority, a.priority) || compareTexts(a.name, b.name))
+    .map(({ name, versions, builtin }) => ({ name, versions, builtin }));
+}
+
+/** Infinite ones too. */
+const compareNumbers = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1);
+
+function versionsOf(
+  definitions: readonly ResourceDefinition[],
+  remote: readonly RemoteGroupVersion[],
+): readonly ServedVersion[] {
+  const hidden = new Set(remote.map(({ version }) => version));
+  const candidates: Candidate[] = [...Map.groupBy(definitions, ({ version }) => version)]
+    .filter(([version]) => !hidden.has(version))
+    .map(([version, list]) => ({ version, definitions: sorted(list), priority: localVersionPriority }));
+  for (const { version, versionPriority, resources, freshness } of remote) {
+    candidates.push({ version, definitions: [], priority: versionPriority, remote: { resources, freshness } });
+  }
+  return candidates
+    .sort((a, b) => b.priority - a.priority || compareVersions(a.version, b.version))
+    .map(({ priority: _priority, ...version }) => version);
 }
 
 function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {

@@ -8,7 +8,8 @@ import { protobufEncoding } from "#codec/protobuf-encoding.ts";
 import { writeEnvelope } from "#codec/protobuf-envelope.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
-import type { GroupDiscovery, groupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
+import type { GroupDiscovery, groupDiscoveryList } from "./aggregated.ts";
+import type { ResourceDiscovery } from "./resource-discovery.ts";
 import type { ApiGroup, ApiResource, apiGroup, apiGroupList, apiResourceList, apiVersions } from "./legacy.ts";
 
 export type DiscoveryDocument = ReturnType<
@@ -98,7 +99,7 @@ function groupDiscoveryBody({ metadata, versions }: GroupDiscovery): Field[] {
     ...versions.map(({ version, resources, freshness }) =>
       message(2, [
         text(1, version),
-        ...resources.map((of) => message(2, resourceDiscoveryBody(of))),
+        ...(resources ?? []).map((of) => message(2, resourceDiscoveryBody(of))),
         text(3, freshness),
       ]),
     ),

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo } from "./info.ts";
+import { addRemoteV2, type RemoteDocumentV2 } from "./merge-v2.ts";
 import type { Operation, Parameter, PathItem } from "./operations.ts";
 import type { Json } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
@@ -33,14 +34,25 @@ export class DocumentV2 {
     }
   }
 
-  /** The document, encoded. `pause` is awaited between large parts. */
-  async finish(pause: () => Promise<void>): Promise<Buffer> {
-    const paths = Object.fromEntries([...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)));
+  /** The document, encoded, with what other servers add. `pause` is awaited between large parts. */
+  async finish(pause: () => Promise<void>, remote: readonly RemoteDocumentV2[]): Promise<Buffer> {
+    let paths = sortedTable(Object.fromEntries(this.#paths));
+    let parameters = this.#shared.finish();
+    let definitions = await this.#types.finish(pause);
+    if (remote.length > 0) {
+      const own = { paths, parameters, definitions: JSON.parse(definitions) as Json }; // just written
+      for (const document of remote) {
+        await pause();
+        addRemoteV2(own, document);
+      }
+      paths = sortedTable(own.paths);
+      parameters = sortedTable(own.parameters);
+      definitions = JSON.stringify(sortedTable(own.definitions));
+    }
     const head = JSON.stringify({ swagger: "2.0", info: apiInfo, paths });
     await pause();
-    const definitions = await this.#types.finish(pause);
     const rest = {
-      parameters: this.#shared.finish(),
+      parameters,
       securityDefinitions: {
         BearerToken: { description: "A bearer token", type: "apiKey", name: "authorization", in: "header" },
       },
@@ -73,6 +85,9 @@ export class DocumentV2 {
     return described;
   }
 }
+
+const sortedTable = (table: Json): Json =>
+  Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
 

@@ -8,13 +8,7 @@ import type { TlsFiles } from "#transport/listener.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import {
-  type Credentials,
-  type KeyPair,
-  prepareCredentials,
-  readAuthorities,
-  readServingPair,
-} from "../credentials.ts";
+import { type Credentials, type KeyPair, prepareCredentials, readAuthorities, readGivenPair } from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
 import type { ServerOptions } from "../options.ts";
@@ -57,7 +51,7 @@ export function readServingCredentials({ options, folder, clock, random }: Crede
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
       ? undefined
-      : readServingPair(tlsCertFile, tlsPrivateKeyFile);
+      : readGivenPair(tlsCertFile, tlsPrivateKeyFile);
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = prepareCredentials({ folder, names, clock, random });
@@ -108,7 +102,8 @@ export function keepRenewed(renewal: Renewal): () => void {
     const isSame =
       next.serving.certificate === current.serving.certificate &&
       next.clientCa === current.clientCa &&
-      next.requestHeaderCa === current.requestHeaderCa;
+      next.requestHeaderCa === current.requestHeaderCa &&
+      next.credentials.frontProxy.client.certificate === current.credentials.frontProxy.client.certificate;
     if (isSame) return;
     renewal.use(tlsFiles(options, next), next);
     current = next;

@@ -1,0 +1,192 @@
+/**
+ * Checks the servers behind APIServices, and says in their status whether they are available: when an APIService, its
+ * service or the endpoints change, and every half a minute. Source: upstream's availability controllers of
+ * `kube-aggregator`; reasons and messages are theirs.
+ */
+import type { APIService, APIServiceCondition, ServiceReference } from "#api/apiregistration/v1.ts";
+import type { Endpoints, Service } from "#api/core/v1.ts";
+import { reflect } from "#client/reflector.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+export interface AvailabilityOptions {
+  /** Asks the server for the discovery document of its group version. Resolves with what is wrong, if anything. */
+  check(name: string, signal: AbortSignal): Promise<string | undefined>;
+  /** How often each is checked at least. */
+  readonly periodMs?: number;
+}
+
+const usualPeriodMs = 30_000;
+const workersMax = 8;
+const httpsPort = 443;
+
+/** What is found out about one. */
+type Finding = Pick<APIServiceCondition, "status"> & { readonly reason: string; readonly message: string };
+
+export const apiServiceAvailabilityController =
+  (options: AvailabilityOptions): Controller =>
+  async (environment) => {
+    const watcher = new AvailabilityWatcher(environment, options);
+    await watcher.run();
+  };
+
+class AvailabilityWatcher {
+  readonly #environment: ControllerEnvironment;
+  readonly #options: AvailabilityOptions;
+  readonly #path: string;
+  readonly #queue: WorkQueue;
+  #services = new Map<string, APIService>();
+  /** Services and endpoints are followed from the first APIService on that names a service. */
+  #following: Promise<unknown> | undefined;
+
+  constructor(environment: ControllerEnvironment, options: AvailabilityOptions) {
+    const { domain, clock, log } = environment;
+    this.#environment = environment;
+    this.#options = options;
+    this.#path = `/apis/${domain.rename("apiregistration.k8s.io")}/v1/apiservices`;
+    this.#queue = new WorkQueue({
+      clock,
+      workersMax,
+      work: (name) => this.#settle(name),
+      failed: (name, error) => log.warn({ name, error: String(error) }, "the status of an APIService was not written"),
+    });
+  }
+
+  async run(): Promise<void> {
+    const { client, clock, signal } = this.#environment;
+    await reflect<APIService>({
+      client,
+      path: this.#path,
+      clock,
+      signal,
+      replaced: (objects) => {
+        this.#services = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
+        for (const object of objects) this.#look(object);
+      },
+      changed: (type, object) => {
+        const { name = "" } = object.metadata;
+        if (type === "DELETED") this.#services.delete(name);
+        else {
+          const before = this.#services.get(name);
+          this.#services.set(name, object);
+          // Its own writes of the status are no news.
+          if (before === undefined || !isSameSpec(before, object) || type === "ADDED") this.#look(object);
+        }
+      },
+    });
+    this.#queue.close();
+    await this.#following;
+  }
+
+  #look(object: APIService): void {
+    this.#queue.add(object.metadata.name ?? "");
+    if (object.spec.service === undefined) return;
+    this.#following ??= Promise.all(["services", "endpoints"].map((resource) => this.#follow(resource)));
+  }
+
+  /** Checks APIServices again whose service, or its endpoints, changed. */
+  #follow(resource: string): Promise<void> {
+    const { client, clock, signal } = this.#environment;
+    const changed = ({ metadata }: ApiObject): void => {
+      for (const [name, { spec }] of this.#services) {
+        const { service } = spec;
+        if (service?.namespace === metadata.namespace && service?.name === metadata.name) this.#queue.add(name);
+      }
+    };
+    return reflect({
+      client,
+      path: `/api/v1/${resource}`,
+      clock,
+      signal,
+      replaced: (objects) => objects.forEach(changed),
+      changed: (_type, object) => changed(object),
+    });
+  }
+
+  /** One that is not available is looked at again soon, then later and later. */
+  async #settle(name: string): Promise<"again" | void> {
+    const { client, signal } = this.#environment;
+    const known = this.#services.get(name);
+    if (known === undefined || signal.aborted) return undefined;
+    const { service } = known.spec;
+    const finding = service === undefined ? local : await this.#examine(name, service);
+    if (signal.aborted) return undefined;
+    // What was checked may have changed meanwhile; then it is in the queue again.
+    const present = await found(client.get<APIService>(`${this.#path}/${encodeURIComponent(name)}`));
+    if (present === undefined || !isSameSpec(present, known)) return undefined;
+    await this.#write(present, finding);
+    if (service === undefined) return undefined;
+    if (finding.status !== "True") return "again";
+    this.#queue.addAfter(name, this.#options.periodMs ?? usualPeriodMs);
+    return undefined;
+  }
+
+  async #write(object: APIService, finding: Finding): Promise<void> {
+    const { client, clock, domain } = this.#environment;
+    const conditions = object.status?.conditions ?? [];
+    const before = conditions.find(({ type }) => type === "Available");
+    if (before?.status === finding.status && before.reason === finding.reason && before.message === finding.message) {
+      return;
+    }
+    const now = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
+    const lastTransitionTime = before?.status === finding.status ? before.lastTransitionTime : now;
+    const condition: APIServiceCondition = {
+      type: "Available",
+      status: finding.status,
+      lastTransitionTime,
+      reason: finding.reason,
+      message: finding.message,
+    };
+    const next =
+      before === undefined ? [...conditions, condition] : conditions.map((one) => (one === before ? condition : one));
+    const path = `${this.#path}/${encodeURIComponent(object.metadata.name ?? "")}/status`;
+    const manager = `?fieldManager=${domain.prefix}-apiserver`;
+    await found(
+      client.update<APIService>(path + manager, { ...object, status: { ...object.status, conditions: next } }),
+    );
+  }
+
+  async #examine(apiService: string, service: ServiceReference): Promise<Finding> {
+    const { client, signal } = this.#environment;
+    const { namespace = "", name = "", port = httpsPort } = service;
+    const reached = await reachable(client, { namespace, name, port });
+    if (reached !== undefined) return reached;
+    const problem = await this.#options.check(apiService, signal);
+    return problem === undefined
+      ? { status: "True", reason: "Passed", message: "all checks passed" }
+      : { status: "False", reason: "FailedDiscoveryCheck", message: problem };
+  }
+}
+
+const local: Finding = { status: "True", reason: "Local", message: "Local APIServices are always available" };
+
+const isSameSpec = (one: APIService, other: APIService): boolean =>
+  one.metadata.uid === other.metadata.uid && JSON.stringify(one.spec) === JSON.stringify(other.spec);
+
+/** What keeps requests from the service; `undefined` when there is nothing. */
+async function reachable(
+  client: RestClient,
+  { namespace, name, port }: Required<ServiceReference>,
+): Promise<Finding | undefined> {
+  const no = (reason: string, message: string): Finding => ({ status: "False", reason, message });
+  const path = (resource: string): string =>
+    `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}/${encodeURIComponent(name)}`;
+  const where = `service/${name} in ${goQuote(namespace)}`;
+  const service = await found(client.get<Service>(path("services")));
+  if (service === undefined) return no("ServiceNotFound", `${where} is not present`);
+  // Others are reached elsewhere, so nothing is known of their endpoints.
+  if ((service.spec.type ?? "ClusterIP") !== "ClusterIP") return undefined;
+  const wanted = (service.spec.ports ?? []).find((candidate) => candidate.port === port);
+  if (wanted === undefined) return no("ServicePortError", `${where} is not listening on port ${port}`);
+  const endpoints = await found(client.get<Endpoints>(path("endpoints")));
+  if (endpoints === undefined) return no("EndpointsNotFound", `cannot find endpoints for ${where}`);
+  const { name: portName = "" } = wanted;
+  const isServed = (endpoints.subsets ?? []).some(
+    ({ addresses = [], ports = [] }) => addresses.length > 0 && ports.some((one) => (one.name ?? "") === portName),
+  );
+  if (isServed) return undefined;
+  return no("MissingEndpoints", `endpoints for ${where} have no addresses with port name ${goQuote(portName)}`);
+}

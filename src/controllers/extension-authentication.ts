@@ -1,0 +1,54 @@
+/**
+ * Keeps the ConfigMap `extension-apiserver-authentication`, from which aggregated API servers learn whose certificates
+ * and headers to believe. Source: upstream's `clusterauthenticationtrust`.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { ConfigMap } from "#api/core/v1.ts";
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { Controller } from "./controller.ts";
+import { expecting } from "./expecting.ts";
+
+const name = "extension-apiserver-authentication";
+/** Authorities change in files; nobody tells. */
+const periodMs = 60_000;
+
+/** `data` is asked for what the ConfigMap has to hold; other keys of it are left alone. */
+export const extensionAuthenticationController =
+  (data: () => Readonly<Record<string, string>>): Controller =>
+  async ({ client, clock, domain, log, signal }) => {
+    const namespace = domain.rename("kube-system");
+    const collection = `/api/v1/namespaces/${namespace}/configmaps`;
+    const manager = `?fieldManager=${domain.prefix}-apiserver`;
+    const queue = new WorkQueue({
+      clock,
+      workersMax: 1,
+      async work() {
+        const wanted = data();
+        const path = `${collection}/${name}`;
+        const present = await found(client.get<ConfigMap>(path));
+        if (present === undefined) {
+          const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data: wanted };
+          await expecting([409], client.create<ConfigMap>(collection + manager, object));
+        } else {
+          const next = { ...present.data, ...wanted };
+          if (!isDeepStrictEqual(next, { ...present.data })) {
+            await client.update<ConfigMap>(path + manager, { ...present, data: next });
+          }
+        }
+        queue.addAfter(name, periodMs);
+      },
+      failed: (_key, error) => log.warn({ error: String(error) }, `the ConfigMap ${name} was not written`),
+    });
+    await reflect<ConfigMap>({
+      client,
+      path: collection,
+      fieldSelector: `metadata.name=${name}`,
+      clock,
+      signal,
+      replaced: () => queue.add(name),
+      changed: () => queue.add(name),
+    });
+    queue.close();
+  };

@@ -1,0 +1,93 @@
+/**
+ * The group versions that other servers answer for, by the APIService objects that name a service. Those win over kinds
+ * of this server, as they do upstream.
+ */
+import type { APIService, APIServiceCondition } from "#api/apiregistration/v1.ts";
+
+/** A group version of another server. */
+export interface AggregatedApi {
+  /** Of the APIService. */
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly service: { readonly namespace: string; readonly name: string; readonly port: number };
+  /** Authorities of its certificate, PEM; the machine's when undefined. */
+  readonly ca: string | undefined;
+  readonly insecure: boolean;
+  /** Whether its last check passed. */
+  readonly isAvailable: boolean;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+}
+
+const httpsPort = 443;
+
+export class AggregatedApis {
+  readonly #byName = new Map<string, AggregatedApi>();
+  readonly #byVersion = new Map<string, AggregatedApi>();
+  readonly #changed: (name: string) => void;
+
+  /** `changed` hears of every change to an API of another server, and of its removal. */
+  constructor(changed: (name: string) => void) {
+    this.#changed = changed;
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  all(): Iterable<AggregatedApi> {
+    return this.#byName.values();
+  }
+
+  named(name: string): AggregatedApi | undefined {
+    return this.#byName.get(name);
+  }
+
+  find(group: string, version: string): AggregatedApi | undefined {
+    return this.#byVersion.get(`${version}.${group}`);
+  }
+
+  clear(): void {
+    const names = [...this.#byName.keys()];
+    this.#byName.clear();
+    this.#byVersion.clear();
+    for (const name of names) this.#changed(name);
+  }
+
+  /** The object as it is now; `undefined` when it is gone. */
+  set(name: string, object: APIService | undefined): void {
+    const before = this.#byName.get(name);
+    const api = object === undefined ? undefined : aggregatedApi(name, object);
+    if (before === undefined && api === undefined) return;
+    if (before !== undefined) this.#byVersion.delete(`${before.version}.${before.group}`);
+    if (api === undefined) this.#byName.delete(name);
+    else {
+      this.#byName.set(name, api);
+      this.#byVersion.set(`${api.version}.${api.group}`, api);
+    }
+    this.#changed(name);
+  }
+}
+
+/** `undefined` for one that this server answers for. */
+function aggregatedApi(name: string, { spec, status }: APIService): AggregatedApi | undefined {
+  const { service, group = "", version = "", caBundle = "", insecureSkipTLSVerify, ...priorities } = spec;
+  // The core group is always this server's own.
+  if (service === undefined || group === "") return undefined;
+  return {
+    name,
+    group,
+    version,
+    service: { namespace: service.namespace ?? "", name: service.name ?? "", port: service.port ?? httpsPort },
+    ca: caBundle === "" ? undefined : Buffer.from(caBundle, "base64").toString(),
+    insecure: insecureSkipTLSVerify === true,
+    isAvailable: availableCondition(status?.conditions)?.status === "True",
+    groupPriority: priorities.groupPriorityMinimum,
+    versionPriority: priorities.versionPriority,
+  };
+}
+
+/** The condition that says whether the API is available. */
+export const availableCondition = (conditions: readonly APIServiceCondition[] = []): APIServiceCondition | undefined =>
+  conditions.find(({ type }) => type === "Available");

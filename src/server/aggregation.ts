@@ -1,0 +1,112 @@
+/**
+ * The aggregation layer: requests for group versions of other servers go to them, their resources appear in discovery
+ * and OpenAPI as if they were this server's, and their availability is checked. Source: upstream's `kube-aggregator`.
+ */
+import { hostPort } from "#client/service-address.ts";
+import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";
+import { groupMasters } from "#meta/user-info.ts";
+import type { RemoteVersion } from "#publication/discovery.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import type { ServerState } from "./state.ts";
+import { ask, Backends } from "./aggregation/backends.ts";
+import { RemoteDocuments } from "./aggregation/documents.ts";
+
+export interface Aggregation {
+  /** The answer of another server; `undefined` when the request is for this one. */
+  reply(request: ApiRequest): MaybePromise<Reply> | undefined;
+  /** For discovery and OpenAPI. Another array after every change. */
+  versions(): readonly RemoteVersion[];
+  /** What is wrong with the server of an APIService, if anything. */
+  check(name: string, signal: AbortSignal): Promise<string | undefined>;
+  close(): void;
+}
+
+const checkMs = 5_000;
+const checkBytesMax = 4 * 1024 * 1024;
+const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
+
+export function openAggregation(
+  config: Pick<AssembleConfig, "options" | "domain" | "clock" | "log" | "serving" | "proxyClient">,
+  { aggregation, serviceAddress }: Pick<ServerState, "aggregation" | "serviceAddress">,
+): Aggregation {
+  const { options, domain, clock, log } = config;
+  const { apis } = aggregation;
+  const backends = new Backends({ clock, serviceAddress, credentials: () => config.proxyClient.current() });
+  const documents = new RemoteDocuments({ apis, backends, domain, clock, log });
+  aggregation.changed = (name) => {
+    if (apis.named(name) === undefined) backends.forget(name);
+    documents.changed(name);
+  };
+  for (const { name } of apis.all()) documents.changed(name);
+  const forwarding = {
+    clock,
+    headMs: options.requestTimeoutMs,
+    sendsUid: config.serving.gates.isOn("RemoteRequestHeaderUID"),
+  };
+  return {
+    reply(request) {
+      if (apis.size === 0) return undefined;
+      const api = apiOf(apis, request);
+      if (api === undefined) return undefined;
+      if (!api.isAvailable) return unavailable();
+      try {
+        return forwardRequest(request, backends.of(api), forwarding);
+      } catch {
+        // The service is gone, or its address.
+        return unavailable();
+      }
+    },
+    versions: () => documents.versions,
+    async check(name, signal) {
+      const api = apis.named(name);
+      if (api === undefined) return "the APIService has changed";
+      return problemOf(api, backends, { clock, signal });
+    },
+    close() {
+      aggregation.changed = undefined;
+      documents.close();
+      backends.close();
+    },
+  };
+}
+
+/** The API that answers for a path: of resources and discovery, and of its OpenAPI documents. */
+function apiOf(apis: AggregatedApis, { info, path }: ApiRequest): AggregatedApi | undefined {
+  if (info.isResourceRequest) return info.apiPrefix === "apis" ? apis.find(info.group, info.version) : undefined;
+  const parts = path.replace(/^\/+/, "").split("/");
+  if (parts[0] === "apis") return parts.length >= 3 ? apis.find(parts[1]!, parts[2]!) : undefined;
+  if (parts[0] !== "openapi" || parts[1] !== "v3" || parts[2] !== "apis" || parts.length !== 5) return undefined;
+  return apis.find(parts[3]!, parts[4]!);
+}
+
+/** Upstream: any code of success is one. */
+async function problemOf(
+  api: AggregatedApi,
+  backends: Backends,
+  { clock, signal }: { readonly clock: AssembleConfig["clock"]; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const path = `/apis/${api.group}/${api.version}`;
+  let url = path;
+  try {
+    const backend = backends.of(api);
+    url = `https://${hostPort(backend.address)}${path}`;
+    const question = {
+      path,
+      // A new connection each time, as clients of the server get one when it comes back.
+      headers: ["Connection", "close", "Accept", "application/json", ...identityHeaders(checker, false)],
+      timeoutMs: checkMs,
+      maxBytes: checkBytesMax,
+      signal,
+    };
+    const { code } = await ask(backend, question, clock);
+    if (code >= 200 && code < 300) return undefined;
+    backend.forwarder.retire();
+    return `failing or missing response from ${url}: bad status from ${url}: ${code}`;
+  } catch (error) {
+    const { message } = error as Error; // all of these are errors
+    return url === path ? message : `failing or missing response from ${url}: Get "${url}": ${message}`;
+  }
+}

@@ -1,0 +1,28 @@
+/** The APIServices that name another server, in step with the store. */
+import type { APIService } from "#api/apiregistration/v1.ts";
+import { AggregatedApis } from "#extensions/aggregated-apis.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+
+/** What decides where requests go; kept in step with the stored objects. */
+export class AggregationIndex {
+  readonly #group: string;
+  readonly apis = new AggregatedApis((name) => this.changed?.(name));
+  /** Hears of every change. */
+  changed: ((name: string) => void) | undefined;
+
+  constructor({ rename }: ApiDomain) {
+    this.#group = rename("apiregistration.k8s.io");
+  }
+
+  /** `undefined` for other resources than APIServices. */
+  handlers({ group, resource }: ResourceDefinition): ObjectHandlers<ApiObject> | undefined {
+    if (group !== this.#group || resource !== "apiservices") return undefined;
+    return {
+      cleared: () => this.apis.clear(),
+      changed: (_namespace, name, object: APIService | undefined) => this.apis.set(name, object),
+    };
+  }
+}

@@ -1,0 +1,115 @@
+/** Connections to the servers of aggregated APIs, one pool for each, and whole answers of theirs. */
+import { connectionProblem } from "#client/connection-problem.ts";
+import { type Forwarder, openForwarder } from "#client/forwarding.ts";
+import { OutgoingError } from "#client/outgoing-https.ts";
+import { type FindServiceAddress, hostPort, type ServiceAddress } from "#client/service-address.ts";
+import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
+import type { Clock } from "#std/clock.ts";
+import type { KeyPair } from "../credentials.ts";
+
+export interface BackendsOptions {
+  readonly clock: Clock;
+  readonly serviceAddress: FindServiceAddress;
+  /** What proves to them that it is this server that says who the user is. */
+  credentials(): KeyPair;
+}
+
+/** Where a request goes. */
+export interface Backend {
+  readonly address: ServiceAddress;
+  readonly forwarder: Forwarder;
+  readonly serverName: string;
+}
+
+export interface WholeAnswer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly body: Buffer;
+}
+
+export interface Question {
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+interface Kept {
+  readonly settings: string;
+  readonly forwarder: Forwarder;
+}
+
+export class Backends {
+  readonly #options: BackendsOptions;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: BackendsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws an `Error` when the service cannot be found. */
+  of(api: AggregatedApi): Backend {
+    const { namespace, name, port } = api.service;
+    const address = this.#options.serviceAddress(namespace, name, port);
+    const serverName = `${name}.${namespace}.svc`;
+    const { certificate: cert, key } = this.#options.credentials();
+    const { ca, insecure } = api;
+    const settings = JSON.stringify([serverName, ca, insecure, cert]);
+    let kept = this.#kept.get(api.name);
+    if (kept?.settings !== settings) {
+      kept?.forwarder.retire();
+      const forwarder = openForwarder({ clock: this.#options.clock, ca, insecure, serverName, cert, key });
+      kept = { settings, forwarder };
+      this.#kept.set(api.name, kept);
+    }
+    return { address, forwarder: kept.forwarder, serverName };
+  }
+
+  /** The API is gone. Running requests go on. */
+  forget(name: string): void {
+    this.#kept.get(name)?.forwarder.retire();
+    this.#kept.delete(name);
+  }
+
+  close(): void {
+    for (const { forwarder } of this.#kept.values()) forwarder.close();
+    this.#kept.clear();
+  }
+}
+
+/** Rejects with an `Error` in the words of Go's client. */
+export async function ask(backend: Backend, question: Question, clock: Clock): Promise<WholeAnswer> {
+  const { address, forwarder, serverName } = backend;
+  const { path, headers, timeoutMs, maxBytes } = question;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([question.signal, stop.signal]);
+  // Also while the body is under way.
+  const cancel = clock.after(timeoutMs, () => stop.abort());
+  try {
+    const answer = await forwarder.send(address, {
+      method: "GET",
+      path,
+      headers,
+      body: undefined,
+      headMs: timeoutMs,
+      signal,
+    });
+    const pieces: Buffer[] = [];
+    let length = 0;
+    for await (const piece of answer.body) {
+      length += piece.length;
+      if (length > maxBytes) throw new OutgoingError("TOO_LARGE", `the answer is longer than ${maxBytes} bytes`);
+      pieces.push(piece);
+    }
+    return { code: answer.code, headers: answer.headers, body: Buffer.concat(pieces, length) };
+  } catch (error) {
+    const isLate = stop.signal.aborted;
+    const host = hostPort(address);
+    const problem = isLate ? "context deadline exceeded" : connectionProblem(error, { host, serverName });
+    throw new Error(problem, { cause: error });
+  } finally {
+    cancel();
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Documents of aggregated API servers: resources for aggregated discovery, and OpenAPI. They are fetched when an API
+ * appears or becomes available, and once a minute; what a server that is down said last stays, marked as stale.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
+import { type RemoteResource, resourcesOfAggregated, resourcesOfList } from "#extensions/remote-discovery.ts";
+import { identityHeaders } from "#http/forward-request.ts";
+import { groupMasters } from "#meta/user-info.ts";
+import type { RemoteVersion } from "#publication/discovery.ts";
+import type { Clock } from "#std/clock.ts";
+import { isObject } from "#std/is-object.ts";
+import type { Log } from "#std/log.ts";
+import { ask, type Backends, type WholeAnswer } from "./backends.ts";
+
+export interface DocumentsOptions {
+  readonly apis: AggregatedApis;
+  readonly backends: Backends;
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What is known of one API. */
+interface Known {
+  resources: readonly RemoteResource[] | undefined;
+  isCurrent: boolean;
+  /** URLs of OpenAPI version 3, by path below `/openapi/v3`. */
+  openApiV3: ReadonlyMap<string, string>;
+  openApiV2: Buffer | undefined;
+  openApiV2Tag: string;
+  fetching: Promise<void> | undefined;
+  isWantedAgain: boolean;
+}
+
+const periodMs = 60_000;
+/** After an API appeared or changed, so that several changes make one fetch. */
+const soonMs = 100;
+const timeoutMs = 5_000;
+const documentBytesMax = 16 * 1024 * 1024;
+const discoverer = { name: "system:kube-aggregator", groups: [groupMasters] };
+const publisher = { name: "system:aggregator", groups: [] };
+
+export class RemoteDocuments {
+  readonly #options: DocumentsOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #stop = new AbortController();
+  #versions: readonly RemoteVersion[] = [];
+  #cancelPeriod: () => void;
+  readonly #soon = new Map<string, () => void>();
+
+  constructor(options: DocumentsOptions) {
+    this.#options = options;
+    this.#cancelPeriod = options.clock.after(periodMs, () => this.#periodically());
+  }
+
+  /** Another array after every change. */
+  get versions(): readonly RemoteVersion[] {
+    return this.#versions;
+  }
+
+  /** The API is new, has changed, or is gone. */
+  changed(name: string): void {
+    if (this.#options.apis.named(name) === undefined) this.#known.delete(name);
+    this.#publish();
+    this.#soon.get(name)?.();
+    if (this.#options.apis.named(name) === undefined || this.#stop.signal.aborted) return;
+    this.#soon.set(
+      name,
+      this.#options.clock.after(soonMs, () => {
+        this.#soon.delete(name);
+        this.#fetch(name);
+      }),
+    );
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#cancelPeriod();
+    for (const cancel of this.#soon.values()) cancel();
+  }
+
+  #periodically(): void {
+    for (const { name } of this.#options.apis.all()) this.#fetch(name);
+    this.#cancelPeriod = this.#options.clock.after(periodMs, () => this.#periodically());
+  }
+
+  #fetch(name: string): void {
+    const known = this.#known.get(name) ?? {
+      resources: undefined,
+      isCurrent: false,
+      openApiV3: new Map(),
+      openApiV2: undefined,
+      openApiV2Tag: "",
+      fetching: undefined,
+      isWantedAgain: false,
+    };
+    this.#known.set(name, known);
+    if (known.fetching !== undefined) {
+      known.isWantedAgain = true;
+      return;
+    }
+    known.fetching = this.#read(name, known).finally(() => {
+      known.fetching = undefined;
+      if (this.#stop.signal.aborted || this.#known.get(name) !== known) return;
+      this.#publish();
+      if (!known.isWantedAgain) return;
+      known.isWantedAgain = false;
+      this.#fetch(name);
+    });
+  }
+
+  /** Never rejects. */
+  async #read(name: string, known: Known): Promise<void> {
+    const api = this.#options.apis.named(name);
+    if (api === undefined) return;
+    try {
+      known.resources = await this.#resources(api);
+      known.isCurrent = true;
+    } catch (error) {
+      known.isCurrent = false;
+      this.#options.log.debug({ name, error: String(error) }, "the resources of an aggregated API were not read");
+      return;
+    }
+    try {
+      known.openApiV3 = await this.#openApiV3(api);
+      await this.#openApiV2(api, known);
+    } catch (error) {
+      this.#options.log.debug({ name, error: String(error) }, "OpenAPI of an aggregated API was not read");
+    }
+  }
+
+  async #resources(api: AggregatedApi): Promise<readonly RemoteResource[]> {
+    const { group, version } = api;
+    const form = `;as=APIGroupDiscoveryList`;
+    const own = this.#options.domain.rename("apidiscovery.k8s.io");
+    const names = [...new Set([own, "apidiscovery.k8s.io"])];
+    const accept = names.flatMap((name) => ["v2", "v2beta1"].map((v) => `application/json;g=${name};v=${v}${form}`));
+    const aggregated = await this.#ask(api, "/apis", discoverer, ["Accept", accept.join(",")]);
+    const found = aggregated.code === 200 ? resourcesOfAggregated(jsonOf(aggregated), group, version) : undefined;
+    if (found !== undefined) return found;
+    const list = await this.#ask(api, `/apis/${group}/${version}`, discoverer, ["Accept", "application/json"]);
+    if (list.code !== 200) throw new Error(`bad status ${list.code}`);
+    return resourcesOfList(jsonOf(list));
+  }
+
+  /** Only paths of its own group and version: no server speaks for others. */
+  async #openApiV3(api: AggregatedApi): Promise<ReadonlyMap<string, string>> {
+    const answer = await this.#ask(api, "/openapi/v3", publisher, ["Accept", "application/json"]);
+    const paths = answer.code === 200 ? jsonOf(answer)["paths"] : undefined;
+    const own = [`apis/${api.group}`, `apis/${api.group}/${api.version}`];
+    return new Map(
+      own.flatMap((path) => {
+        const entry = isObject(paths) ? paths[path] : undefined;
+        const url = isObject(entry) ? entry["serverRelativeURL"] : undefined;
+        return typeof url === "string" && url.startsWith(`/openapi/v3/${path}`) ? [[path, url] as const] : [];
+      }),
+    );
+  }
+
+  async #openApiV2(api: AggregatedApi, known: Known): Promise<void> {
+    const tag = known.openApiV2Tag === "" ? [] : ["If-None-Match", known.openApiV2Tag];
+    const answer = await this.#ask(api, "/openapi/v2", publisher, ["Accept", "application/json", ...tag]);
+    if (answer.code === 304) return;
+    known.openApiV2 = answer.code === 200 ? answer.body : undefined;
+    known.openApiV2Tag = answer.code === 200 ? (answer.headers["etag"]?.[0] ?? "") : "";
+  }
+
+  #ask(
+    api: AggregatedApi,
+    path: string,
+    user: typeof discoverer | typeof publisher,
+    headers: readonly string[],
+  ): Promise<WholeAnswer> {
+    const question = {
+      path,
+      headers: [...headers, ...identityHeaders(user, false)],
+      timeoutMs,
+      maxBytes: documentBytesMax,
+      signal: this.#stop.signal,
+    };
+    return ask(this.#options.backends.of(api), question, this.#options.clock);
+  }
+
+  #publish(): void {
+    const versions = [...this.#options.apis.all()].map((api) => {
+      const known = this.#known.get(api.name);
+      return {
+        group: api.group,
+        version: api.version,
+        groupPriority: api.groupPriority,
+        versionPriority: api.versionPriority,
+        resources: known?.resources ?? [],
+        freshness: known?.isCurrent === true ? "Current" : "Stale",
+        openApiV3: known?.openApiV3 ?? new Map(),
+        openApiV2: known?.openApiV2,
+      } as const;
+    });
+    if (!isDeepStrictEqual(versions, this.#versions)) this.#versions = versions;
+  }
+}
+
+/** Throws when it is no object. */
+function jsonOf({ body }: WholeAnswer): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(body.toString());
+  if (!isObject(value)) throw new Error("the answer is no JSON object");
+  return value;
+}

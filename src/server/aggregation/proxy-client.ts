@@ -1,0 +1,70 @@
+/**
+ * The certificate by which aggregated API servers know this one, and what they are told about it in the ConfigMap
+ * `extension-apiserver-authentication`. Source: upstream's `clusterauthenticationtrust`.
+ */
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { ClientTrust } from "../authentication/client-trust.ts";
+import { frontProxyName, type KeyPair, readGivenPair } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import { watchFile } from "../watched-file.ts";
+
+export interface ProxyClient {
+  /** The certificate and key of now. */
+  current(): KeyPair;
+  /** Reads the files again when they change, until the returned function is called. */
+  follow(clock: Clock, log: Log): () => void;
+}
+
+type Flags = Pick<ServerOptions, "proxyClientCertFile" | "proxyClientKeyFile">;
+
+/** Throws `StartError` for files that cannot be read or do not fit. */
+export function readProxyClient({ proxyClientCertFile, proxyClientKeyFile }: Flags, trust: ClientTrust): ProxyClient {
+  if (proxyClientCertFile === undefined || proxyClientKeyFile === undefined) {
+    return { current: () => trust.frontProxy.client, follow: () => () => undefined };
+  }
+  let current = readGivenPair(proxyClientCertFile, proxyClientKeyFile);
+  return {
+    current: () => current,
+    follow(clock, log) {
+      const stops = [proxyClientCertFile, proxyClientKeyFile].map((file) =>
+        watchFile({
+          file,
+          // Nothing was kept of what it held: the first look reads both again.
+          text: "",
+          clock,
+          changed: () => {
+            current = readGivenPair(proxyClientCertFile, proxyClientKeyFile);
+          },
+          failed: (error) => log.error({ error, file }, "the certificate for aggregated servers stays as it was"),
+        }),
+      );
+      return () => stops.forEach((stop) => stop());
+    },
+  };
+}
+
+/** Keys and values of the ConfigMap. */
+export function publishedTrust(options: ServerOptions, { bundles, frontProxy }: ClientTrust): Record<string, string> {
+  const isOwn = options.proxyClientCertFile === undefined;
+  const proxyCa = bundles.requestHeaderCa + (isOwn ? frontProxy.ca.certificate : "");
+  const clients = { "client-ca-file": bundles.clientCa };
+  // Who gave a certificate without its authority tells the other servers himself.
+  if (proxyCa === "") return clients;
+  const { requestheaderAllowedNames: allowed } = options;
+  // The other authority may be trusted for any name.
+  const isAny = bundles.requestHeaderCa !== "" && allowed.length === 0;
+  const names = isAny ? [] : [...allowed, ...(isOwn ? [frontProxyName] : [])];
+  const orUsual = (given: readonly string[], usual: string): readonly string[] =>
+    given.some((name) => name.toLowerCase() === usual.toLowerCase()) ? given : [usual, ...given];
+  return {
+    ...clients,
+    "requestheader-allowed-names": JSON.stringify(names),
+    "requestheader-client-ca-file": proxyCa,
+    "requestheader-extra-headers-prefix": JSON.stringify(
+      orUsual(options.requestheaderExtraHeadersPrefix, "X-Remote-Extra-"),
+    ),
+    "requestheader-group-headers": JSON.stringify(orUsual(options.requestheaderGroupHeaders, "X-Remote-Group")),
+    "requestheader-username-headers": JSON.stringify(orUsual(options.requestheaderUsernameHeaders, "X-Remote-User")),
+  };
+}
