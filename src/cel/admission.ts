@@ -13,7 +13,20 @@ import {
   resourceCheckType,
 } from "./library/authorizer.ts";
 import type { Library } from "./functions.ts";
-import { bool, type CelType, dyn, int, listOf, mapOf, nullType, string, timestamp, typeName } from "./types.ts";
+import { isReserved } from "./schema/field-name.ts";
+import {
+  bool,
+  type CelType,
+  dyn,
+  int,
+  listOf,
+  mapOf,
+  nullType,
+  type ObjectType,
+  string,
+  timestamp,
+  typeName,
+} from "./types.ts";
 
 /** What an expression is for decides of which types its value may be. */
 export type ExpressionPurpose = "condition" | "message" | "auditAnnotation" | "variable";
@@ -122,6 +135,18 @@ export function admissionEnvironment(about: AdmissionVariables): Environment {
   }
   return (isNew ? fresh : stored)[hasSelectors ? "selecting" : "plain"].extend({ variables });
 }
+
+/** The environment with the `variables` of a policy, by name. Variables may be added to the map later. */
+export function withVariables(environment: Environment, types: ReadonlyMap<string, CelType>): Environment {
+  const variables: ObjectType = {
+    ...objectOf("kubernetes.variables", {}),
+    field: (key) => (types.has(key) ? { key, type: types.get(key)!, isNullable: true } : undefined),
+  };
+  return environment.extend({ variables: new Map([["variables", variables]]) });
+}
+
+/** Whether a variable may have this name. */
+export const isIdentifier = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isReserved(name);
 
 /** A program, and the type of its values. */
 export interface TypedProgram {

@@ -50,12 +50,7 @@ export async function serverAdmission(
   }
   const { imagePolicy } = config.admission;
   const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
-  const { tables } = config.serving;
-  const forms = new ServedForms({
-    table,
-    schemaOf: (gvk) => requiredSchema(tables, gvk),
-    objectBytesMax: config.options.objectBytesMax,
-  });
+  const forms = servedForms(config, table);
   const policies = policyPlugins(config, state, { authorizer, forms, table });
   const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
   const plugins: AdmissionPlugin[] = [
@@ -119,4 +114,12 @@ function storagePlugins({ domain, serving }: AssembleConfig, lookups: Lookups): 
       classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
     }),
   ];
+}
+
+function servedForms({ serving, options }: AssembleConfig, table: () => ResourceTable): ServedForms {
+  return new ServedForms({
+    table,
+    schemaOf: (gvk) => requiredSchema(serving.tables, gvk),
+    objectBytesMax: options.objectBytesMax,
+  });
 }

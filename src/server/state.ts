@@ -15,7 +15,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
-import { policyHandlers } from "./admission/policies.ts";
+import { policyHandlers } from "./admission/policy-handlers.ts";
 import { webhookHandlers } from "./admission/webhooks.ts";
 import { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import type { AssembleConfig } from "./assemble-config.ts";

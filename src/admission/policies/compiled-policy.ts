@@ -1,8 +1,7 @@
 /** A validating policy with its expressions compiled. */
 import type { ValidatingAdmissionPolicySpec, Validation, Variable } from "#api/admissionregistration/v1.ts";
-import { admissionEnvironment, type AdmissionVariables, compileAdmission } from "#cel/admission.ts";
+import { admissionEnvironment, type AdmissionVariables, compileAdmission, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
-import { objectOf } from "#cel/expression.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import type { CompiledExpression } from "../expressions/evaluation.ts";
@@ -79,7 +78,7 @@ export function compileVariables(variables: readonly Variable[], about: Admissio
   if (variables.length === 0) return { variables: [], environment: base };
   const done: CompiledVariable[] = [];
   const types = new Map<string, CelType>();
-  const environment = base.extend({ variables: new Map([["variables", typeOfVariables(types)]]) });
+  const environment = withVariables(base, types);
   for (const { name, expression } of variables) {
     const compiled = compileAdmission(expression, "variable", environment);
     done.push({ name, compiled });
@@ -94,11 +93,5 @@ function withVariableTypes(environment: Environment, variables: readonly Compile
   const types = new Map(
     variables.map(({ name, compiled }): [string, CelType] => [name, "problem" in compiled ? dyn : compiled.type]),
   );
-  return environment.extend({ variables: new Map([["variables", typeOfVariables(types)]]) });
+  return withVariables(environment, types);
 }
-
-/** Grows with the map. */
-const typeOfVariables = (types: ReadonlyMap<string, CelType>): CelType => ({
-  ...objectOf("kubernetes.variables", {}),
-  field: (key) => (types.has(key) ? { key, type: types.get(key)!, isNullable: true } : undefined),
-});

@@ -1,4 +1,4 @@
-/** Admission policies and their bindings. Their CEL expressions are not checked yet. */
+/** Admission policies and their bindings: defaults and columns; `validate-policy.ts` has the checks. */
 import type {
   MatchResources,
   ParamRef,
@@ -9,7 +9,8 @@ import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#a
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
 
 const unenforced = { warning: "this server stores admission policies, but does not enforce them yet" };
 
@@ -20,7 +21,8 @@ const paramKindColumn = text(
     paramKind === undefined ? "<unset>" : `${paramKind.apiVersion ?? ""}/${paramKind.kind ?? ""}`,
 );
 
-export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
+export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<ValidatingAdmissionPolicy> {
+  const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
     columns: [
       nameColumn,
@@ -28,7 +30,12 @@ export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
       paramKindColumn,
       ageColumn,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultSpec),
+      validate: (policy) => validatePolicy(policy, undefined, check),
+      validateUpdate: (policy, old) => validatePolicy(policy, old, check),
+      subresources: { status: { validateUpdate: validatePolicyStatus } },
+    },
   };
 }
 
@@ -51,7 +58,11 @@ const defaultSpec = (spec: PolicySpec): PolicySpec =>
   editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch);
 
 export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBinding> {
-  return policyBindings((spec) => spec);
+  const behaviour = policyBindings((spec) => spec);
+  return {
+    ...behaviour,
+    strategy: { ...behaviour.strategy, validate: validateBinding, validateUpdate: validateBinding },
+  };
 }
 
 /** Other than validating ones, they say what a missing settings object means. */

@@ -1,47 +1,13 @@
-/** Admission policies of a server: their tables follow the stored policies, parameters come from the stores. */
+/** The plugins of admission policies; parameters come from the stores. */
 import type { MatchEnvironment } from "#admission/matching.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
-import {
-  type FindParams,
-  type ParamObjects,
-  validatingAdmissionPolicy,
-  type ValidatingPolicies,
-} from "#admission/validating-policy.ts";
-import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";
+import { type FindParams, type ParamObjects, validatingAdmissionPolicy } from "#admission/validating-policy.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-import type { ObjectHandlers } from "#registry/informer.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { AssembleConfig } from "../assemble-config.ts";
 import type { ServerState } from "../state.ts";
 import type { ServedForms } from "./object-forms.ts";
-
-/** What keeps the policies current; `undefined` for other resources. */
-export function policyHandlers(
-  policies: ValidatingPolicies,
-  { rename }: ApiDomain,
-  { group, resource }: ResourceDefinition,
-): ObjectHandlers<ApiObject> | undefined {
-  if (group !== rename("admissionregistration.k8s.io")) return undefined;
-  switch (resource) {
-    case "validatingadmissionpolicies":
-      return {
-        cleared: () => policies.clear("policies"),
-        changed: (_namespace, name, policy: ValidatingAdmissionPolicy | undefined) => policies.setPolicy(name, policy),
-      };
-    case "validatingadmissionpolicybindings":
-      return {
-        cleared: () => policies.clear("bindings"),
-        changed: (_namespace, name, binding: ValidatingAdmissionPolicyBinding | undefined) =>
-          policies.setBinding(name, binding),
-      };
-    default:
-      return undefined;
-  }
-}
 
 export function policyPlugins(
   { domain, clock }: AssembleConfig,

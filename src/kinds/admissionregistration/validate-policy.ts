@@ -1,0 +1,314 @@
+/** Validates admission policies and their bindings; expressions are compiled. Findings are upstream's, in its order. */
+import type {
+  AuditAnnotation,
+  ParamKind,
+  ParamRef,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+  ValidatingAdmissionPolicySpec,
+  Validation,
+  Variable,
+} from "#api/admissionregistration/v1.ts";
+import { admissionEnvironment, type ExpressionPurpose, isIdentifier, withVariables } from "#cel/admission.ts";
+import type { Environment } from "#cel/environment.ts";
+import { type CelType, dyn } from "#cel/types.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  goQuote,
+  GoSyntax,
+  invalid,
+  notSupported,
+  required,
+} from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { parseApiVersion } from "#meta/group-version.ts";
+import { validateLabelSelector } from "#meta/label-selector.ts";
+import { dns1035Label, dns1123Subdomain, pathSegment, qualifiedName } from "#meta/names.ts";
+import { validateConditions } from "../conditions.ts";
+import { checkConditions, checkExpression } from "./check-conditions.ts";
+import { validateMatchResources } from "./rules.ts";
+
+export interface PolicyCheck {
+  /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
+  readonly hasSelectors: boolean;
+}
+
+const specPath = FieldPath.of("spec");
+
+/** Findings about a new policy, or an update of `old`. */
+export function validatePolicy(
+  policy: ValidatingAdmissionPolicy,
+  old: ValidatingAdmissionPolicy | undefined,
+  check: PolicyCheck,
+): FieldError[] {
+  const { spec, metadata } = policy;
+  const { validations = [], auditAnnotations = [] } = spec;
+  const errors = validateCommon(spec);
+  const expressions = new Expressions(spec, old === undefined ? undefined : storedExpressions(old.spec), check);
+  errors.push(...expressions.conditions(), ...expressions.variables());
+  if (validations.length === 0 && auditAnnotations.length === 0) {
+    const detail = "validations or auditAnnotations must contain at least one item";
+    errors.push(required(specPath.child("validations"), detail), required(specPath.child("auditAnnotations"), detail));
+    return errors;
+  }
+  for (const [at, validation] of validations.entries()) {
+    errors.push(...validateValidation(validation, specPath.child("validations").index(at), expressions));
+  }
+  errors.push(...validateAuditAnnotations(auditAnnotations, metadata.name ?? "", expressions));
+  return errors;
+}
+
+type CommonSpec = Pick<
+  ValidatingAdmissionPolicySpec,
+  "failurePolicy" | "paramKind" | "matchConstraints" | "matchConditions" | "variables"
+>;
+
+/** What policies of all kinds have, but for their expressions. */
+export function validateCommon({ failurePolicy, paramKind, matchConstraints }: CommonSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  if (failurePolicy !== "Fail" && failurePolicy !== "Ignore") {
+    errors.push(notSupported(specPath.child("failurePolicy"), failurePolicy ?? "", ["Fail", "Ignore"]));
+  }
+  if (paramKind !== undefined) errors.push(...validateParamKind(paramKind, specPath.child("paramKind")));
+  const path = specPath.child("matchConstraints");
+  if (matchConstraints === undefined) return [...errors, required(path)];
+  errors.push(...validateMatchResources(matchConstraints, path));
+  if ((matchConstraints.resourceRules ?? []).length === 0) errors.push(required(path.child("resourceRules")));
+  return errors;
+}
+
+function validateParamKind({ apiVersion = "", kind = "" }: ParamKind, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const field = path.child("apiVersion");
+  const parsed = parseApiVersion(apiVersion);
+  if (apiVersion === "") errors.push(required(field));
+  else if (parsed === undefined) {
+    errors.push(invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
+  } else {
+    const { group, version } = parsed;
+    if (group !== "") for (const message of dns1123Subdomain(group)) errors.push(invalid(field, group, message));
+    if (version === "") errors.push(invalid(field, apiVersion, "version must be specified"));
+    else for (const message of dns1035Label(version)) errors.push(invalid(field, version, message));
+  }
+  if (kind === "") return [...errors, required(path.child("kind"))];
+  for (const message of dns1035Label(kind.toLowerCase())) {
+    const detail = `may have mixed case, but should otherwise match: ${message}`;
+    errors.push(invalid(path.child("kind"), kind, detail));
+  }
+  return errors;
+}
+
+/** The expressions of one policy, each in the environment that it is compiled in. */
+export class Expressions {
+  readonly #spec: CommonSpec;
+  readonly #stored: ReadonlySet<string> | undefined;
+  readonly #check: PolicyCheck;
+  readonly #types = new Map<string, CelType>();
+  readonly #environments = new Map<string, Environment>();
+
+  /** `stored`: expressions that the policy had before. */
+  constructor(spec: CommonSpec, stored: ReadonlySet<string> | undefined, check: PolicyCheck) {
+    this.#spec = spec;
+    this.#stored = stored;
+    this.#check = check;
+  }
+
+  conditions(): readonly FieldError[] {
+    const { matchConditions = [], paramKind } = this.#spec;
+    return checkConditions(matchConditions, specPath.child("matchConditions"), {
+      ...this.#check,
+      hasParams: paramKind !== undefined,
+      ...(this.#stored === undefined ? {} : { stored: this.#stored }),
+    });
+  }
+
+  /** Takes note of the variables, too. */
+  variables(): readonly FieldError[] {
+    return (this.#spec.variables ?? []).flatMap((variable, at) =>
+      this.#variable(variable, specPath.child("variables").index(at)),
+    );
+  }
+
+  #variable({ name = "", expression = "" }: Variable, path: FieldPath): readonly FieldError[] {
+    const errors: FieldError[] = [];
+    if (name === "") errors.push(required(path.child("name"), "name is not specified"));
+    else if (!isIdentifier(name)) errors.push(invalid(path.child("name"), name, "name is not a valid CEL identifier"));
+    if (expression.trim() === "") {
+      return [...errors, required(path.child("expression"), "expression is not specified")];
+    }
+    const { errors: found, type = dyn } = this.#compile(expression, "variable", path.child("expression"));
+    if (name !== "") this.#types.set(name, type);
+    return [...errors, ...found];
+  }
+
+  check(source: string, purpose: ExpressionPurpose, path: FieldPath): readonly FieldError[] {
+    return this.#compile(source, purpose, path).errors;
+  }
+
+  #compile(source: string, purpose: ExpressionPurpose, path: FieldPath): ReturnType<typeof checkExpression> {
+    return checkExpression(source, purpose, this.#environment(source, purpose !== "message"), path);
+  }
+
+  #environment(source: string, hasAuthorizer: boolean): Environment {
+    const isNew = this.#stored?.has(source) !== true;
+    const key = `${isNew} ${hasAuthorizer}`;
+    let environment = this.#environments.get(key);
+    if (environment === undefined) {
+      const { paramKind, variables = [] } = this.#spec;
+      const about = { hasParams: paramKind !== undefined, hasAuthorizer, isNew, ...this.#check };
+      const base = admissionEnvironment(about);
+      environment = variables.length === 0 ? base : withVariables(base, this.#types);
+      this.#environments.set(key, environment);
+    }
+    return environment;
+  }
+}
+
+function storedExpressions({
+  matchConditions = [],
+  variables = [],
+  validations = [],
+  auditAnnotations = [],
+}: ValidatingAdmissionPolicySpec): ReadonlySet<string> {
+  return new Set([
+    ...matchConditions.map(({ expression }) => expression),
+    ...variables.map(({ expression }) => expression),
+    ...validations.flatMap(({ expression, messageExpression = "" }) => [expression, messageExpression]),
+    ...auditAnnotations.map(({ valueExpression }) => valueExpression),
+  ]);
+}
+
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+
+function validateValidation(validation: Validation, path: FieldPath, expressions: Expressions): readonly FieldError[] {
+  const { expression = "", message = "", messageExpression = "", reason } = validation;
+  const errors: FieldError[] = [];
+  if (expression.trim() === "") errors.push(required(path.child("expression"), "expression is not specified"));
+  else errors.push(...expressions.check(expression, "condition", path.child("expression")));
+  const messagePath = path.child("messageExpression");
+  if (messageExpression !== "" && messageExpression.trim() === "") {
+    errors.push(invalid(messagePath, messageExpression, "must be non-empty if specified"));
+  } else if (messageExpression !== "") errors.push(...expressions.check(messageExpression, "message", messagePath));
+  if (message !== "" && message.trim() === "") {
+    errors.push(invalid(path.child("message"), message, "message must be non-empty if specified"));
+  } else if (message.trim().includes("\n")) {
+    errors.push(invalid(path.child("message"), message, "message must not contain line breaks"));
+  }
+  if (reason !== undefined && !reasons.includes(reason)) {
+    errors.push(notSupported(path.child("reason"), reason, reasons));
+  }
+  return errors;
+}
+
+const annotationsMax = 20;
+const valueExpressionBytesMax = 5 * 1024;
+
+function validateAuditAnnotations(
+  annotations: readonly AuditAnnotation[],
+  policy: string,
+  expressions: Expressions,
+): readonly FieldError[] {
+  const path = specPath.child("auditAnnotations");
+  const errors: FieldError[] = [];
+  if (annotations.length > annotationsMax) {
+    const shown = annotations.map(
+      ({ key, valueExpression }) =>
+        `admissionregistration.AuditAnnotation{Key:${goQuote(key)}, ValueExpression:${goQuote(valueExpression)}}`,
+    );
+    const value = new GoSyntax(`[]admissionregistration.AuditAnnotation{${shown.join(", ")}}`);
+    errors.push(invalid(path, value, `must not have more than ${annotationsMax} auditAnnotations`));
+  }
+  const seen = new Set<string>();
+  for (const [index, { key = "", valueExpression = "" }] of annotations.entries()) {
+    const at = path.index(index);
+    const name = `${policy}/${key}`;
+    errors.push(...qualifiedName(name).map((message) => invalid(at.child("key"), name, message)));
+    const field = at.child("valueExpression");
+    const source = valueExpression.trim();
+    if (source === "") errors.push(required(field, "valueExpression is not specified"));
+    else if (Buffer.byteLength(source) > valueExpressionBytesMax) {
+      errors.push(required(field, `must not exceed ${valueExpressionBytesMax} bytes in length`));
+    } else errors.push(...expressions.check(valueExpression, "auditAnnotation", field));
+    if (seen.has(key)) errors.push(duplicate(at.child("key"), key));
+    seen.add(key);
+  }
+  return errors;
+}
+
+const statusPath = FieldPath.of("status");
+
+/** Findings about what controllers write into the status. */
+export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): FieldError[] {
+  const { typeChecking, conditions = [] } = status;
+  const warnings = typeChecking?.expressionWarnings ?? [];
+  const path = statusPath.child("typeChecking", "expressionWarnings");
+  return [
+    ...warnings.flatMap(({ warning = "", fieldRef = "" }, at) => [
+      ...(warning === "" ? [required(path.index(at).child("warning"))] : []),
+      ...(fieldRef === "" ? [required(path.index(at).child("fieldRef"))] : []),
+    ]),
+    ...validateConditions(conditions, statusPath.child("conditions")),
+  ];
+}
+
+const actions = ["Audit", "Deny", "Warn"];
+
+export function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): FieldError[] {
+  const { validationActions = [] } = spec;
+  const errors = validateBindingCommon(spec);
+  const path = specPath.child("validationActions");
+  if (validationActions.length === 0) errors.push(required(path, "at least one validation action is required"));
+  const seen = new Set<string>();
+  for (const [at, action] of validationActions.entries()) {
+    if (!actions.includes(action)) errors.push(notSupported(path.index(at), action, actions));
+    if (seen.has(action)) errors.push(duplicate(path.index(at), action));
+    seen.add(action);
+  }
+  if (seen.has("Deny") && seen.has("Warn")) {
+    const shown = `[]admissionregistration.ValidationAction{${validationActions.map(goQuote).join(", ")}}`;
+    const detail =
+      "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+    errors.push(invalid(path, new GoSyntax(shown), detail));
+  }
+  return errors;
+}
+
+/** What bindings of policies of all kinds have. */
+export function validateBindingCommon(
+  spec: Omit<ValidatingAdmissionPolicyBinding["spec"], "validationActions">,
+): FieldError[] {
+  const { policyName = "", paramRef, matchResources } = spec;
+  const field = specPath.child("policyName");
+  const errors =
+    policyName === ""
+      ? [required(field)]
+      : dns1123Subdomain(policyName).map((message) => invalid(field, policyName, message));
+  if (paramRef !== undefined) errors.push(...validateParamRef(paramRef, specPath.child("paramRef")));
+  if (matchResources !== undefined) {
+    errors.push(...validateMatchResources(matchResources, specPath.child("matchResources")));
+  }
+  return errors;
+}
+
+function validateParamRef(
+  { name = "", selector, parameterNotFoundAction = "" }: ParamRef,
+  path: FieldPath,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (name !== "") {
+    errors.push(...pathSegment(name).map((message) => invalid(path.child("name"), name, message)));
+    if (selector !== undefined) {
+      const detail = "name and selector are mutually exclusive";
+      errors.push(forbidden(path.child("name"), detail), forbidden(path.child("selector"), detail));
+    }
+  } else if (selector === undefined) errors.push(required(path, "one of name or selector must be specified"));
+  else errors.push(...validateLabelSelector(selector, path.child("selector")));
+  const action = path.child("parameterNotFoundAction");
+  if (parameterNotFoundAction === "") errors.push(required(action));
+  else if (parameterNotFoundAction !== "Deny" && parameterNotFoundAction !== "Allow") {
+    errors.push(notSupported(action, parameterNotFoundAction, ["Deny", "Allow"]));
+  }
+  return errors;
+}
