@@ -12,6 +12,7 @@ const environment = {
   objectBytesMax: 1024 * 1024,
   domain: kubernetesDomain,
   metadata: { type: "object", fields: new Map() },
+  convert: () => Promise.reject(new Error("there are no conversion webhooks here")),
 } as const;
 
 const spec = (properties: Readonly<Record<string, JsonSchemaProps>>): JsonSchemaProps => ({

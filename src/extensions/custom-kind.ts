@@ -19,9 +19,15 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
 import { compareVersions } from "#meta/version-order.ts";
-import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import type {
+  Conversion,
+  RemoteConversion,
+  ResourceDefinition,
+  SubresourceDefinition,
+} from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#std/room.ts";
+import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
 import { printerColumns } from "./printer-columns.ts";
@@ -32,6 +38,8 @@ export interface CustomKindEnvironment {
   readonly metadata: Schema;
   /** The maximum size of a stored object, and of defaults added by later schemas. */
   readonly objectBytesMax: number;
+  /** Calls conversion webhooks. */
+  readonly convert: ConvertObjects;
 }
 
 const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -100,27 +108,41 @@ export class CustomKind {
     definition: CustomResourceDefinition,
     version: string,
     storage: string,
-    { objectBytesMax }: CustomKindEnvironment,
+    environment: CustomKindEnvironment,
   ): Conversion {
+    const { objectBytesMax } = environment;
     const own = this.#versions.get(version)!;
     const hub = this.#versions.get(storage)!;
     const { group } = definition.spec;
     const known = new Map([...this.#versions].map(([name, other]) => [apiVersionOf({ group, version: name }), other]));
     const served = apiVersionOf({ group, version });
     const { uid = "", resourceVersion = "" } = definition.metadata;
+    const remote = this.#remote(definition, known, environment);
     return {
+      ...(remote === undefined ? {} : { remote }),
       epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
-        const from = known.get(object.apiVersion ?? "");
-        if (from === undefined) throw unknownVersion(object);
-        const shaped = reshape(
-          object,
-          from.structural,
-          new Room(objectBytesMax, () => outgrown(object, objectBytesMax)),
-        );
+        const shaped = filled(object, known, objectBytesMax);
         return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
+      },
+    };
+  }
+
+  #remote(
+    { spec }: CustomResourceDefinition,
+    known: KnownVersions,
+    { convert, objectBytesMax }: CustomKindEnvironment,
+  ): RemoteConversion | undefined {
+    const { strategy, webhook } = spec.conversion ?? {};
+    if (strategy !== "Webhook" || webhook === undefined) return undefined;
+    return {
+      async convert(objects, apiVersion) {
+        // Upstream: what is stored is given defaults, what a webhook made of it is not.
+        const sent = objects.map((object) => filled(object, known, objectBytesMax));
+        const converted = await convert(webhook, sent, apiVersion);
+        return converted.map((object) => reshape(object, known.get(apiVersion)!.structural)); // one of the known
       },
     };
   }
@@ -189,6 +211,15 @@ export class CustomKind {
       untyped: true,
     };
   }
+}
+
+type KnownVersions = ReadonlyMap<string, CustomVersion>;
+
+/** A stored object as its own version's schema shows it now. */
+function filled(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
+  const from = known.get(object.apiVersion ?? "");
+  if (from === undefined) throw unknownVersion(object);
+  return reshape(object, from.structural, new Room(bytesMax, () => outgrown(object, bytesMax)));
 }
 
 /** The subresources that a version declares. */

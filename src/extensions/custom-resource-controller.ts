@@ -34,6 +34,7 @@ import type { Random } from "#std/random.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { Cleanup } from "./cleanup.ts";
+import type { ConvertObjects } from "./conversion-review.ts";
 import { CustomKind } from "./custom-kind.ts";
 import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
 
@@ -50,6 +51,8 @@ export interface CustomResourceControllerOptions {
   readonly metadata: Schema;
   /** Most bytes of a stored object. */
   readonly objectBytesMax: number;
+  /** Calls conversion webhooks. */
+  readonly convert: ConvertObjects;
   readonly domain: ApiDomain;
   readonly cache: Backend;
   readonly objects: StoredObjects;

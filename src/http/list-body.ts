@@ -19,8 +19,8 @@ const comma = 0x2c;
 const brace = 0x7b;
 
 /** Whether lists in JSON are stored bytes, cut and joined; those of other versions with other fields are not. */
-export const isJoinable = (definition: ResourceDefinition): boolean =>
-  definition.conversion === undefined || definition.conversion.epoch !== undefined;
+export const isJoinable = ({ conversion }: ResourceDefinition): boolean =>
+  conversion === undefined || (conversion.epoch !== undefined && conversion.remote === undefined);
 
 /** The body of a list in JSON, joined from entries that passed `checkShape`. `members` are those beside the items. */
 export function listPieces(

@@ -47,7 +47,8 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
   };
   const frame = view.list(meta);
   for (const entry of entries) objects.checkShape(definition, entry);
-  const objectAt = (at: number): Unstructured => objects.object(definition, entries[at]!);
+  // By way of `listed`, which holds what a webhook converted.
+  const objectAt = (at: number): Unstructured => objects.object(definition, listed.entries[at]!);
   const { itemJson } = view;
   const list: EncodableList = {
     ...frame,

@@ -33,11 +33,11 @@ export function selectionOf(
   const namespace = namespaced ? scope.namespace || (fields.exact("metadata.namespace") ?? "") : "";
   if (fields.empty && labels.empty) return { filter: undefined, name, namespace };
   if (fields.empty) {
-    return { filter: (entry) => labels.matches(objects.view(entry).labels ?? noLabels), name, namespace };
+    return { filter: (entry) => labels.matches(objects.labels(definition, entry) ?? noLabels), name, namespace };
   }
   return {
     filter: (entry) => {
-      if (!labels.empty && !labels.matches(objects.view(entry).labels ?? noLabels)) return false;
+      if (!labels.empty && !labels.matches(objects.labels(definition, entry) ?? noLabels)) return false;
       const { key } = entry;
       const slash = key.lastIndexOf("/");
       const inNamespace = namespaced ? key.slice(key.lastIndexOf("/", slash - 1) + 1, slash) : "";

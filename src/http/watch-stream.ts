@@ -5,8 +5,9 @@
  * once for all watchers that receive the same ones; `storage` gives such watchers the identical array.
  */
 import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
-import { expired, type Status } from "#meta/status-error.ts";
+import { expired, type Status, StatusError } from "#meta/status-error.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { WatchCache, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
@@ -25,6 +26,9 @@ export interface FrameEncoder {
   error(status: Status): Buffer;
 }
 
+/** Rejects when entries cannot be converted. */
+export type Ready = (entries: readonly Entry[]) => MaybePromise<unknown>;
+
 export interface WatchStreamOptions {
   readonly cache: WatchCache;
   readonly prefix: string;
@@ -34,6 +38,8 @@ export interface WatchStreamOptions {
   /** Only events after this revision. */
   readonly after: Revision;
   readonly filter: EntryFilter;
+  /** Makes entries readable for filter and encoder, for as long as what it returns is held. */
+  readonly ready?: Ready;
   readonly encoder: FrameEncoder;
   readonly bookmarks: boolean;
   /** Whether a bookmark that ends the initial events is wanted, and the revision it must have reached. */
@@ -67,6 +73,10 @@ export class WatchStream implements ReplyStream {
   /** The key of the next initial object, when the others were released because the client did not read. */
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
+  /** What `ready` returned for the initial objects. */
+  #held: unknown;
+  /** Whether events wait for `ready`. */
+  #isConverting = false;
   #over = false;
   /** Whether each event is a message of its own. */
   #sendsMessages = false;
@@ -99,7 +109,24 @@ export class WatchStream implements ReplyStream {
       served.addEventListener("abort", end);
       this.#cancels[3] = () => served.removeEventListener("abort", end);
     }
-    if (!this.#over) this.#sendInitial();
+    if (!this.#over) this.#sendReady();
+  }
+
+  /** Sends the initial objects when they can be read. */
+  #sendReady(): void {
+    const ready = this.#options.ready?.(this.#initial);
+    if (ready instanceof Promise) {
+      ready.then(
+        (held) => {
+          this.#held = held;
+          if (!this.#over) this.#sendInitial();
+        },
+        (error: unknown) => this.#fail(error),
+      );
+    } else {
+      this.#held = ready;
+      this.#sendInitial();
+    }
   }
 
   #scheduleBookmark(): void {
@@ -141,26 +168,28 @@ export class WatchStream implements ReplyStream {
     this.#pausedAt = next.key;
     this.#initial = [];
     this.#initialNext = 0;
+    this.#held = undefined;
   }
 
   /** Reads again what is left of the initial objects. */
   async #continue(from: string): Promise<void> {
-    const { cache, prefix, after, filter, clock } = this.#options;
+    const { cache, prefix, after, filter, clock, ready } = this.#options;
     try {
       const range = await cache.rangeAt(prefix, { at: after, from });
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
+      if (filter !== undefined) await ready?.(range.entries);
       this.#initial = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
-    } catch {
-      // The store is closed, or broken, which others tell.
-      return this.#end();
+    } catch (error) {
+      return this.#fail(error);
     }
-    if (!this.#over) this.#sendInitial();
+    if (!this.#over) this.#sendReady();
   }
 
   async #follow(): Promise<void> {
     const { cache, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
     this.#begun();
+    this.#held = undefined;
     if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
     const watch = await cache.watch({
       prefix,
@@ -191,6 +220,22 @@ export class WatchStream implements ReplyStream {
 
   #deliver(events: readonly StoreEvent[]): boolean {
     if (this.#over) return false;
+    const ready = this.#options.ready?.(
+      events.flatMap(({ entry, previous }) => [entry, ...(previous ? [previous] : [])]),
+    );
+    if (!(ready instanceof Promise)) return this.#send(events);
+    this.#isConverting = true;
+    ready.then(
+      () => {
+        this.#isConverting = false;
+        if (!this.#over && this.#send(events)) this.#watch?.resume();
+      },
+      (error: unknown) => this.#fail(error),
+    );
+    return false;
+  }
+
+  #send(events: readonly StoreEvent[]): boolean {
     const { filter, encoder } = this.#options;
     if (filter === undefined && encoder.name !== "" && !this.#sendsMessages) {
       this.#write(joinShared(events, encoder), events.length);
@@ -206,7 +251,7 @@ export class WatchStream implements ReplyStream {
   }
 
   #drained(): void {
-    if (this.#over) return;
+    if (this.#over || this.#isConverting) return;
     this.#cancels[4]?.();
     const paused = this.#pausedAt;
     this.#pausedAt = undefined;
@@ -216,7 +261,7 @@ export class WatchStream implements ReplyStream {
   }
 
   #bookmark(): void {
-    if (this.#watch === undefined || this.#sink?.blocked === true) return;
+    if (this.#watch === undefined || this.#isConverting || this.#sink?.blocked === true) return;
     this.#write(this.#options.encoder.bookmark(this.#watch.position, false), 0);
   }
 
@@ -235,6 +280,13 @@ export class WatchStream implements ReplyStream {
     const { onBegun } = this;
     this.onBegun = undefined;
     onBegun?.();
+  }
+
+  /** Tells the client of a failed conversion. Of a store that is closed or broken others tell. */
+  #fail(error: unknown): void {
+    if (this.#over) return;
+    if (error instanceof StatusError) this.#write(this.#options.encoder.error(error.status), 0);
+    this.#end();
   }
 
   /** Ends the stream from our side. */

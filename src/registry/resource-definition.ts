@@ -120,6 +120,14 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
    * returns its argument when only the type differs; that result stays valid for the epoch.
    */
   readonly epoch?: SchemaEpoch;
+  /** Takes the place of both functions between versions with different names. */
+  readonly remote?: RemoteConversion;
+}
+
+/** A conversion by a webhook: it takes time, and its results are kept with the stored objects (`StoredObjects.ready`). */
+export interface RemoteConversion {
+  /** Objects of one kind, in another version of it. One call for all. */
+  convert(objects: readonly Unstructured[], apiVersion: string): Promise<readonly Unstructured[]>;
 }
 
 /** Identifies schemas; those of another epoch may be equal. */

@@ -29,7 +29,7 @@ import {
 } from "#meta/status-error.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
 import { isCompacted, type Revision } from "#storage/log-store.ts";
-import type { Encoded, Entry, Range, WatchCache } from "#storage/watch-cache.ts";
+import type { Encoded, Entry, Range, WatchCache, WriteResult } from "#storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 
@@ -98,6 +98,8 @@ export interface Listed {
   /** Empty on the last page. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
+  /** What a webhook converted for this list; the entries can be read in the definition's version while it is held. */
+  readonly held?: unknown;
 }
 
 export interface UpdateOptions {
@@ -185,7 +187,7 @@ export class Store {
     return andThen<unknown, Entry>(reached, () => {
       const entry = this.#cache.get(this.key(namespace, name));
       if (entry === undefined) throw notFound(this.definition, name);
-      return entry;
+      return andThen(this.#ready(entry), () => entry);
     });
   }
 
@@ -291,9 +293,11 @@ export class Store {
     if (name !== undefined && (request.namespace !== "" || !this.definition.namespaced)) {
       const key = `${prefix}${name}`;
       const range = await read(key, 1);
+      const held = await this.ready(range.entries);
       const entry = range.entries[0];
       const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
-      return { entries: found ? [entry] : [], revision: range.revision, continue: "", remainingItemCount: undefined };
+      const entries = found ? [entry] : [];
+      return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
     }
     let from = prefix + start;
     if (filter === undefined) {
@@ -304,12 +308,15 @@ export class Store {
         revision: range.revision,
         continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
         remainingItemCount: range.more ? range.remaining : undefined,
+        held: await this.ready(range.entries),
       };
     }
     const entries: Entry[] = [];
+    const held: unknown[] = [];
     const pace = new Pace(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
+      held.push(await this.ready(range.entries));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
         if (i % entriesPerLook === 0 && pace.isDue) await pace.pause();
@@ -322,12 +329,13 @@ export class Store {
             revision: range.revision,
             continue: more ? this.#next(prefix, entry, range.revision) : "",
             remainingItemCount: undefined,
+            held,
           };
         }
       }
       const last = range.entries.at(-1);
       if (!range.more || last === undefined) {
-        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined };
+        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
       }
       from = `${last.key}\0`;
     }
@@ -335,6 +343,16 @@ export class Store {
 
   #next(prefix: string, last: Entry, revision: Revision): string {
     return encodeContinue({ revision, start: `${last.key.slice(prefix.length)}\0` });
+  }
+
+  /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
+  ready(entries: readonly Entry[]): MaybePromise<unknown> {
+    return this.#objects.ready(this.definition, entries);
+  }
+
+  /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
+  #ready(entry: Entry): MaybePromise<unknown> {
+    return this.#objects.ready(this.definition, [entry], true);
   }
 
   /** Decoded object of an entry. */
@@ -413,34 +431,44 @@ export class Store {
       // Asked for like this since a thread of large requests knows no other object by itself.
       const found = await this.#cache.getAt(key, this.#cache.revision);
       if (found !== undefined) return undefined;
-      return { object: this.#objects.afterDryRun(definition, object), entry: undefined };
+      return { object: await this.#objects.afterDryRun(definition, object), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
-    const result = await this.#cache.put(key, 0, this.#encode(object, attributes, true), { ttlSeconds: ttl });
+    const encoded = this.#encode(object, attributes, true);
+    const value = encoded instanceof Promise ? await encoded : encoded;
+    const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl });
     if (!result.ok) return undefined;
     await this.#settle(result.entry);
     return { object: this.object(result.entry), entry: result.entry };
   }
 
   /** Encodes a client's object. Throws when it is too large to be stored; deletions skip that check. */
-  #encode(object: Unstructured, attributes: WriteAttributes, creates = false): Encoded {
-    const encoded = this.#objects.encode(this.definition, object, creates);
-    if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
-    const { managedFields, ...metadata } = object.metadata;
-    if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
-    return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
+  #encode(object: Unstructured, attributes: WriteAttributes, creates = false): MaybePromise<Encoded> {
+    return andThen(this.#objects.toStored(this.definition, object), (hub) => {
+      const encoded = this.#objects.encode(this.definition, hub, creates);
+      if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
+      const { managedFields, ...metadata } = object.metadata;
+      if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
+      return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
+    });
   }
 
-  /** Waits for a kind's `afterCommit` before the write is acknowledged. */
-  #settle({ revision }: Entry): MaybePromise<void> {
-    return this.definition.strategy.afterCommit?.(revision);
+  /** Encodes an object that is about to go. */
+  async #encodeLast(object: Unstructured): Promise<Encoded> {
+    return this.#objects.encode(this.definition, await this.#objects.toStored(this.definition, object));
+  }
+
+  /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
+  #settle(entry: Entry): MaybePromise<unknown> {
+    const settled = this.definition.strategy.afterCommit?.(entry.revision);
+    return settled ?? this.ready([entry]);
   }
 
   #exists(object: Unstructured): StatusError {
     const name = object.metadata.name ?? "";
     const error = alreadyExists(this.definition, name);
     const entry = this.peek(object.metadata.namespace ?? "", name);
-    if (entry === undefined || this.object(entry).metadata.deletionTimestamp === undefined) return error;
+    if (entry === undefined || this.#objects.stored(entry).metadata.deletionTimestamp === undefined) return error;
     return new StatusError({ ...error.status, message: `object is being deleted: ${error.status.message}` });
   }
 
@@ -497,6 +525,8 @@ export class Store {
     for (let isNewest = false; ; isNewest = true) {
       let outcome: Outcome<T>;
       try {
+        const ready = entry && this.#ready(entry);
+        if (ready instanceof Promise) await ready;
         outcome = await attempt(entry);
       } catch (error) {
         outcome = { refused: error };
@@ -577,19 +607,28 @@ export class Store {
     const old = this.object(entry);
     const isFinished = this.#isFinished(next);
     if (!isFinished && jsonEquals(next, old)) return { unwritten: { object: old, entry, created: false } };
-    if (attributes.dryRun) return { unwritten: { object: next, entry: undefined, created: false } };
+    if (attributes.dryRun) {
+      const object = await this.#objects.afterDryRun(this.definition, next);
+      return { unwritten: { object, entry: undefined, created: false } };
+    }
     // Upstream: watchers are told of what was there, the writer of what it would have written.
     const result = isFinished
       ? await this.#cache.remove(entry.key, entry.revision)
-      : await this.#cache.put(entry.key, entry.revision, this.#encode(next, attributes), {
-          ttlSeconds: this.definition.strategy.ttlSeconds?.(next) ?? 0,
-          isForDeletion: next.metadata.deletionTimestamp !== undefined,
-        });
+      : await this.#replace(entry, next, attributes);
     if (!result.ok) return { lostTo: result.current };
     const settled = this.#settle(result.entry);
     if (settled !== undefined) await settled;
     if (isFinished) return { written: { object: next, entry: undefined, created: false } };
     return { written: { object: this.object(result.entry), entry: result.entry, created: false } };
+  }
+
+  #replace({ key, revision }: Entry, next: Unstructured, attributes: WriteAttributes): MaybePromise<WriteResult> {
+    return andThen(this.#encode(next, attributes), (encoded) =>
+      this.#cache.put(key, revision, encoded, {
+        ttlSeconds: this.definition.strategy.ttlSeconds?.(next) ?? 0,
+        isForDeletion: next.metadata.deletionTimestamp !== undefined,
+      }),
+    );
   }
 
   /** `undefined` when a concurrent writer was faster. */
@@ -671,7 +710,7 @@ export class Store {
       if (next === undefined) return this.#remove(entry, this.#atItsEnd(old, end), request.dryRun);
       if (next === old) return { unwritten: { object: old, entry, removed: false } };
       if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
-      const encoded = this.#objects.encode(this.definition, next);
+      const encoded = await this.#encodeLast(next);
       const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true });
       if (!result.ok) return { lostTo: result.current };
       await this.#settle(result.entry);
@@ -684,7 +723,7 @@ export class Store {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
     let { revision } = entry;
     if (!jsonEquals(last, this.object(entry))) {
-      const encoded = this.#objects.encode(this.definition, last);
+      const encoded = await this.#encodeLast(last);
       const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true });
       if (!marked.ok) return { lostTo: marked.current };
       ({ revision } = marked.entry);
@@ -721,7 +760,7 @@ export class Store {
 
   #isReadable(entry: Entry): boolean {
     try {
-      this.object(entry);
+      this.#objects.stored(entry);
       return true;
     } catch (error) {
       if (error instanceof StatusError && error.status.reason === "StorageReadError") return false;

@@ -10,11 +10,12 @@ import { escapeHtml } from "#codec/json.ts";
 import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
-import { storageReadError } from "#meta/status-error.ts";
+import { storageReadError, unclassified } from "#meta/status-error.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { placeIn } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
-import type { Conversion, SchemaEpoch, ResourceDefinition, Strategy } from "./resource-definition.ts";
+import type { Conversion, RemoteConversion, ResourceDefinition, SchemaEpoch, Strategy } from "./resource-definition.ts";
 
 /** Cached data of an entry beside its bytes. */
 export interface EntryView {
@@ -27,6 +28,8 @@ export interface EntryView {
   metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
+  /** What webhooks converted it to. `StoredObjects` holds the last ones, others live while a request uses them. */
+  converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
 }
 
 /** How a resource's objects lie in bytes. */
@@ -181,21 +184,33 @@ class Recent {
  * creates would fill the old generation.
  */
 const createdMax = 256;
+/** Objects from conversion webhooks that are kept, and versions of one object. */
+const convertedMax = 1024;
+const versionsMax = 8;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
   readonly #recent: Recent;
   readonly #created = new Recent(createdMax);
+  readonly #converted: (Unstructured | undefined)[] = [];
+  #convertedNext = 0;
 
   /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
   constructor(decodedMax = 2048) {
     this.#recent = new Recent(decodedMax);
   }
 
-  /** Encodes `object` (in the definition's version) for storage, by a write that may create it. */
-  encode(definition: ResourceDefinition, object: Unstructured, creates = false): Encoded {
+  /** `object`, which is in the definition's version, in the stored one. */
+  toStored(definition: ResourceDefinition, object: Unstructured): MaybePromise<Unstructured> {
+    const { conversion, version, storage } = definition;
+    if (conversion === undefined) return object;
+    if (conversion.remote === undefined || version === storage.version) return conversion.toHub(object);
+    return conversion.remote.convert([object], layoutOf(definition).storedApiVersion).then(([stored]) => stored!); // as many as were sent
+  }
+
+  /** Encodes `hub`, an object in the stored version, by a write that may create it. */
+  encode(definition: ResourceDefinition, hub: Unstructured, creates = false): Encoded {
     const layout = layoutOf(definition);
-    const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
     const stored = unversionedObject(hub, layout.storedKind, layout.storedApiVersion);
     const recent = creates ? this.#created : this.#recent;
     const text = `${escapeHtml(JSON.stringify(stored))}\n`;
@@ -255,6 +270,12 @@ export class StoredObjects {
       : JSON.stringify(this.stored(entry).metadata);
   }
 
+  /** Labels of an entry, which webhooks may convert. */
+  labels(definition: ResourceDefinition, entry: Entry): EntryView["labels"] {
+    const { conversion } = definition;
+    return conversion?.remote === undefined ? this.view(entry).labels : this.object(definition, entry).metadata.labels;
+  }
+
   /** Decoded object of an entry in its stored version. Shared and read-only. */
   stored(entry: Entry): Unstructured {
     const view = this.view(entry);
@@ -265,22 +286,71 @@ export class StoredObjects {
     return view.object;
   }
 
+  /**
+   * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
+   * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
+   */
+  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<unknown> {
+    const remote = definition.conversion?.remote;
+    return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, anew);
+  }
+
+  #readyBy(
+    remote: RemoteConversion,
+    definition: ResourceDefinition,
+    entries: readonly Entry[],
+    anew: boolean,
+  ): MaybePromise<readonly Unstructured[]> {
+    const { servedApiVersion } = layoutOf(definition);
+    const foreign = entries.filter((entry) => this.stored(entry).apiVersion !== servedApiVersion);
+    const held = anew ? [] : foreign.flatMap((entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
+    if (held.length === foreign.length) return held;
+    return this.#convert(remote, foreign, servedApiVersion);
+  }
+
+  async #convert(
+    remote: RemoteConversion,
+    entries: readonly Entry[],
+    apiVersion: string,
+  ): Promise<readonly Unstructured[]> {
+    const stored = entries.map((entry) => this.stored(entry));
+    const objects = await remote.convert(stored, apiVersion);
+    entries.forEach((entry, i) => {
+      const view = this.view(entry);
+      const object = objects[i]!;
+      view.converted = new Map([...(view.converted ?? []), [remote, new WeakRef(object)] as const].slice(-versionsMax));
+      this.#converted[this.#convertedNext] = object;
+      this.#convertedNext = (this.#convertedNext + 1) % convertedMax;
+    });
+    return objects;
+  }
+
   /** Decoded object of an entry, in the definition's version. Shared and read-only. */
   object(definition: ResourceDefinition, entry: Entry): Unstructured {
     const stored = this.stored(entry);
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined && layout.sameBytes) return stored;
+    if (conversion?.remote !== undefined && stored.apiVersion !== layout.servedApiVersion) {
+      const converted = this.view(entry).converted?.get(conversion.remote)?.deref();
+      if (converted === undefined) throw unclassified("the object was read before it was converted");
+      return converted;
+    }
     if (conversion?.epoch !== undefined) return this.#ruled(definition, conversion, conversion.epoch, entry, stored);
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
 
   /** A custom resource as it would be read once it was written: what its strategy took away may have a default. */
-  afterDryRun(definition: ResourceDefinition, object: Unstructured): Unstructured {
+  afterDryRun(definition: ResourceDefinition, object: Unstructured): MaybePromise<Unstructured> {
     const { conversion, custom } = definition;
     if (custom === undefined || conversion === undefined) return object;
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
+    const { remote } = conversion;
+    if (remote !== undefined && apiVersion !== servedApiVersion) {
+      const there = remote.convert([object], apiVersion);
+      return there.then((stored) => remote.convert(stored, servedApiVersion)).then(([read]) => read!); // as many as were sent
+    }
     const read = conversion.fromHub({ ...conversion.toHub(object), kind, apiVersion });
     return { ...read, kind: definition.kind, apiVersion: servedApiVersion };
   }
@@ -320,8 +390,9 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined) return layout.prefix.length;
-    const { epoch } = conversion;
+    const { epoch, remote } = conversion;
     if (epoch === undefined) return -1;
+    if (remote !== undefined && this.stored(entry).apiVersion !== layout.servedApiVersion) return -1;
     const view = this.view(entry);
     if (!conformsTo(view, epoch)) {
       const stored = this.stored(entry);

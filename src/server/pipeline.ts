@@ -22,6 +22,7 @@ import { debugAccess } from "./authorization/debug-access.ts";
 import { observedAuthorizer } from "./authorization/metrics.ts";
 import { type Aggregation, openAggregation } from "./aggregation.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
+import { openConversionWebhooks } from "./conversion-webhooks.ts";
 import { kindOptions } from "./credentials/serving-plan.ts";
 import { customResources } from "./custom-resources.ts";
 import { handlerParts } from "./handler-parts.ts";
@@ -85,6 +86,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
 /** The table of built-in kinds with their behaviour, and custom kinds. */
 function openTable(config: AssembleConfig, state: ServerState, access: Access) {
   const { cache, domain, serving, options } = config;
+  const conversions = openConversionWebhooks(config, state);
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(
     serverActions({ ...config, access, lookups: state.lookups, storeOf: state.storeOf }),
@@ -101,6 +103,7 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
     builtIn: builtIn.definitions,
     objects: state.objects,
     objectBytesMax: options.objectBytesMax,
+    convert: conversions.convert,
     changed: () => changed(),
   });
   return {
@@ -110,7 +113,10 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
     },
     start: async (): Promise<void> => custom?.start(),
     isSynced: (): boolean => custom?.isSynced ?? true,
-    close: (): void => custom?.close(),
+    close(): void {
+      custom?.close();
+      conversions.close();
+    },
   };
 }
 

@@ -68,6 +68,7 @@ test("a controller that fails while it takes a definition in tries again until i
     reserved: [],
     metadata: tables.schema("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!,
     domain: kubernetesDomain,
+    convert: () => Promise.reject(new Error("there are no conversion webhooks here")),
     log: { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) },
     changed() {
       if (failures-- > 0) throw new Error("a bug in a listener");

@@ -39,6 +39,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
+    if (filter !== undefined) await store.ready(found);
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
@@ -52,6 +53,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
   const view = viewOf(scope, negotiated).events();
+  const isConverted = definition.conversion?.remote !== undefined;
   const events = (encoding: Encoding): WatchStream =>
     new WatchStream({
       cache,
@@ -61,6 +63,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       after,
       filter,
       encoder: frameEncoder(scope, view, encoding),
+      ...(isConverted ? { ready: (entries) => store.ready(entries) } : {}),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
       timeoutMs,

@@ -25,10 +25,6 @@ export function customResourceDefinitions(
   const rules = { domain, metadata: () => schemaOf().fields?.get("metadata")?.schema };
   const finalizer = domain.rename(cleanupFinalizer);
   return {
-    unenforced: {
-      warning: "this server stores conversion webhooks, but does not call them yet: versions differ in apiVersion only",
-      when: ({ spec }) => spec.conversion?.strategy === "Webhook",
-    },
     anyFinalizers: true,
     columns: tableColumns(domain),
     statusResetsMetadata: true,

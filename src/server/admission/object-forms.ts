@@ -19,6 +19,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import { withBigInts } from "#schema/plain-numbers.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Room } from "#std/room.ts";
 
 export interface ServedFormsOptions {
@@ -56,7 +57,7 @@ export class ServedForms implements ObjectForms {
     return found;
   }
 
-  convertTo(object: ApiObject, kind: GroupVersionKind): ApiObject {
+  convertTo(object: ApiObject, kind: GroupVersionKind): MaybePromise<ApiObject> {
     const apiVersion = apiVersionOf(kind);
     if (object.apiVersion === apiVersion && object.kind === kind.kind) return object;
     const from = parseApiVersion(object.apiVersion ?? "");
@@ -68,6 +69,8 @@ export class ServedForms implements ObjectForms {
       );
     }
     const given = object as Unstructured; // of any kind
+    const remote = source.conversion?.remote;
+    if (remote !== undefined) return remote.convert([given], apiVersion).then(([converted]) => converted!); // as many as were sent
     if (source.renamesVersions === true && target.renamesVersions === true) return { ...given, apiVersion };
     const hub = source.conversion?.toHub(given) ?? given;
     const converted =

@@ -99,11 +99,21 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
         return this.#holding(() => this.#allocate(ask));
       case "authorize":
         return parts.authorizer.authorize({ ...ask, user: request.user });
+      case "convert":
+        return this.#convert(ask);
       case "sent":
         if (ask === undefined) request.audit?.sentPatch(this.#body);
         else request.audit?.sent(parsed(ask));
         return undefined;
     }
+  }
+
+  async #convert({ objects, apiVersion }: Questions["convert"]["ask"]): Promise<Uint8Array> {
+    const { definition } = this.#scope;
+    const { remote } = definition.conversion ?? {};
+    if (remote === undefined) throw new Error(`${definition.resource} have no conversion webhook`);
+    const sent = parseObject(bufferOf(objects).toString()) as unknown as readonly Unstructured[]; // as the thread encoded them
+    return Buffer.from(JSON.stringify(await remote.convert(sent, apiVersion)));
   }
 
   async #write({

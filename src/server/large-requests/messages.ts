@@ -103,6 +103,11 @@ export interface Questions {
   };
   readonly validate: { readonly ask: SentAttributes; readonly answer: undefined };
   readonly authorize: { readonly ask: Attributes; readonly answer: Verdict };
+  /** Objects of the request's kind, as a JSON array, by its conversion webhook. */
+  readonly convert: {
+    readonly ask: { readonly objects: Uint8Array; readonly apiVersion: string };
+    readonly answer: Uint8Array;
+  };
   /** The body for the audit log: the decoded object, or (`undefined`) the body as sent. */
   readonly sent: { readonly ask: Uint8Array | undefined; readonly answer: undefined };
 }

@@ -15,7 +15,7 @@ import { CustomKind, type CustomKindEnvironment } from "#extensions/custom-kind.
 import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { objectTooLarge, resourceNotFound } from "#meta/status-error.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
@@ -157,7 +157,15 @@ class CustomKinds {
   readonly #ask: Ask;
 
   constructor(tables: ApiTables, domain: ApiDomain, objectBytesMax: number, ask: Ask) {
-    this.#environment = { domain, objectBytesMax, metadata: metadataSchema(tables, domain) };
+    this.#environment = {
+      domain,
+      objectBytesMax,
+      metadata: metadataSchema(tables, domain),
+      async convert(_webhook, objects, apiVersion) {
+        const answer = await ask("convert", { objects: Buffer.from(JSON.stringify(objects)), apiVersion });
+        return parseObject(bufferOf(answer).toString()) as unknown as readonly Unstructured[]; // as they were encoded
+      },
+    };
     this.#ask = ask;
   }
 

@@ -1,0 +1,155 @@
+/**
+ * ConversionReviews: objects of custom resources on their way to a conversion webhook, and what comes back. A webhook may
+ * change everything but the identity of an object; of its metadata, labels and annotations. Source: the answers of
+ * kube-apiserver 1.32 to webhooks of all kinds.
+ */
+import type { WebhookConversion } from "#api/apiextensions/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { printFieldError } from "#meta/field-error.ts";
+import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
+import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
+import { unclassified } from "#meta/status-error.ts";
+import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { isObject } from "#std/is-object.ts";
+import type { Random } from "#std/random.ts";
+
+/** Sends a review to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words. */
+export type AskReview = (webhook: WebhookConversion, review: object) => Promise<unknown>;
+
+/** Objects of one custom resource in another version of it. Rejects with `StatusError` (500). */
+export type ConvertObjects = (
+  webhook: WebhookConversion,
+  objects: readonly Unstructured[],
+  apiVersion: string,
+) => Promise<readonly Unstructured[]>;
+
+/** The versions of reviews there are, the preferred one first. */
+const reviewVersions = ["v1", "v1beta1"];
+
+export function conversionByReview(domain: ApiDomain, random: Random, ask: AskReview): ConvertObjects {
+  const group = domain.rename("apiextensions.k8s.io");
+  return async (webhook, objects, apiVersion) => {
+    const [first] = objects;
+    if (first === undefined) return [];
+    const found = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
+    const failed = (problem: string): Error => unclassified(`conversion webhook for ${typeOf(first)} ${problem}`);
+    const review = {
+      kind: "ConversionReview",
+      apiVersion: apiVersionOf({ group, version: found ?? reviewVersions[0]! }),
+      request: { uid: random.uuid(), desiredAPIVersion: apiVersion, objects },
+      response: { uid: "", convertedObjects: null, result: { metadata: {} } },
+    };
+    let converted: readonly unknown[];
+    try {
+      converted = convertedObjects(await ask(webhook, review), review);
+    } catch (error) {
+      throw failed(`failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (converted.length !== objects.length) {
+      throw failed(`returned ${converted.length} objects, expected ${objects.length}`);
+    }
+    return converted.map((object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
+  };
+}
+
+interface SentReview {
+  readonly apiVersion: string;
+  readonly request: { readonly uid: string };
+}
+
+/** Throws when the answer is no successful one to this review. */
+function convertedObjects(answer: unknown, { apiVersion, request }: SentReview): readonly unknown[] {
+  if (!isObject(answer)) throw new Error("couldn't get version/kind; the answer is no object");
+  if (answer["kind"] !== "ConversionReview" || answer["apiVersion"] !== apiVersion) {
+    throw new Error(`no kind ${text(answer["kind"])} is expected for version ${text(answer["apiVersion"])}`);
+  }
+  const { response } = answer;
+  if (!isObject(response)) throw new Error("no response provided");
+  if (response["uid"] !== request.uid) {
+    throw new Error(`expected response.uid=${text(request.uid)}, got ${text(response["uid"])}`);
+  }
+  const { result } = response;
+  const { status = "", message = "" } = isObject(result) ? result : {};
+  if (status !== "Success") {
+    const isTold = typeof message === "string" && message !== "";
+    throw new Error(isTold ? message : `response.result.status was '${String(status)}', not 'Success'`);
+  }
+  const objects = response["convertedObjects"] ?? [];
+  if (!Array.isArray(objects)) throw new Error("response.convertedObjects is no list");
+  return objects as readonly unknown[];
+}
+
+const text = (value: unknown): string => JSON.stringify(value ?? "");
+
+/** The converted form of `original` with the metadata that a webhook may not change. */
+function accepted(
+  object: unknown,
+  original: Unstructured,
+  apiVersion: string,
+  index: number,
+  failed: (problem: string) => Error,
+): Unstructured {
+  const { kind, metadata: before } = original;
+  if (!isObject(object)) throw failed(`returned invalid object at index ${index}: it is no object`);
+  const said = object["apiVersion"] ?? "";
+  if (said !== apiVersion) {
+    throw failed(
+      `returned invalid object at index ${index}: invalid groupVersion (expected ${apiVersion}, received ${String(said)})`,
+    );
+  }
+  if (object["kind"] !== kind) {
+    throw failed(
+      `returned invalid object at index ${index}: invalid kind (expected ${kind}, received ${String(object["kind"] ?? "")})`,
+    );
+  }
+  const given = isObject(object["metadata"]) ? object["metadata"] : {};
+  for (const [key, name] of identity) {
+    const [old, now] = [before[key] ?? "", given[key] ?? ""];
+    if (old !== now) throw failed(`returned invalid object: must have the same ${name}: ${old} != ${String(now)}`);
+  }
+  return { ...object, kind, apiVersion, metadata: { ...before, ...changed(given, before, failed) } } as Unstructured;
+}
+
+const identity = [
+  ["name", "name"],
+  ["namespace", "namespace"],
+  ["uid", "UID"],
+] as const;
+
+/** Labels and annotations from a webhook; others stay as they were. */
+function changed(
+  given: Readonly<Record<string, unknown>>,
+  before: ObjectMeta,
+  failed: (problem: string) => Error,
+): Pick<ObjectMeta, "labels" | "annotations"> {
+  const labels = textsOf(given["labels"], "labels", failed);
+  const annotations = textsOf(given["annotations"], "annotations", failed);
+  const errors = [
+    ...validateLabels(labels, "metadata.labels"),
+    ...validateAnnotations(annotations, "metadata.annotations"),
+  ];
+  const [problem] = errors;
+  if (problem !== undefined) throw failed(`returned invalid metadata: ${printFieldError(problem)}`);
+  return {
+    ...(labels === undefined && before.labels === undefined ? {} : { labels }),
+    ...(annotations === undefined && before.annotations === undefined ? {} : { annotations }),
+  } as Pick<ObjectMeta, "labels" | "annotations">; // an absent one takes the place of one that was there
+}
+
+function textsOf(
+  value: unknown,
+  name: string,
+  failed: (problem: string) => Error,
+): Readonly<Record<string, string>> | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value) || !Object.values(value).every((one) => typeof one === "string")) {
+    throw failed(`returned invalid metadata: metadata.${name} is no map of texts`);
+  }
+  return value as Readonly<Record<string, string>>; // checked above
+}
+
+/** `stable.example.com/v1, Kind=Port`, as messages name a type. */
+function typeOf({ apiVersion = "", kind }: Unstructured): string {
+  const gv = parseApiVersion(apiVersion);
+  return `${gv === undefined ? apiVersion : apiVersionOf(gv)}, Kind=${kind}`;
+}
