@@ -92,8 +92,8 @@ const nothing = {
   name: "",
 };
 
-class PathCheck extends Step {
-  readonly type = pathCheckType;
+/** A check that lacks its verb alone. */
+abstract class Check extends Step {
   readonly ask: Ask;
   readonly attributes: CheckAttributes;
 
@@ -102,6 +102,10 @@ class PathCheck extends Step {
     this.ask = ask;
     this.attributes = attributes;
   }
+}
+
+class PathCheck extends Check {
+  readonly type = pathCheckType;
 }
 
 class GroupCheck extends Step {
@@ -116,16 +120,8 @@ class GroupCheck extends Step {
   }
 }
 
-class ResourceCheck extends Step {
+class ResourceCheck extends Check {
   readonly type = resourceCheckType;
-  readonly ask: Ask;
-  readonly attributes: CheckAttributes;
-
-  constructor(ask: Ask, attributes: CheckAttributes) {
-    super();
-    this.ask = ask;
-    this.attributes = attributes;
-  }
 }
 
 class DecisionValue extends Step {
