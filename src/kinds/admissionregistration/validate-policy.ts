@@ -131,7 +131,7 @@ export class Expressions {
     );
   }
 
-  #variable({ name = "", expression = "" }: Variable, path: FieldPath): readonly FieldError[] {
+  #variable({ name, expression }: Variable, path: FieldPath): readonly FieldError[] {
     const errors: FieldError[] = [];
     if (name === "") errors.push(required(path.child("name"), "name is not specified"));
     else if (!isIdentifier(name)) errors.push(invalid(path.child("name"), name, "name is not a valid CEL identifier"));
@@ -183,7 +183,7 @@ function storedExpressions({
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 function validateValidation(validation: Validation, path: FieldPath, expressions: Expressions): readonly FieldError[] {
-  const { expression = "", message = "", messageExpression = "", reason } = validation;
+  const { expression, message = "", messageExpression = "", reason } = validation;
   const errors: FieldError[] = [];
   if (expression.trim() === "") errors.push(required(path.child("expression"), "expression is not specified"));
   else errors.push(...expressions.check(expression, "condition", path.child("expression")));
@@ -245,7 +245,7 @@ export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): Fie
   const warnings = typeChecking?.expressionWarnings ?? [];
   const path = statusPath.child("typeChecking", "expressionWarnings");
   return [
-    ...warnings.flatMap(({ warning = "", fieldRef = "" }, at) => [
+    ...warnings.flatMap(({ warning, fieldRef }, at) => [
       ...(warning === "" ? [required(path.index(at).child("warning"))] : []),
       ...(fieldRef === "" ? [required(path.index(at).child("fieldRef"))] : []),
     ]),
