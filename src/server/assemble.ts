@@ -67,7 +67,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 async function runControllers(
   config: AssembleConfig,
   { builtIn, fairness, services }: ServerState,
-  { localVersions, aggregation }: Pipeline,
+  { localVersions, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
   const { options, domain, serving, health } = config;
@@ -86,6 +86,11 @@ async function runControllers(
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
+    kinds: {
+      ofResource: ({ group, version, resource }) => table().find(group, version, resource),
+      ofKind: ({ group, version, kind }) => table().findKind(group, version, kind),
+      hasSelectors: gates.isOn("AuthorizeWithSelectors"),
+    },
     checkApi: aggregation.check,
   });
   return async () => {

@@ -18,6 +18,7 @@ import { type KubernetesServiceOptions, kubernetesServiceController } from "#con
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import { claimProtectionController, volumeProtectionController } from "#controllers/protection.ts";
+import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
@@ -83,6 +84,11 @@ function selectable(config: ControllersOptions): readonly Named[] {
       }),
     },
     named("token-cleaner-controller", "token-cleaner", tokenCleanerController),
+    named(
+      "validatingadmissionpolicy-status-controller",
+      "validatingadmissionpolicy-status-controller",
+      policyTypeCheckingController(config.kinds),
+    ),
     // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
     ...(attributesClasses === ""
       ? []
@@ -129,6 +135,7 @@ export interface ControllersOptions extends AssembleConfig {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
+  readonly kinds: ServedKinds;
   /** What is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;

@@ -1,6 +1,6 @@
 /** Validating policies over HTTP: in force with the write that makes them, for every kind of write. */
 import assert from "node:assert/strict";
-import { type Api, suite } from "../harness.ts";
+import { type Api, eventually, suite } from "../harness.ts";
 import { configMap } from "../objects.ts";
 
 const inBothDomains = suite();
@@ -92,6 +92,22 @@ inBothDomains("policies that refuse everything can be changed and removed", asyn
   (await api.patch(`${policies}/${name}`, { spec: { failurePolicy: "Ignore" } })).expect(200);
   await forget(api, name);
   (await api.patch(`/api/v1/namespaces/${ns}`, { metadata: { labels: { a: "b" } } })).expect(200);
+});
+
+inBothDomains("the status tells the author what the types of the expressions are wrong about", async (api) => {
+  const { ns } = await api.place();
+  const name = `typed-${ns}`;
+  await enforce(api, name, ns, configMaps, {
+    validations: [{ expression: "object.data.a == 1 || object.data.a == '1'" }],
+  });
+  const fields = {
+    "status.observedGeneration": 1,
+    "status.typeChecking.expressionWarnings.0.fieldRef": "spec.validations[0].expression",
+    "status.typeChecking.expressionWarnings.0.warning":
+      /^\/v1, Kind=ConfigMap: ERROR: <input>:1:15: found no matching overload for '_==_' applied to '\(string, int\)'\n/,
+  };
+  await eventually(async () => (await api.get(`${policies}/${name}`)).expect(200, fields));
+  await forget(api, name);
 });
 
 const bundle = "gateway.networking.k8s.io/bundle-version";

@@ -1,0 +1,114 @@
+/** What authors of policies are told about the types in their expressions. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
+import { loadDefinitions } from "#api/definitions.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { type ServedKinds, typeWarnings } from "./policy-type-checking.ts";
+
+const tables = loadDefinitions(kubernetesDomain);
+
+const kinds: ServedKinds = {
+  hasSelectors: true,
+  ofKind: (gvk) => {
+    const schema = tables.schemaOf(gvk);
+    return schema === undefined ? undefined : { kind: gvk.kind, schema };
+  },
+  ofResource({ group, version, resource }) {
+    const kind = tables.kinds.find(
+      (one) => one.group === group && one.version === version && one.resource === resource,
+    );
+    return kind && { group, version, kind: kind.kind, schema: tables.schemaOf(kind)! };
+  },
+};
+
+const rule = (resources: readonly string[], apiGroups: readonly string[] = ["apps"]) => ({
+  apiGroups,
+  apiVersions: ["v1"],
+  operations: ["CREATE"],
+  resources,
+});
+
+/** The findings of one expression about deployments, without the place in it. */
+function findings(expression: string, more: Partial<ValidatingAdmissionPolicySpec> = {}): readonly string[] {
+  const matchConstraints = { resourceRules: [rule(["deployments"])] };
+  const warnings = typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds);
+  return warnings.flatMap(({ warning }) =>
+    [...warning.matchAll(/: ERROR: <input>:\d+:\d+: (.*)$/gm)].map((m) => m[1]!),
+  );
+}
+
+test("fields that a kind does not have and types that do not fit are found [EXPR-58]", () => {
+  const mismatch = (types: string, name = "_==_"): string =>
+    `found no matching overload for '${name}' applied to '(${types})'`;
+  const about = (expression: string, ...expected: readonly string[]): void =>
+    assert.deepEqual(findings(expression), expected, expression);
+  about("object.spec.replicas > 1");
+  about("object.foo == 1", "undefined field 'foo'");
+  about("oldObject.spec.foo.bar == 1", "undefined field 'foo'");
+  about("object.spec.replicas == 'a'", mismatch("int, string"));
+  about("object.metadata.labels == 1", mismatch("map(string, string), int"));
+  about("object.metadata.creationTimestamp + 1 == 2", mismatch("timestamp, int", "_+_"));
+  about("object.spec.template.spec.containers.all(c, c.image == 1)", mismatch("string, int"));
+  about(
+    "object.spec.template.spec.containers[0] + 1 == 2",
+    mismatch("Deployment.spec.template.spec.containers.@idx, int", "_+_"),
+  );
+  about("object.spec.strategy.rollingUpdate.maxSurge == 1 || object.spec.strategy.rollingUpdate.maxSurge == '1'");
+  // Quantities may be numbers or texts, so upstream knows no type of them.
+  about("object.spec.template.spec.containers[0].resources.limits['cpu'] == '1'", "undefined field 'limits'");
+  about("object == null || oldObject == null");
+});
+
+test("a finding names the field and each kind, in order", () => {
+  const matchConstraints = { resourceRules: [rule(["deployments", "pods"], ["apps", ""])] };
+  const validations = [
+    { expression: "true" },
+    { expression: "object.foo == 1", messageExpression: "string(object.bar)" },
+  ];
+  const place = "\n | object.foo == 1\n | ......^\n";
+  const warnings = typeWarnings({ matchConstraints, validations }, kinds);
+  assert.deepEqual(warnings[0], {
+    fieldRef: "spec.validations[1].expression",
+    warning: `/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'foo'${place}\napps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'foo'${place}`,
+  });
+  assert.deepEqual(
+    warnings.map(({ fieldRef }) => fieldRef),
+    ["spec.validations[1].expression", "spec.validations[1].messageExpression"],
+  );
+});
+
+test("parameters have the type of their kind, if it is served", () => {
+  const ofMaps = { paramKind: { apiVersion: "v1", kind: "ConfigMap" } };
+  assert.deepEqual(findings("params.data.x == '1'", ofMaps), []);
+  assert.deepEqual(findings("params.spec.x == '1'", ofMaps), ["undefined field 'spec'"]);
+  const unknown = { paramKind: { apiVersion: "example.com/v1", kind: "Limit" } };
+  assert.deepEqual(findings("params.spec.x == 1", unknown), ["undeclared reference to 'params' (in container '')"]);
+});
+
+test("variables are not looked into, wildcards and subresources not followed, at most ten kinds looked at", () => {
+  const variables = [{ name: "a", expression: "object.foo" }];
+  assert.deepEqual(findings("variables.a.b == 1", { variables }), []);
+  for (const resources of [["*"], ["deployments/*"], ["deployments/scale"], ["nothing"]]) {
+    assert.deepEqual(findings("object.foo == 1", { matchConstraints: { resourceRules: [rule(resources)] } }), []);
+  }
+  const everyGroup = { matchConstraints: { resourceRules: [rule(["deployments"], ["*"])] } };
+  assert.deepEqual(findings("object.foo == 1", everyGroup), []);
+  const many = rule(
+    [
+      "pods",
+      "secrets",
+      "services",
+      "nodes",
+      "configmaps",
+      "jobs",
+      "cronjobs",
+      "deployments",
+      "daemonsets",
+      "ingresses",
+      "statefulsets",
+    ],
+    ["", "apps", "batch", "networking.k8s.io"],
+  );
+  assert.equal(findings("object.foo == 1", { matchConstraints: { resourceRules: [many] } }).length, 10);
+});

@@ -1,0 +1,114 @@
+/**
+ * Checks the expressions of validating policies against the types of the kinds they name, and writes what it finds into
+ * their status. Source: upstream's `controller/validatingadmissionpolicystatus`.
+ */
+import type {
+  ExpressionWarning,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicySpec,
+} from "#api/admissionregistration/v1.ts";
+import { kindEnvironment, type NamedSchema, typeFindings } from "#cel/kind-expressions.ts";
+import { found } from "#client/rest-client.ts";
+import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { bigIntOf } from "#std/int64.ts";
+import type { Controller } from "./controller.ts";
+import { reconcile } from "./reconcile.ts";
+
+/** What the controller asks of the served kinds. */
+export interface ServedKinds {
+  /** The kind of a resource; `undefined` when it is not served. */
+  ofResource(of: GroupVersion & { readonly resource: string }): (GroupVersion & NamedSchema) | undefined;
+  ofKind(gvk: GroupVersionKind): NamedSchema | undefined;
+  /** Whether checks of the authorizer may have selectors. */
+  readonly hasSelectors: boolean;
+}
+
+const manager = "validatingadmissionpolicy-status";
+
+export const policyTypeCheckingController =
+  (kinds: ServedKinds): Controller =>
+  (environment) => {
+    const { client, domain } = environment;
+    const apiVersion = `${domain.rename("admissionregistration.k8s.io")}/v1`;
+    const path = `/apis/${apiVersion}/validatingadmissionpolicies`;
+    return reconcile<ValidatingAdmissionPolicy>(environment, {
+      what: "validating policies",
+      path,
+      keyOf: (policy) => (isUnchecked(policy) ? (policy.metadata.name ?? "") : undefined),
+      workersMax: 5,
+      logKey: "policy",
+      failure: "could not check the types of a policy; trying again",
+      async work(name) {
+        const object = `${path}/${encodeURIComponent(name)}`;
+        const policy = await found(client.get<ValidatingAdmissionPolicy>(object));
+        if (policy === undefined || !isUnchecked(policy)) return;
+        const expressionWarnings = typeWarnings(policy.spec, kinds);
+        const status = {
+          observedGeneration: policy.metadata.generation,
+          typeChecking: expressionWarnings.length === 0 ? {} : { expressionWarnings },
+        };
+        const kind = "ValidatingAdmissionPolicy";
+        await found(
+          client.apply<ValidatingAdmissionPolicy>(`${object}/status`, manager, {
+            apiVersion,
+            kind,
+            metadata: { name },
+            status,
+          }),
+        );
+      },
+    });
+  };
+
+const isUnchecked = ({ metadata, status }: ValidatingAdmissionPolicy): boolean =>
+  bigIntOf(status.observedGeneration ?? 0) < bigIntOf(metadata.generation ?? 0);
+
+/** Findings about each expression of the validations, with those of all kinds together. */
+export function typeWarnings(spec: ValidatingAdmissionPolicySpec, kinds: ServedKinds): readonly ExpressionWarning[] {
+  const { paramKind, validations = [], variables = [] } = spec;
+  const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
+  const about = { hasSelectors: kinds.hasSelectors, hasVariables: variables.length > 0 };
+  const places = kindsToCheck(spec, kinds).map(({ group, version, ...named }) => ({
+    title: `${group}/${version}, Kind=${named.kind}`,
+    expression: kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
+    messageExpression: kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
+  }));
+  return validations.flatMap((validation, at) =>
+    (["expression", "messageExpression"] as const).flatMap((name) => {
+      const source = validation[name] ?? "";
+      const findings = places.flatMap((place) => {
+        const finding = source === "" ? undefined : typeFindings(source, place[name]);
+        return finding === undefined ? [] : [`${place.title}: ${finding}\n`];
+      });
+      return findings.length === 0
+        ? []
+        : [{ fieldRef: `spec.validations[${at}].${name}`, warning: findings.join("\n") }];
+    }),
+  );
+}
+
+function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSchema | undefined {
+  const version = parseApiVersion(apiVersion);
+  return version === undefined ? undefined : kinds.ofKind({ ...version, kind });
+}
+
+/** The kinds of one policy that are looked at. */
+const kindsMax = 10;
+
+/** Those that rules name without a wildcard, by group, version and kind; of many, the first resources. */
+function kindsToCheck({ matchConstraints }: ValidatingAdmissionPolicySpec, kinds: ServedKinds) {
+  const all = new Map<string, GroupVersion & NamedSchema>();
+  const add = (group: string, version: string, resource: string): void => {
+    const kind = all.size < kindsMax ? kinds.ofResource({ group, version, resource }) : undefined;
+    if (kind !== undefined) all.set(`${apiVersionOf(kind)} ${kind.kind}`, kind);
+  };
+  for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
+    if (apiGroups.includes("*") || apiVersions.includes("*")) continue;
+    const names = resources.filter((name) => !name.includes("*") && !name.includes("/")).toSorted();
+    for (const name of names) {
+      for (const group of apiGroups.toSorted()) for (const version of apiVersions.toSorted()) add(group, version, name);
+    }
+  }
+  const order = ({ group, version, kind }: GroupVersionKind): string => `${group}\0${version}\0${kind}`;
+  return [...all.values()].sort((one, other) => (order(one) < order(other) ? -1 : 1));
+}
