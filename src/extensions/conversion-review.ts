@@ -80,6 +80,7 @@ function convertedObjects(answer: unknown, { apiVersion, request }: SentReview):
 }
 
 const text = (value: unknown): string => JSON.stringify(value ?? "");
+const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? ""));
 
 /** The converted form of `original` with the metadata that a webhook may not change. */
 function accepted(
@@ -94,18 +95,18 @@ function accepted(
   const said = object["apiVersion"] ?? "";
   if (said !== apiVersion) {
     throw failed(
-      `returned invalid object at index ${index}: invalid groupVersion (expected ${apiVersion}, received ${String(said)})`,
+      `returned invalid object at index ${index}: invalid groupVersion (expected ${apiVersion}, received ${shown(said)})`,
     );
   }
   if (object["kind"] !== kind) {
     throw failed(
-      `returned invalid object at index ${index}: invalid kind (expected ${kind}, received ${String(object["kind"] ?? "")})`,
+      `returned invalid object at index ${index}: invalid kind (expected ${kind}, received ${shown(object["kind"])})`,
     );
   }
   const given = isObject(object["metadata"]) ? object["metadata"] : {};
   for (const [key, name] of identity) {
     const [old, now] = [before[key] ?? "", given[key] ?? ""];
-    if (old !== now) throw failed(`returned invalid object: must have the same ${name}: ${old} != ${String(now)}`);
+    if (old !== now) throw failed(`returned invalid object: must have the same ${name}: ${old} != ${shown(now)}`);
   }
   return { ...object, kind, apiVersion, metadata: { ...before, ...changed(given, before, failed) } } as Unstructured;
 }

@@ -8,6 +8,7 @@ import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { expired, type Status, StatusError } from "#meta/status-error.ts";
+import type { Held } from "#registry/stored-object.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { WatchCache, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
@@ -27,7 +28,15 @@ export interface FrameEncoder {
 }
 
 /** Rejects when entries cannot be converted. */
-export type Ready = (entries: readonly Entry[]) => MaybePromise<unknown>;
+export type Ready = (entries: readonly Entry[]) => MaybePromise<Held>;
+
+/** Objects to send first, and what keeps them readable. */
+interface Initial {
+  readonly entries: readonly Entry[];
+  readonly held?: Held;
+}
+
+const nothing: Initial = { entries: [] };
 
 export interface WatchStreamOptions {
   readonly cache: WatchCache;
@@ -68,13 +77,11 @@ export class WatchStream implements ReplyStream {
   #sink: StreamSink | undefined;
   #watch: Watch | undefined;
   #cancels: (() => void)[] = [];
-  #initial: readonly Entry[];
+  #initial: Initial;
   #initialNext = 0;
   /** The key of the next initial object, when the others were released because the client did not read. */
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
-  /** What `ready` returned for the initial objects. */
-  #held: unknown;
   /** Whether events wait for `ready`. */
   #isConverting = false;
   #over = false;
@@ -84,11 +91,11 @@ export class WatchStream implements ReplyStream {
 
   constructor({ initial, ...options }: WatchStreamOptions) {
     this.#options = options;
-    this.#initial = initial;
+    this.#initial = { entries: initial };
   }
 
   get hasBeginning(): boolean {
-    return this.#initial.length > 0;
+    return this.#initial.entries.length > 0;
   }
 
   open(sink: StreamSink): void {
@@ -114,19 +121,14 @@ export class WatchStream implements ReplyStream {
 
   /** Sends the initial objects when they can be read. */
   #sendReady(): void {
-    const ready = this.#options.ready?.(this.#initial);
-    if (ready instanceof Promise) {
-      ready.then(
-        (held) => {
-          this.#held = held;
-          if (!this.#over) this.#sendInitial();
-        },
-        (error: unknown) => this.#fail(error),
-      );
-    } else {
-      this.#held = ready;
-      this.#sendInitial();
-    }
+    const { entries } = this.#initial;
+    const ready = this.#options.ready?.(entries);
+    const send = (held: Held): void => {
+      if (held !== undefined) this.#initial = { entries, held };
+      if (!this.#over) this.#sendInitial();
+    };
+    if (ready instanceof Promise) ready.then(send, (error: unknown) => this.#fail(error));
+    else send(ready);
   }
 
   #scheduleBookmark(): void {
@@ -140,7 +142,7 @@ export class WatchStream implements ReplyStream {
   /** Sends what is left of the initial objects; the live part starts when all are out. */
   #sendInitial(): void {
     const { encoder, clock } = this.#options;
-    const initial = this.#initial;
+    const { entries: initial } = this.#initial;
     while (!this.#over && this.#initialNext < initial.length) {
       const frames: Buffer[] = [];
       let length = 0;
@@ -163,12 +165,11 @@ export class WatchStream implements ReplyStream {
   #pause(): void {
     // Waiting for the client does not use the event loop.
     this.#begun();
-    const next = this.#initial[this.#initialNext];
+    const next = this.#initial.entries[this.#initialNext];
     if (next === undefined) return;
     this.#pausedAt = next.key;
-    this.#initial = [];
+    this.#initial = nothing;
     this.#initialNext = 0;
-    this.#held = undefined;
   }
 
   /** Reads again what is left of the initial objects. */
@@ -179,7 +180,8 @@ export class WatchStream implements ReplyStream {
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
       if (filter !== undefined) await ready?.(range.entries);
-      this.#initial = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
+      const entries = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
+      this.#initial = { entries };
     } catch (error) {
       return this.#fail(error);
     }
@@ -189,7 +191,8 @@ export class WatchStream implements ReplyStream {
   async #follow(): Promise<void> {
     const { cache, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
     this.#begun();
-    this.#held = undefined;
+    this.#initial = nothing;
+    this.#initialNext = 0;
     if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
     const watch = await cache.watch({
       prefix,
@@ -256,7 +259,7 @@ export class WatchStream implements ReplyStream {
     const paused = this.#pausedAt;
     this.#pausedAt = undefined;
     if (paused !== undefined) void this.#continue(paused);
-    else if (this.#initialNext < this.#initial.length || this.#watch === undefined) this.#sendInitial();
+    else if (this.#initialNext < this.#initial.entries.length || this.#watch === undefined) this.#sendInitial();
     else this.#watch.resume();
   }
 

@@ -39,7 +39,7 @@ import {
   updateStrategy,
   type WriteAttributes,
 } from "./resource-definition.ts";
-import type { StoredObjects } from "./stored-object.ts";
+import type { Held, StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
 export interface Stored {
@@ -99,7 +99,7 @@ export interface Listed {
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
   /** What a webhook converted for this list; the entries can be read in the definition's version while it is held. */
-  readonly held?: unknown;
+  readonly held?: Held | readonly Held[];
 }
 
 export interface UpdateOptions {
@@ -312,7 +312,7 @@ export class Store {
       };
     }
     const entries: Entry[] = [];
-    const held: unknown[] = [];
+    const held: Held[] = [];
     const pace = new Pace(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
@@ -346,12 +346,12 @@ export class Store {
   }
 
   /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
-  ready(entries: readonly Entry[]): MaybePromise<unknown> {
+  ready(entries: readonly Entry[]): MaybePromise<Held> {
     return this.#objects.ready(this.definition, entries);
   }
 
   /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
-  #ready(entry: Entry): MaybePromise<unknown> {
+  #ready(entry: Entry): MaybePromise<Held> {
     return this.#objects.ready(this.definition, [entry], true);
   }
 
@@ -459,7 +459,7 @@ export class Store {
   }
 
   /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
-  #settle(entry: Entry): MaybePromise<unknown> {
+  #settle(entry: Entry): MaybePromise<Held | void> {
     const settled = this.definition.strategy.afterCommit?.(entry.revision);
     return settled ?? this.ready([entry]);
   }

@@ -32,6 +32,9 @@ export interface EntryView {
   converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
 }
 
+/** What webhooks converted, for as long as somebody needs it. */
+export type Held = readonly Unstructured[] | undefined;
+
 /** How a resource's objects lie in bytes. */
 export interface Layout {
   /** `{"kind":"ConfigMap","apiVersion":"v1",` of the stored version. */
@@ -290,7 +293,7 @@ export class StoredObjects {
    * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
    * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
    */
-  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<unknown> {
+  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<Held> {
     const remote = definition.conversion?.remote;
     return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, anew);
   }
