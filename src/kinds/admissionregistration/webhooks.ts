@@ -1,4 +1,7 @@
-/** MutatingWebhookConfiguration and ValidatingWebhookConfiguration: which webhooks a write is sent to. */
+/**
+ * MutatingWebhookConfiguration and ValidatingWebhookConfiguration: which webhooks a write is sent to;
+ * `validate-webhook.ts` has the checks.
+ */
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -6,18 +9,23 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { editItems, editField, fillAbsent } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateWebhooks } from "./validate-webhook.ts";
 
-export function mutatingWebhooks(): KindBehaviour<MutatingWebhookConfiguration> {
-  return webhooks((hook) => fillAbsent(defaultHook(hook), { reinvocationPolicy: "Never" }));
+export function mutatingWebhooks(environment: KindEnvironment): KindBehaviour<MutatingWebhookConfiguration> {
+  return webhooks(environment, (hook) => fillAbsent(defaultHook(hook), { reinvocationPolicy: "Never" }));
 }
 
-export function validatingWebhooks(): KindBehaviour<ValidatingWebhookConfiguration> {
-  return webhooks(defaultHook);
+export function validatingWebhooks(environment: KindEnvironment): KindBehaviour<ValidatingWebhookConfiguration> {
+  return webhooks(environment, defaultHook);
 }
 
 /** Validating webhooks have the fields of mutating ones but one. */
-function webhooks(defaults: (hook: MutatingWebhook) => MutatingWebhook): KindBehaviour<MutatingWebhookConfiguration> {
+function webhooks(
+  { gate }: KindEnvironment,
+  defaults: (hook: MutatingWebhook) => MutatingWebhook,
+): KindBehaviour<MutatingWebhookConfiguration> {
+  const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
     anyFinalizers: true,
     columns: [
@@ -25,7 +33,11 @@ function webhooks(defaults: (hook: MutatingWebhook) => MutatingWebhook): KindBeh
       integer("Webhooks", "How many webhooks there are.", (object) => object.webhooks?.length ?? 0),
       ageColumn,
     ],
-    strategy: { defaults: (object) => editItems(object, "webhooks", defaults) },
+    strategy: {
+      defaults: (object) => editItems(object, "webhooks", defaults),
+      validate: (configuration) => validateWebhooks(configuration, undefined, check),
+      validateUpdate: (configuration, old) => validateWebhooks(configuration, old, check),
+    },
   };
 }
 

@@ -1,0 +1,101 @@
+/** Findings about webhook configurations, as 1.32 answers them, and what an update may keep. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ValidatingWebhook, ValidatingWebhookConfiguration } from "#api/admissionregistration/v1.ts";
+import { validateWebhooks } from "./validate-webhook.ts";
+
+const rule = { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], scope: "*" };
+
+const hook = (more: object = {}): ValidatingWebhook => ({
+  name: "a.hooks.example.com",
+  clientConfig: { url: "https://hooks.example.com/check" },
+  rules: [rule],
+  failurePolicy: "Fail",
+  matchPolicy: "Equivalent",
+  sideEffects: "None",
+  timeoutSeconds: 10,
+  admissionReviewVersions: ["v1"],
+  ...more,
+});
+
+const of = (...webhooks: ValidatingWebhook[]): ValidatingWebhookConfiguration => ({
+  metadata: { name: "c" },
+  webhooks,
+});
+
+const found = (webhooks: readonly ValidatingWebhook[], old?: readonly ValidatingWebhook[]): string[] =>
+  validateWebhooks(of(...webhooks), old && of(...old), { hasSelectors: true }).map(
+    ({ field, message }) => `${field}: ${message}`,
+  );
+
+const check = (more: object, ...expected: (string | RegExp)[]): void => {
+  const findings = found([hook(more)]);
+  assert.equal(findings.length, expected.length, findings.join("\n"));
+  for (const [index, wanted] of expected.entries()) {
+    const finding = findings[index]!.replace(/^webhooks\[0\]\./, "");
+    if (typeof wanted === "string") assert.equal(finding, wanted);
+    else assert.match(finding, wanted);
+  }
+};
+
+test("a webhook has a full name, known versions and says what effects it has [VER-63] [VER-64]", () => {
+  check({});
+  check({ name: "" }, "name: Required value");
+  check({ name: "a.b" }, /^name: .*should be a domain with at least three segments separated by dots$/);
+  check({ name: "A.b.c" }, /^name: Invalid value: "A.b.c": a lowercase RFC 1123 subdomain /);
+  check({ sideEffects: null }, "sideEffects: Required value: must specify one of None, NoneOnDryRun");
+  check({ sideEffects: "Some" }, /^sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"$/);
+  check({ admissionReviewVersions: [] }, "admissionReviewVersions: Required value: must specify one of v1, v1beta1");
+  check({ admissionReviewVersions: ["v7"] }, /must include at least one of v1, v1beta1$/);
+  check({ admissionReviewVersions: ["v1", "v1"] }, /^admissionReviewVersions\[1\]: .*duplicate version$/);
+});
+
+test("policies, times, rules and selectors are those there are", () => {
+  check({ timeoutSeconds: 31 }, /^timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 sec/);
+  check({ failurePolicy: "Maybe" }, /^failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"$/);
+  check({ matchPolicy: "Loose" }, /^matchPolicy: Unsupported value/);
+  check({ reinvocationPolicy: "Often" }, /^reinvocationPolicy: .* supported values: "IfNeeded", "Never"$/);
+  check({ rules: [{ ...rule, operations: [] }] }, "rules[0].operations: Required value");
+  check({ namespaceSelector: { matchExpressions: [{ key: "a", operator: "Foo" }] } }, /^namespaceSelector\.match/);
+  check({ objectSelector: { matchLabels: { a: "b c" } } }, /^objectSelector\.matchLabels: /);
+});
+
+test("a webhook is reached in one way, which can be", () => {
+  check({ clientConfig: {} }, "clientConfig: Required value: exactly one of url or service is required");
+  check(
+    { clientConfig: { url: "http://a/b" } },
+    /^clientConfig\.url: Invalid value: "http": 'https' is the only allow/,
+  );
+  check(
+    { clientConfig: { url: "https://u:p@a/b?x#f" } },
+    /user info/,
+    /fragments/,
+    /query parameters are not permitted/,
+  );
+  check({ clientConfig: { url: "https://a b/" } }, /invalid character " " in host name/);
+  check({ clientConfig: { url: "https://a/%zz" } }, /invalid URL escape "%zz"/);
+  const service = { name: "s", namespace: "n" };
+  check({ clientConfig: { service } });
+  check({ clientConfig: { service: { ...service, name: "" } } }, /^clientConfig\.service\.name: Required value/);
+  check({ clientConfig: { service: { ...service, port: 0 } } }, /^clientConfig\.service\.port: .*between 1 and 65535/);
+  check({ clientConfig: { service: { ...service, path: "/A" } } }, /^clientConfig\.service\.path: .*segment\[0\]: /);
+});
+
+test("names are unique, and conditions compile [VER-65]", () => {
+  assert.deepEqual(found([hook(), hook()]), ['webhooks[1].name: Duplicate value: "a.hooks.example.com"']);
+  check({ matchConditions: [{ name: "x", expression: "1" }] }, /expression: .*must evaluate to bool but got int$/);
+  check({ matchConditions: [{ name: "x", expression: "params.x" }] }, /undeclared reference to 'params'/);
+});
+
+test("an update may keep what a stored configuration breaks, and break nothing else", () => {
+  assert.deepEqual(found([hook(), hook()], [hook(), hook()]), []);
+  const some = hook({ sideEffects: "Some" });
+  assert.deepEqual(found([some], [some]), []);
+  assert.equal(found([some], [hook()]).length, 1);
+  const unknown = hook({ admissionReviewVersions: ["v7"] });
+  assert.deepEqual(found([unknown], [unknown]), []);
+  assert.equal(found([unknown], [hook()]).length, 1);
+  const broken = hook({ matchConditions: [{ name: "x", expression: "object." }] });
+  assert.deepEqual(found([broken], [broken]), []);
+  assert.equal(found([broken], [hook()]).length, 1);
+});

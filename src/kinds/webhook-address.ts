@@ -1,0 +1,95 @@
+/**
+ * Validates how webhooks are reached and in which versions they are asked: those of admission and those that convert.
+ * Source: upstream's `util/webhook`.
+ */
+import type { ServiceReference } from "#api/admissionregistration/v1.ts";
+import { type FieldError, goQuote, goTexts, invalid, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
+
+/** Versions of reviews in which this server can ask. */
+export const acceptedReviewVersions: readonly string[] = ["v1", "v1beta1"];
+
+const form = "; desired format: https://host[/path]";
+
+export function checkWebhookUrl(text: string, at: FieldPath): FieldError[] {
+  const problem = urlProblem(text);
+  if (problem !== undefined) {
+    return [required(at, `url must be a valid URL: parse ${goQuote(text)}: ${problem}${form}`)];
+  }
+  const { scheme, user, host, query, fragment } = partsOf(text);
+  const errors: FieldError[] = [];
+  if (scheme.toLowerCase() !== "https") {
+    errors.push(invalid(at, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`));
+  }
+  if (host === "") errors.push(invalid(at, host, `host must be specified${form}`));
+  if (user !== undefined) errors.push(invalid(at, user, "user information is not permitted in the URL"));
+  if (fragment !== "") errors.push(invalid(at, fragment, "fragments are not permitted in the URL"));
+  if (query !== "") errors.push(invalid(at, query, "query parameters are not permitted in the URL"));
+  return errors;
+}
+
+interface UrlParts {
+  readonly scheme: string;
+  readonly user: string | undefined;
+  readonly host: string;
+  readonly query: string;
+  readonly fragment: string;
+}
+
+function partsOf(text: string): UrlParts {
+  const match =
+    /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/(?:([^@/?#]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s.exec(text)!; // every part may be empty
+  const [, scheme = "", user, host = "", query = "", fragment = ""] = match;
+  return { scheme, user, host, query, fragment };
+}
+
+/** What Go's parser says about a text that is no URL. */
+function urlProblem(text: string): string | undefined {
+  // oxlint-disable-next-line no-control-regex
+  if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
+  if (text.startsWith(":")) return "missing protocol scheme";
+  const { host } = partsOf(text);
+  const [wrong] = /[ "<>\\^`{|}]/.exec(host) ?? [];
+  if (wrong !== undefined) return `invalid character ${goQuote(wrong)} in host name`;
+  const [escape] = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text.split(/[?#]/, 1)[0]!) ?? [];
+  return escape === undefined ? undefined : `invalid URL escape ${goQuote(escape)}`;
+}
+
+export function checkWebhookService(service: ServiceReference, at: FieldPath): FieldError[] {
+  const { name, namespace, path = "", port = 443 } = service;
+  const errors: FieldError[] = [];
+  if (name === "") errors.push(required(at.child("name"), "service name is required"));
+  if (namespace === "") errors.push(required(at.child("namespace"), "service namespace is required"));
+  const problems = portNumber(port);
+  if (problems.length > 0) errors.push(invalid(at.child("port"), port, `port is not valid: ${problems.join(", ")}`));
+  if (path === "" || path === "/") return errors;
+  const wrong = (detail: string): FieldError => invalid(at.child("path"), path, detail);
+  if (path === "//") return [...errors, wrong("segment[0] may not be empty")];
+  if (!path.startsWith("/")) errors.push(wrong("must start with a '/'"));
+  const segments = path.slice(1).replace(/\/$/, "").split("/");
+  for (const [index, segment] of segments.entries()) {
+    if (segment === "") errors.push(wrong(`segment[${index}] may not be empty`));
+    else for (const problem of dns1123Subdomain(segment)) errors.push(wrong(`segment[${index}]: ${problem}`));
+  }
+  return errors;
+}
+
+/** `missing` is said where there are none; `mustKnow`: one of them has to be a version that this server knows. */
+export function checkReviewVersions(
+  versions: readonly string[],
+  at: FieldPath,
+  { missing, mustKnow }: { readonly missing?: string; readonly mustKnow: boolean },
+): FieldError[] {
+  if (versions.length === 0) return [missing === undefined ? required(at) : required(at, missing)];
+  const errors: FieldError[] = [];
+  for (const [index, version] of versions.entries()) {
+    const problems = versions.indexOf(version) === index ? dns1035Label(version) : ["duplicate version"];
+    for (const problem of problems) errors.push(invalid(at.index(index), version, problem));
+  }
+  if (mustKnow && !versions.some((version) => acceptedReviewVersions.includes(version))) {
+    const detail = `must include at least one of ${acceptedReviewVersions.join(", ")}`;
+    errors.push(invalid(at, goTexts(versions), detail));
+  }
+  return errors;
+}
