@@ -31,8 +31,8 @@ export interface ApiRequest {
   forgetHeaders(matches: (name: string) => boolean): void;
   /** The protocol that the connection is asked to change to, in lower case. */
   readonly upgrade?: string | undefined;
-  /** There when the connection can change its protocol; `problem`: why not to a WebSocket of this server. */
-  readonly upgradable?: { readonly problem: StatusError | undefined } | undefined;
+  /** There when the connection can change its protocol. */
+  readonly upgradable?: Upgradable | undefined;
   /** Why the request goes no further than to its answer, as its head shows. */
   readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;
@@ -72,6 +72,13 @@ export interface ApiRequest {
   seats?: { end(): void; slow(): void } | undefined;
   /** There while the request is recorded in the audit log. */
   audit?: AuditedBody | undefined;
+}
+
+export interface Upgradable {
+  /** Why it cannot become a WebSocket of this server. */
+  readonly problem: StatusError | undefined;
+  /** Subprotocols that a WebSocket was offered, tokens left out. */
+  readonly protocols: readonly string[];
 }
 
 /** A body on its way in. `read` is called once; what comes waits while it is paused. */

@@ -95,6 +95,8 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "expect",
   "host",
   "authorization",
+  // Told anew, without tokens.
+  "sec-websocket-protocol",
   "audit-id",
   "x-forwarded-for",
   "x-forwarded-host",
@@ -106,9 +108,6 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 const extraPrefix = "x-remote-extra-";
 
-/** Goes before a bearer token among the subprotocols of a WebSocket. */
-const tokenPrefix = "base64url.bearer.authorization.";
-
 function forwardedHeaders(request: ApiRequest, address: ServiceAddress, sendsUid: boolean): string[] {
   const { headers, user, remoteAddress, path } = request;
   const named = new Set((headers["connection"] ?? "").split(",").map((name) => name.trim().toLowerCase()));
@@ -118,11 +117,10 @@ function forwardedHeaders(request: ApiRequest, address: ServiceAddress, sendsUid
     if (joined === undefined || name.startsWith(":") || ownHeaders.has(name) || named.has(name)) continue;
     if (name.startsWith(extraPrefix) || name.startsWith("impersonate-")) continue;
     const values = request.headerValues(name);
-    for (const value of values.length === 0 ? [joined] : values) {
-      if (name !== "sec-websocket-protocol") add(name, value);
-      else for (const left of withoutTokens(value)) add(name, left);
-    }
+    for (const value of values.length === 0 ? [joined] : values) add(name, value);
   }
+  const protocols = request.upgradable?.protocols ?? [];
+  if (protocols.length > 0) add("Sec-WebSocket-Protocol", protocols.join(", "));
   const before = request.headerValues("x-forwarded-for");
   const client = remoteAddress.replace(/^::ffff:/, "");
   const forwardedFor = [...before, ...(client === "" ? [] : [client])].join(", ");
@@ -133,11 +131,6 @@ function forwardedHeaders(request: ApiRequest, address: ServiceAddress, sendsUid
   add("Audit-Id", printable(request.auditId));
   out.push(...identityHeaders(user, sendsUid));
   return out;
-}
-
-function withoutTokens(value: string): string[] {
-  const kept = value.split(",").filter((protocol) => !protocol.trim().startsWith(tokenPrefix));
-  return kept.length === 0 ? [] : [kept.join(",").trim()];
 }
 
 /** Names and values in turn, by which an aggregated server knows a user. */

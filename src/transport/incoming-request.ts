@@ -14,6 +14,7 @@ import {
   type ClientCertificate,
   type Headers,
   type RequestInfo,
+  type Upgradable,
   unknownUser,
 } from "#http/api-request.ts";
 import { turnFor } from "#http/large-requests.ts";
@@ -45,7 +46,7 @@ export class IncomingRequest implements ApiRequest {
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
   readonly upgrade: string | undefined;
-  readonly upgradable: { readonly problem: StatusError | undefined } | undefined;
+  readonly upgradable: Upgradable | undefined;
   readonly warnings: string[] = [];
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
@@ -80,7 +81,7 @@ export class IncomingRequest implements ApiRequest {
     bodies: BodyBudget,
     refusal: StatusError | undefined,
     upgrade?: string,
-    upgradable?: { readonly problem: StatusError | undefined },
+    upgradable?: Upgradable,
   ) {
     this.method = method;
     this.url = url;

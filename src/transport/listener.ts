@@ -397,7 +397,7 @@ class TlsListener implements Listener {
       this.#bodies,
       headProblem(url, rawHeaders, this.#limits),
       upgrade,
-      { problem: handshake?.problem },
+      { problem: handshake?.problem, protocols: handshake?.protocols ?? [] },
     );
     const writer = new WebSocketResponseWriter(socket, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));

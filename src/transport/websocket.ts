@@ -11,6 +11,8 @@ export interface Handshake {
   readonly problem: StatusError | undefined;
   /** Proof that the request was understood. */
   readonly accept: string;
+  /** Subprotocols that were offered, tokens left out. */
+  readonly protocols: readonly string[];
   /** The subprotocol that was chosen; empty when none was offered. */
   readonly protocol: string;
 }
@@ -27,6 +29,7 @@ export function handshakeOf(headers: Headers): Handshake {
   return {
     problem: problemOf(headers, key, protocols),
     accept: createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64"),
+    protocols,
     protocol: protocols[0] ?? "",
   };
 }

@@ -1,0 +1,128 @@
+/** Starts and stops the aggregated API server of `server-process.ts`, registers it, and shows what it was sent. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
+import { type Api, eventually, file } from "../harness.ts";
+import { namespace as namespaceOf, namespaces } from "../objects.ts";
+
+export const apiServices = "/apis/apiregistration.k8s.io/v1/apiservices";
+export const group = "wardle.example.com";
+export const base = `/apis/${group}/v1`;
+
+const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  /** `name: value`, names in lower case. */
+  readonly headers: readonly string[];
+  /** Common name of the certificate that was shown. */
+  readonly client: string | undefined;
+  readonly body: string;
+}
+
+export class AggregatedServer {
+  readonly received: Received[] = [];
+  readonly #authority: FakeAuthority;
+  readonly #settings: object;
+  #child: ChildProcess | undefined;
+  #port = 0;
+
+  private constructor(authority: FakeAuthority, settings: object) {
+    this.#authority = authority;
+    this.#settings = settings;
+  }
+
+  /** Of the service `api` in a namespace. */
+  static async start(api: Api, namespace: string, { hasAggregated = true } = {}): Promise<AggregatedServer> {
+    const authority = await fakeAuthority("aggregated");
+    const { certificate, key } = await authority.issue({ usage: "server", hosts: [`api.${namespace}.svc`] });
+    const settings = { certificate, key, domain: api.domain, hasAggregated };
+    const server = new AggregatedServer(authority, settings);
+    await server.start();
+    return server;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get caBundle(): string {
+    return Buffer.from(this.#authority.certificate).toString("base64");
+  }
+
+  /** On the port it had before. */
+  async start(): Promise<void> {
+    const settings = file("settings.json", JSON.stringify({ ...this.#settings, port: this.#port }));
+    const child = spawn(process.execPath, [program, settings], { stdio: ["ignore", "pipe", "inherit"] });
+    this.#child = child;
+    const lines = createInterface({ input: child.stdout });
+    const ready = Promise.withResolvers<void>();
+    lines.on("line", (line) => {
+      const value = JSON.parse(line) as Received | { readonly port: number };
+      if ("method" in value) this.received.push(value);
+      else {
+        this.#port = value.port;
+        ready.resolve();
+      }
+    });
+    child.once("exit", (code) => ready.reject(new Error(`the aggregated server ended with ${code}`)));
+    ready.promise.catch(() => undefined);
+    await ready.promise;
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const exited = once(child, "exit");
+    child.kill();
+    await exited;
+  }
+
+  /** Requests of clients, those of the server itself left out. */
+  get asked(): readonly Received[] {
+    return this.received.filter(
+      ({ headers }) => !headers.some((header) => header.startsWith("x-remote-user: system:")),
+    );
+  }
+}
+
+/** The APIService of the server, with other fields of its spec. */
+export const apiService = (namespace: string, spec: object): object => ({
+  apiVersion: "apiregistration.k8s.io/v1",
+  kind: "APIService",
+  metadata: { name: `v1.${group}` },
+  spec: {
+    group,
+    version: "v1",
+    service: { namespace, name: "api", port: 443 },
+    groupPriorityMinimum: 1500,
+    versionPriority: 10,
+    ...spec,
+  },
+});
+
+/** Registers a running server as that of the service `api`, and waits until it is available. */
+export async function register(api: Api, namespace: string, server: AggregatedServer): Promise<void> {
+  (await api.post(namespaces, namespaceOf(namespace))).expect(201);
+  const service = { metadata: { name: "api" }, spec: { type: "ExternalName", externalName: "localhost" } };
+  (await api.post(`/api/v1/namespaces/${namespace}/services`, service)).expect(201);
+  const spec = { service: { namespace, name: "api", port: server.port }, caBundle: server.caBundle };
+  (await api.post(apiServices, apiService(namespace, spec))).expect(201);
+  await becomes(api, "True", "Passed");
+}
+
+/** Waits until the APIService is in a state. */
+export const becomes = (api: Api, status: string, reason: string, message?: string | RegExp): Promise<unknown> =>
+  eventually(async () =>
+    (await api.get(`${apiServices}/v1.${group}`)).expect(200, {
+      "status.conditions.length": 1,
+      "status.conditions.0.type": "Available",
+      "status.conditions.0.status": status,
+      "status.conditions.0.reason": reason,
+      ...(message === undefined ? {} : { "status.conditions.0.message": message }),
+    }),
+  );

@@ -1,0 +1,365 @@
+/** Aggregated APIs: a server beside this one, a real process, whose group version clients see as one of this server. */
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import http2 from "node:http2";
+import { type Api, type Domain, eventually, suite } from "../harness.ts";
+import { connectRaw } from "../raw.ts";
+import { AggregatedServer, apiService, apiServices, base, becomes, group, register } from "./aggregated-server.ts";
+
+const inBothDomains = suite();
+const ns = "shop";
+const flunders = `${base}/namespaces/${ns}/flunders`;
+
+const servers = new Map<Domain, Promise<AggregatedServer>>();
+after(async () => {
+  for (const server of servers.values()) await (await server).stop();
+});
+
+/** The server beside the domain's one, registered and available. */
+function backend(api: Api): Promise<AggregatedServer> {
+  let server = servers.get(api.domain);
+  if (server === undefined) {
+    server = AggregatedServer.start(api, ns).then(async (started) => {
+      await register(api, ns, started);
+      return started;
+    });
+    servers.set(api.domain, server);
+  }
+  return server;
+}
+
+const flunder = (name: string): object => ({ apiVersion: `${group}/v1`, kind: "Flunder", metadata: { name } });
+
+inBothDomains("objects of an aggregated API are written, read, listed and watched through this server", async (api) => {
+  await backend(api);
+  const watch = await api.watch(flunders);
+  (await api.post(flunders, flunder("one"))).expect(201, { "metadata.name": "one" });
+  (await watch.next()).has({ type: "ADDED", "object.metadata.name": "one" });
+  // The next event comes on the same open answer.
+  (await api.post(flunders, flunder("two"))).expect(201);
+  (await watch.next()).has({ type: "ADDED", "object.metadata.name": "two" });
+  (await api.get(`${flunders}/one`)).expect(200, { kind: "Flunder", "metadata.namespace": ns });
+  (await api.get(flunders)).expect(200, { "items.length": 2 });
+  (await api.delete(`${flunders}/one`)).expect(200);
+  (await api.get(`${flunders}/one`)).expect(404);
+});
+
+inBothDomains("discovery in every form shows an aggregated API as one of this server [GEN-07]", async (api) => {
+  await backend(api);
+  (await api.get(`/apis/${group}`)).expect(200, { kind: "APIGroup", "preferredVersion.version": "v1" });
+  (await api.get(base)).expect(200, { kind: "APIResourceList", "resources.0.name": "flunders" });
+  const groups = (await api.get("/apis")).expect(200).list("groups");
+  assert.equal(groups.filter((one) => one.string("name") === group).length, 1);
+  for (const version of ["v2", "v2beta1"]) {
+    const accept = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+    await eventually(async () => {
+      const items = (await api.get("/apis", { accept })).expect(200).list("items");
+      items
+        .find((item) => item.string("metadata.name") === group)!
+        .has({
+          "versions.length": 1,
+          "versions.0.version": "v1",
+          "versions.0.freshness": "Current",
+          "versions.0.resources.0.resource": "flunders",
+          "versions.0.resources.0.shortNames": ["fl"],
+          "versions.0.resources.0.scope": "Namespaced",
+        });
+    });
+  }
+});
+
+inBothDomains("OpenAPI holds the paths of an aggregated group version, and none that its server adds", async (api) => {
+  await backend(api);
+  await eventually(async () => {
+    const { paths } = (await api.get("/openapi/v3")).expect(200).value as { paths: Record<string, object> };
+    assert.deepEqual(paths[`apis/${group}/v1`], { serverRelativeURL: `/openapi/v3${base}?hash=ABC` });
+    assert.equal(paths["apis/other.example.com/v1"], undefined);
+  });
+  (await api.get(`/openapi/v3${base}?hash=ABC`)).expect(200, { "info.title": "wardle" });
+  const { paths, definitions } = (await api.get("/openapi/v2")).expect(200).value as Record<
+    string,
+    Record<string, object>
+  >;
+  assert.ok(paths?.[`${base}/flunders`] !== undefined);
+  assert.equal(paths["/apis/other.example.com/v1/things"], undefined);
+  assert.ok(definitions?.["com.example.Flunder"] !== undefined && definitions["com.example.Meta"] !== undefined);
+});
+
+inBothDomains("the other server learns who the user is from headers, which no client can forge", async (api) => {
+  const { received } = await backend(api);
+  const binding = {
+    metadata: { name: "alice-flunders" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "alice" }],
+  };
+  (await api.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)).expect(201);
+  const headers = {
+    "x-remote-user": "root",
+    "x-remote-uid": "0",
+    "x-remote-group": "system:masters",
+    "x-remote-extra-a": "forged",
+    "x-forwarded-for": "9.9.9.9",
+    "audit-id": "known",
+    "x-custom": "kept",
+  };
+  (await api.get(`${flunders}?b=2&a=x+y`, { as: "alice", headers })).expect(200);
+  const last = received.findLast(({ url }) => url.includes("a=x+y"))!;
+  assert.equal(last.url, `${flunders}?a=x+y&b=2`);
+  assert.equal(last.client, "front-proxy-client");
+  const told = (prefix: string): string[] => last.headers.filter((header) => header.startsWith(prefix)).sort();
+  assert.deepEqual(told("x-remote-"), [
+    "x-remote-group: developers",
+    "x-remote-group: system:authenticated",
+    "x-remote-user: alice",
+  ]);
+  assert.deepEqual(told("authorization"), []);
+  assert.deepEqual(told("audit-id"), ["audit-id: known"]);
+  assert.deepEqual(told("x-custom"), ["x-custom: kept"]);
+  assert.deepEqual(told("x-forwarded-for"), ["x-forwarded-for: 9.9.9.9, 127.0.0.1"]);
+  assert.deepEqual(told("x-forwarded-uri"), [`x-forwarded-uri: ${flunders}`]);
+});
+
+inBothDomains("who impersonates is that user to the other server, extra values included", async (api) => {
+  const { received } = await backend(api);
+  const headers = {
+    "impersonate-user": "eve",
+    "impersonate-group": ["system:masters", "ä group"].map((text) => Buffer.from(text).toString("latin1")),
+    "impersonate-extra-acme.io%2fproject": "one",
+  };
+  (await api.get(`${flunders}?who=eve`, { headers })).expect(200);
+  const told = received.findLast(({ url }) => url.includes("who=eve"))!.headers;
+  assert.ok(told.includes("x-remote-user: eve"));
+  assert.ok(told.includes(`x-remote-group: ${Buffer.from("ä group").toString("latin1")}`));
+  assert.ok(told.includes("x-remote-extra-acme.io%2fproject: one"), told.join("\n"));
+  assert.ok(!told.some((header) => header.startsWith("impersonate-")));
+});
+
+inBothDomains("who may not is refused here, and the other server hears nothing of it", async (api) => {
+  const { received } = await backend(api);
+  (await api.get(`${flunders}?refused=1`, { as: "bob" })).refused(
+    403,
+    "Forbidden",
+    /flunders\.wardle\.example\.com is forbidden/,
+  );
+  (await api.get(`${flunders}?refused=1`, { as: "wrong" })).refused(401, "Unauthorized");
+  assert.ok(!received.some(({ url }) => url.includes("refused=1")));
+});
+
+inBothDomains("media types are the other server's to offer [MEDIA-14] [MEDIA-15]", async (api) => {
+  const { received } = await backend(api);
+  const accept = "application/vnd.kubernetes.protobuf";
+  (await api.get(`${flunders}/unacceptable`, { accept })).refused(406, "NotAcceptable", undefined, {
+    metadata: () => true,
+  });
+  const several = `${accept}, application/json`;
+  (await api.get(`${flunders}?media=1`, { accept: several })).expect(200, { kind: "FlunderList" });
+  assert.ok(received.findLast(({ url }) => url.includes("media=1"))!.headers.includes(`accept: ${several}`));
+});
+
+inBothDomains("answers pass as they are, but for what concerns connections and origins", async (api) => {
+  await backend(api);
+  const answer = (await api.get(`${flunders}/headers`)).expect(200);
+  assert.equal(answer.text, "text");
+  assert.equal(answer.headers["x-own"], "2");
+  assert.equal(answer.headers["x-hop"], undefined);
+  assert.equal(answer.headers["access-control-allow-origin"], undefined);
+  assert.deepEqual(answer.headers["set-cookie"], ["a=1", "b=2"]);
+  assert.deepEqual(answer.warnings, ["one", "two"]);
+  assert.equal((await api.get(`${flunders}/cookie`)).expect(204).text, "");
+});
+
+inBothDomains("bodies of any length stream in both directions", async (api) => {
+  await backend(api);
+  const large = (await api.get(`${flunders}/large`)).expect(200).bytes;
+  assert.equal(large.length, 64 * 64 * 1024);
+  assert.ok(large.subarray(-64 * 1024).every((byte) => byte === 63));
+  const sent = Buffer.alloc(8 * 1024 * 1024, 7);
+  (await api.put(`${flunders}/body`, sent, { literal: true })).expect(200, { bytes: sent.length });
+});
+
+inBothDomains("HTTP/2 clients are served as well", async (api) => {
+  await backend(api);
+  const session = http2.connect(api.server.url, { ca: api.server.ca });
+  try {
+    const stream = session.request({ ":path": flunders, authorization: "Bearer admin-token" });
+    const pieces: Buffer[] = [];
+    for await (const piece of stream) pieces.push(piece as Buffer);
+    assert.equal((JSON.parse(Buffer.concat(pieces).toString()) as { kind: string }).kind, "FlunderList");
+  } finally {
+    session.close();
+  }
+});
+
+inBothDomains("redirects are not followed, and broken answers are told as such", async (api) => {
+  const { received } = await backend(api);
+  const redirected = (await api.get(`${flunders}/redirect`)).expect(502);
+  assert.equal(redirected.text, "the backend attempted to redirect this request, which is not permitted");
+  assert.equal(redirected.headers.location, undefined);
+  const failed = async (name: string): Promise<string> => (await api.get(`${flunders}/${name}`)).expect(503).text;
+  assert.equal(await failed("reset"), "error trying to reach service: EOF\n");
+  assert.match(await failed("garbage"), /^error trying to reach service: net\/http: .*malformed/);
+  assert.match(await failed("endless"), /^error trying to reach service: net\/http: server response headers exceeded/);
+  await assert.rejects(api.get(`${flunders}/half`), "a body that broke off must not look whole");
+  assert.ok(received.length > 0);
+  (await api.get(flunders)).expect(200);
+});
+
+inBothDomains("a server that does not answer costs the request's own time and nothing else", async (api) => {
+  await backend(api);
+  const late = api.get(`${flunders}/silent?timeout=300ms`);
+  (await api.get(flunders)).expect(200);
+  (await late).refused(504, "Timeout");
+});
+
+const upgrade = (path: string, protocol: string, more: readonly string[] = []): string =>
+  [
+    `${protocol === "websocket" ? "GET" : "POST"} ${path} HTTP/1.1`,
+    "Host: localhost",
+    "Authorization: Bearer admin-token",
+    "Connection: Upgrade",
+    `Upgrade: ${protocol}`,
+    ...more,
+    "",
+    "",
+  ].join("\r\n");
+
+inBothDomains("upgraded connections are tunnels to the other server, of any protocol", async (api) => {
+  const { received } = await backend(api);
+  const secret = "base64url.bearer.authorization.k8s.io.YWRtaW4tdG9rZW4";
+  const webSocket = [
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    `Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io, ${secret}`,
+  ];
+  for (const [protocol, more] of [
+    ["SPDY/3.1", ["X-Stream-Protocol-Version: v4.channel.k8s.io"]],
+    ["websocket", webSocket],
+  ] as const) {
+    const raw = await connectRaw(api.endpoint, api.server.ca);
+    raw.write(`${upgrade(`${flunders}/one/exec?t=1`, protocol, more)}early `);
+    assert.match(await raw.until("EARLY"), /^HTTP\/1\.1 101 [^]*hello EARLY/);
+    raw.write("and later");
+    await raw.until("AND LATER");
+    raw.write("bye");
+    assert.match(await raw.closed(), /BYE$/);
+  }
+  const told = received.findLast(({ url }) => url.includes("/exec"))!.headers;
+  assert.ok(told.includes("x-remote-user: admin"));
+  assert.ok(told.includes("sec-websocket-protocol: v5.channel.k8s.io, v4.channel.k8s.io"));
+  assert.ok(!told.some((header) => header.startsWith("authorization") || header.includes("YWRtaW4")));
+  const refused = await connectRaw(api.endpoint, api.server.ca);
+  refused.write(upgrade(`${flunders}/one/refuse`, "SPDY/3.1"));
+  assert.match(await refused.closed(), /^HTTP\/1\.1 403 [^]*no\n$/);
+  const elsewhere = await connectRaw(api.endpoint, api.server.ca);
+  elsewhere.write(upgrade(api.name("/api/v1/namespaces/default/configmaps"), "SPDY/3.1"));
+  assert.match(await elsewhere.closed(), /^HTTP\/1\.1 400 [^]*cannot be upgraded/);
+});
+
+inBothDomains("deleting a namespace deletes what aggregated servers hold in it", async (api) => {
+  const { received } = await backend(api);
+  const place = await api.place();
+  const elsewhere = `${base}/namespaces/${place.ns}/flunders`;
+  (await api.post(elsewhere, flunder("gone"))).expect(201);
+  (await api.delete(`/api/v1/namespaces/${place.ns}`)).expect(200);
+  await eventually(async () => (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(404));
+  assert.ok(received.some(({ method, url }) => method === "DELETE" && url.startsWith(elsewhere)));
+  (await api.get(elsewhere)).expect(200, { "items.length": 0 });
+});
+
+inBothDomains("a server that stops makes its API unavailable, and available again when it is back", async (api) => {
+  const server = await backend(api);
+  await server.stop();
+  (await api.get(flunders)).expect(503);
+  // A change of its service is looked at in time.
+  const service = `/api/v1/namespaces/${ns}/services/api`;
+  (await api.patch(service, { metadata: { labels: { touched: "1" } } })).expect(200);
+  await becomes(api, "False", "FailedDiscoveryCheck", /connection refused/);
+  assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");
+  (await api.get(`/apis/${group}`)).expect(200);
+  (await api.patch(`${apiServices}/v1.${group}`, { spec: { versionPriority: 11 } })).expect(200);
+  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  await eventually(async () => {
+    const items = (await api.get("/apis", { accept })).expect(200).list("items");
+    items
+      .find((item) => item.string("metadata.name") === group)!
+      .has({
+        "versions.0.freshness": "Stale",
+        "versions.0.resources.0.resource": "flunders",
+      });
+  });
+  await server.start();
+  await becomes(api, "True", "Passed");
+  (await api.get(flunders)).expect(200);
+});
+
+inBothDomains("an APIService that goes takes its group along, and gives it back to this server", async (api) => {
+  await backend(api);
+  (await api.delete(`${apiServices}/v1.${group}`)).expect(200);
+  assert.equal((await api.get(flunders)).expect(404).text, "404 page not found\n");
+  const groups = (await api.get("/apis")).expect(200).list("groups");
+  assert.ok(!groups.some((one) => one.string("name") === group));
+});
+
+inBothDomains("what keeps requests from a server is told in its condition", async (api) => {
+  const place = await api.place();
+  const services = `/api/v1/namespaces/${place.ns}/services`;
+  const spec = { insecureSkipTLSVerify: true, service: { namespace: place.ns, name: "web", port: 444 } };
+  const stored = (await api.post(apiServices, apiService(place.ns, spec))).expect(201);
+  assert.deepEqual(stored.warnings, []);
+  const where = `service/web in "${place.ns}"`;
+  await becomes(api, "False", "ServiceNotFound", `${where} is not present`);
+  (await api.post(services, { metadata: { name: "web" }, spec: { ports: [{ name: "https", port: 443 }] } })).expect(
+    201,
+  );
+  await becomes(api, "False", "ServicePortError", `${where} is not listening on port 444`);
+  (await api.patch(`${apiServices}/v1.${group}`, { spec: { service: { port: 443 } } })).expect(200);
+  await becomes(api, "False", "EndpointsNotFound", `cannot find endpoints for ${where}`);
+  const endpoints = `/api/v1/namespaces/${place.ns}/endpoints`;
+  (await api.post(endpoints, { metadata: { name: "web" } })).expect(201);
+  await becomes(api, "False", "MissingEndpoints", `endpoints for ${where} have no addresses with port name "https"`);
+  assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");
+  (await api.delete(`${apiServices}/v1.${group}`)).expect(200);
+});
+
+inBothDomains("APIServices are checked when they are written", async (api) => {
+  const wrong = (spec: object): Promise<unknown> =>
+    api.post(apiServices, apiService(ns, spec)).then((answer) => answer.refused(422, "Invalid").string("message"));
+  assert.match(
+    String(await wrong({ groupPriorityMinimum: 20_001, versionPriority: 0 })),
+    /spec\.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000, spec\.versionPriority: Invalid value: 0: must be positive and less than 1000/,
+  );
+  assert.match(
+    String(await wrong({ version: "v2" })),
+    /metadata\.name: Invalid value: "v1\.wardle\.example\.com": must be `spec\.version\+"\."\+spec\.group`: "v2\.wardle\.example\.com"/,
+  );
+  assert.match(
+    String(await wrong({ insecureSkipTLSVerify: true, caBundle: "YWE=", service: { port: 70_000 } })),
+    /spec\.service\.namespace: Required value, spec\.service\.name: Required value, spec\.service\.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive, spec\.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present/,
+  );
+  assert.match(
+    String(await wrong({ service: undefined, caBundle: "YWE=" })),
+    /spec\.caBundle: Invalid value: "2 bytes": local APIServices may not have a caBundle/,
+  );
+});
+
+inBothDomains("aggregated servers are told whose certificates and headers to believe", async (api) => {
+  const path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  const whole = async (): Promise<void> => {
+    (await api.get(path)).expect(200, {
+      "data.client-ca-file": /^-----BEGIN CERTIFICATE-----/,
+      "data.requestheader-client-ca-file": /^-----BEGIN CERTIFICATE-----/,
+      "data.requestheader-allowed-names": '["front-proxy-client"]',
+      "data.requestheader-username-headers": '["X-Remote-User"]',
+      "data.requestheader-group-headers": '["X-Remote-Group"]',
+      "data.requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    });
+  };
+  await eventually(whole);
+  (await api.delete(path)).expect(200);
+  await eventually(whole);
+  (await api.patch(path, { data: { "client-ca-file": "none", more: "kept" } })).expect(200);
+  await eventually(async () => {
+    await whole();
+    (await api.get(path)).expect(200, { "data.more": "kept" });
+  });
+});

@@ -1,0 +1,261 @@
+/**
+ * An aggregated API server as a process of its own, for tests: `wardle.example.com/v1` with flunders in memory, their
+ * watch, discovery in both forms, OpenAPI, and every misbehaviour. It believes the identity headers it gets, and prints
+ * each request as a line of JSON. Arguments: a file with its port, certificate and key, and the form of its discovery.
+ */
+import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+
+interface Settings {
+  readonly port: number;
+  readonly certificate: string;
+  readonly key: string;
+  /** API domain, for the media type of aggregated discovery. */
+  readonly domain: string;
+  readonly hasAggregated: boolean;
+}
+
+const settings = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as Settings;
+const group = "wardle.example.com";
+const base = `/apis/${group}/v1`;
+const flunders = new Map<string, object>();
+const watchers = new Set<ServerResponse>();
+let version = 1;
+
+const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+const list = {
+  kind: "APIResourceList",
+  apiVersion: "v1",
+  groupVersion: `${group}/v1`,
+  resources: [
+    {
+      name: "flunders",
+      singularName: "flunder",
+      namespaced: true,
+      kind: "Flunder",
+      verbs: ["create", "delete", "deletecollection", "get", "list", "watch"],
+      shortNames: ["fl"],
+    },
+    { name: "flunders/status", singularName: "", namespaced: true, kind: "Flunder", verbs: ["get"] },
+  ],
+};
+
+const kind = { group, version: "v1", kind: "Flunder" };
+const discovery = {
+  kind: "APIGroupDiscoveryList",
+  apiVersion: `apidiscovery.${settings.domain}/v2`,
+  metadata: {},
+  items: [
+    {
+      metadata: { name: group },
+      versions: [
+        {
+          version: "v1",
+          freshness: "Current",
+          resources: [
+            {
+              resource: "flunders",
+              responseKind: kind,
+              scope: "Namespaced",
+              singularResource: "flunder",
+              verbs: list.resources[0]!.verbs,
+              shortNames: ["fl"],
+              categories: ["all"],
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+const schema = {
+  type: "object",
+  description: "A flunder of another server.",
+  properties: { metadata: { $ref: "#/definitions/com.example.Meta" }, spec: { type: "object" } },
+  "x-kubernetes-group-version-kind": [kind],
+};
+const answers = { get: { responses: { 200: { description: "OK" } } } };
+const openApiV2 = {
+  swagger: "2.0",
+  info: { title: "wardle", version: "1" },
+  paths: { [`${base}/flunders`]: answers, "/apis/other.example.com/v1/things": answers, "/version": answers },
+  definitions: { "com.example.Flunder": schema, "com.example.Meta": { type: "object" } },
+};
+const openApiV3 = {
+  openapi: "3.0.0",
+  info: { title: "wardle", version: "1" },
+  paths: { [`${base}/flunders`]: answers },
+  components: { schemas: { "com.example.Flunder": schema } },
+};
+
+function reply(response: ServerResponse, code: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(code, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
+
+function tell(type: string, object: object): void {
+  for (const watcher of watchers) watcher.write(`${JSON.stringify({ type, object })}\n`);
+}
+
+/** What misbehaves, by the name of the flunder that is asked for. */
+const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
+  redirect: (_request, response) => response.writeHead(302, { location: "https://elsewhere.example.com/" }).end(),
+  reset: (request) => request.socket.destroy(),
+  garbage: (request) => request.socket.end("ICE ICE BABY\r\n\r\n"),
+  endless: (request) => {
+    const line = `x-more: ${"y".repeat(1000)}\r\n`;
+    const timer = setInterval(() => request.socket.write(line.repeat(20)), 1);
+    request.socket.write("HTTP/1.1 200 OK\r\n");
+    request.socket.once("close", () => clearInterval(timer));
+    request.socket.on("error", () => clearInterval(timer));
+  },
+  half: (request, response) => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"half":');
+    setTimeout(() => request.socket.destroy(), 20);
+  },
+  silent: () => undefined,
+  headers: (_request, response) =>
+    response
+      .writeHead(200, {
+        "content-type": "text/plain",
+        "access-control-allow-origin": "*",
+        connection: "close, x-hop",
+        "x-hop": "1",
+        "x-own": "2",
+        warning: '299 - "one", 299 - "two"',
+        "set-cookie": ["a=1", "b=2"],
+      })
+      .end("text"),
+  large: (_request, response) => {
+    response.writeHead(200, { "content-type": "application/octet-stream" });
+    for (let piece = 0; piece < 64; piece++) response.write(Buffer.alloc(64 * 1024, piece));
+    response.end();
+  },
+  cookie: (_request, response) => response.writeHead(204).end(),
+  unacceptable: (_request, response) =>
+    reply(response, 406, { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotAcceptable", code: 406 }),
+};
+
+function serve(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  const { pathname: path, searchParams } = new URL(request.url ?? "/", "https://localhost");
+  const wantsAggregated = (request.headers.accept ?? "").includes("as=APIGroupDiscoveryList");
+  if (path === "/apis" && wantsAggregated && settings.hasAggregated) {
+    const type = `application/json;g=apidiscovery.${settings.domain};v=v2;as=APIGroupDiscoveryList`;
+    return reply(response, 200, discovery, { "content-type": type });
+  }
+  if (path === "/apis") return reply(response, 200, { kind: "APIGroupList", apiVersion: "v1", groups: [] });
+  if (path === base) return reply(response, 200, list);
+  if (path === "/openapi/v2") return reply(response, 200, openApiV2, { etag: '"wardle-2"' });
+  if (path === "/openapi/v3") {
+    const entry = (name: string) => [name, { serverRelativeURL: `/openapi/v3/${name}?hash=ABC` }] as const;
+    const names = [`apis/${group}/v1`, "apis/other.example.com/v1", "version"];
+    return reply(response, 200, { paths: Object.fromEntries(names.map(entry)) });
+  }
+  if (path === `/openapi/v3${base}`) return reply(response, 200, openApiV3, { etag: '"ABC"' });
+  const match = /^\/apis\/wardle\.example\.com\/v1\/(?:namespaces\/([^/]+)\/)?flunders(?:\/([^/]+))?$/.exec(path);
+  if (match === null) return reply(response, 404, { kind: "Status", status: "Failure", code: 404 });
+  const [, namespace = "", name = ""] = match;
+  const wrong = misbehaviours[name];
+  if (wrong !== undefined) return wrong(request, response);
+  objects(request, response, { namespace, name, body, isWatch: searchParams.get("watch") === "true" });
+}
+
+interface Asked {
+  readonly namespace: string;
+  readonly name: string;
+  readonly body: Buffer;
+  readonly isWatch: boolean;
+}
+
+function objects(request: IncomingMessage, response: ServerResponse, asked: Asked): void {
+  const { namespace, name, body, isWatch } = asked;
+  if (isWatch) {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.flushHeaders();
+    watchers.add(response);
+    response.once("close", () => watchers.delete(response));
+    return;
+  }
+  if (request.method === "POST") {
+    const sent = JSON.parse(body.toString()) as { metadata: { name: string } };
+    const metadata = { ...sent.metadata, namespace, resourceVersion: String(++version) };
+    const object = { ...sent, apiVersion: `${group}/v1`, kind: "Flunder", metadata };
+    flunders.set(`${namespace}/${sent.metadata.name}`, object);
+    tell("ADDED", object);
+    return reply(response, 201, object);
+  }
+  if (request.method === "PUT") return reply(response, 200, { kind: "Received", bytes: body.length });
+  const key = `${namespace}/${name}`;
+  const found = flunders.get(key);
+  if (request.method === "DELETE") {
+    for (const one of flunders.keys())
+      if (name === "" ? one.startsWith(`${namespace}/`) : one === key) flunders.delete(one);
+    return reply(response, 200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+  }
+  if (name === "") {
+    const items = [...flunders].filter(([one]) => namespace === "" || one.startsWith(`${namespace}/`));
+    const metadata = { resourceVersion: String(version) };
+    return reply(response, 200, {
+      kind: "FlunderList",
+      apiVersion: `${group}/v1`,
+      metadata,
+      items: items.map(([, of]) => of),
+    });
+  }
+  if (found === undefined)
+    return reply(response, 404, { kind: "Status", apiVersion: "v1", status: "Failure", code: 404 });
+  return reply(response, 200, found);
+}
+
+function describe(request: IncomingMessage, body: Buffer): object {
+  const headers: string[] = [];
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    headers.push(`${request.rawHeaders[at]!.toLowerCase()}: ${request.rawHeaders[at + 1]!}`);
+  }
+  const client = (request.socket as TLSSocket).getPeerCertificate().subject?.CN; // the server speaks TLS only
+  return { method: request.method, url: request.url, headers, client, body: body.toString("latin1", 0, 1000) };
+}
+
+const server = https.createServer(
+  { cert: settings.certificate, key: settings.key, requestCert: true, rejectUnauthorized: false },
+  (request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const body = Buffer.concat(pieces);
+      print(describe(request, body));
+      serve(request, response, body);
+    });
+    response.on("error", () => undefined);
+  },
+);
+
+/** Echoes in capitals after a greeting; refuses where the path says so. */
+server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
+  print(describe(request, Buffer.alloc(0)));
+  socket.on("error", () => undefined);
+  if (request.url?.includes("refuse") === true) {
+    socket.end("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nno\n");
+    return;
+  }
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${request.headers.upgrade}\r\nConnection: Upgrade\r\n\r\nhello `,
+  );
+  const shout = (bytes: Buffer): void => {
+    if (bytes.includes("bye")) socket.end("BYE");
+    else socket.write(bytes.toString().toUpperCase());
+  };
+  if (early.length > 0) shout(early);
+  socket.on("data", shout);
+});
+
+server.listen(settings.port, "127.0.0.1", () => {
+  print({ port: (server.address() as AddressInfo).port }); // a TCP server's address is never a text
+});
