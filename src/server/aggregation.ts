@@ -29,7 +29,7 @@ const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
 export function openAggregation(
-  config: Pick<AssembleConfig, "options" | "domain" | "clock" | "log" | "serving" | "proxyClient">,
+  config: Pick<AssembleConfig, "options" | "domain" | "clock" | "log" | "metrics" | "serving" | "proxyClient">,
   { aggregation, serviceAddress }: Pick<ServerState, "aggregation" | "serviceAddress">,
 ): Aggregation {
   const { options, domain, clock, log } = config;
@@ -46,6 +46,7 @@ export function openAggregation(
     headMs: options.requestTimeoutMs,
     sendsUid: config.serving.gates.isOn("RemoteRequestHeaderUID"),
   };
+  observeAvailability(config, apis);
   return {
     reply(request) {
       if (apis.size === 0) return undefined;
@@ -71,6 +72,18 @@ export function openAggregation(
       backends.close();
     },
   };
+}
+
+function observeAvailability({ metrics }: Pick<AssembleConfig, "metrics">, apis: AggregatedApis): void {
+  metrics.observed(
+    {
+      name: "aggregator_unavailable_apiservice",
+      help: "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
+      type: "gauge",
+      labels: ["name"],
+    },
+    () => Array.from(apis.all(), ({ name, isAvailable }) => ({ labels: [name], value: isAvailable ? 0 : 1 })),
+  );
 }
 
 /** The API that answers for a path: of resources and discovery, and of its OpenAPI documents. */

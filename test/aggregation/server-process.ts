@@ -74,24 +74,26 @@ const discovery = {
   ],
 };
 
-const schema = {
+const schemaOf = (place: string): object => ({
   type: "object",
   description: "A flunder of another server.",
-  properties: { metadata: { $ref: "#/definitions/com.example.Meta" }, spec: { type: "object" } },
+  properties: { metadata: { $ref: `#/${place}/com.example.Meta` }, spec: { type: "object" } },
   "x-kubernetes-group-version-kind": [kind],
-};
-const answers = { get: { responses: { 200: { description: "OK" } } } };
+});
+const answers = { get: { responses: { 200: { description: "OK" } }, "x-kubernetes-group-version-kind": kind } };
 const openApiV2 = {
   swagger: "2.0",
   info: { title: "wardle", version: "1" },
   paths: { [`${base}/flunders`]: answers, "/apis/other.example.com/v1/things": answers, "/version": answers },
-  definitions: { "com.example.Flunder": schema, "com.example.Meta": { type: "object" } },
+  definitions: { "com.example.Flunder": schemaOf("definitions"), "com.example.Meta": { type: "object" } },
 };
 const openApiV3 = {
   openapi: "3.0.0",
   info: { title: "wardle", version: "1" },
   paths: { [`${base}/flunders`]: answers },
-  components: { schemas: { "com.example.Flunder": schema } },
+  components: {
+    schemas: { "com.example.Flunder": schemaOf("components/schemas"), "com.example.Meta": { type: "object" } },
+  },
 };
 
 function reply(response: ServerResponse, code: number, body: object, headers: Record<string, string> = {}): void {

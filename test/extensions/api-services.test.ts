@@ -75,3 +75,22 @@ inBothDomains("a custom group version has one for as long as it is served", asyn
   await eventually(async () => (await api.get(one)).expect(404));
   (await api.get(`${services}/v2.${group}`)).expect(200, { [managed]: absent });
 });
+
+inBothDomains(
+  "versions that 1.22 removed are not served, those that replaced them are [VER-59] [VER-66] [VER-73..75]",
+  async (api) => {
+    const removed = [
+      ["admissionregistration.k8s.io", "validatingwebhookconfigurations"],
+      ["admissionregistration.k8s.io", "mutatingwebhookconfigurations"],
+      ["apiextensions.k8s.io", "customresourcedefinitions"],
+      ["apiregistration.k8s.io", "apiservices"],
+      ["coordination.k8s.io", "leases"],
+    ];
+    for (const [group, resource] of removed) {
+      (await api.get(`/apis/${group}/v1beta1/${resource}`)).expect(404);
+      (await api.get(`/apis/${group}/v1/${resource}`)).expect(200);
+    }
+    (await api.post("/apis/authentication.k8s.io/v1beta1/tokenreviews", { spec: { token: "t" } })).expect(404);
+    (await api.post("/apis/authentication.k8s.io/v1/tokenreviews", { spec: { token: "t" } })).expect(201);
+  },
+);
