@@ -9,6 +9,7 @@ import { celSuite } from "./cel.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
+import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
 import { serverSuite } from "./server.bench.ts";
 import { fairnessSuite } from "./fairness.bench.ts";
@@ -23,6 +24,7 @@ const suites: readonly Suite[] = [
   crdsSuite,
   applySuite,
   accessSuite,
+  policiesSuite,
   fairnessSuite,
   structuralSuite,
   celSuite,
