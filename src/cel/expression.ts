@@ -11,7 +11,7 @@ import { compile, type Program } from "./evaluate.ts";
 import { compilePattern } from "./evaluate/pattern.ts";
 import { parseDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
-import { parse } from "./parse.ts";
+import { parse, type ParseOptions } from "./parse.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
 import { homogeneousLiterals, validArgument, validFormats } from "./validators.ts";
@@ -67,8 +67,12 @@ export function compileExpression(source: string, environment: Environment, want
 }
 
 /** The first half of compilation: what the expression is, and its type. */
-export function checkExpression(source: string, environment: Environment): Checked | Problem {
-  const parsed = parse(source, { hasTwoVariables: hasTwoVariables(environment) });
+export function checkExpression(
+  source: string,
+  environment: Environment,
+  options: Pick<ParseOptions, "repetition"> = {},
+): Checked | Problem {
+  const parsed = parse(source, { ...options, hasTwoVariables: hasTwoVariables(environment) });
   if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
   const checked = check(parsed.ast, environment);
   return "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;

@@ -1,13 +1,13 @@
 /**
  * Parses expressions: source to syntax tree, or the issues that the reference finds. Time and memory are linear in the
  * source for every input, as tokens are read once and nesting is bounded; `optMap` and `optFlatMap`, which repeat their target, are
- * bounded by the size of the tree.
+ * bounded by what they repeat.
  */
 import type { Expression, Issue } from "./ast.ts";
 import { codePoints } from "./issues.ts";
 import { Grammar } from "./parse/grammar.ts";
 import { tokenize } from "./parse/lexer.ts";
-import { Nodes } from "./parse/nodes.ts";
+import { Nodes, type Repetition } from "./parse/nodes.ts";
 import { GivenUp, TokenReader } from "./parse/token-reader.ts";
 
 /** What differs between environments. */
@@ -18,13 +18,20 @@ export interface ParseOptions {
   readonly depthMax?: number;
   /** The largest source, in code points; default 100,000. */
   readonly sizeMax?: number;
+  /** Of expressions that are kept together, what they may repeat together; by default each has its own. */
+  readonly repetition?: Repetition;
 }
+
+/** How many nodes an expression may repeat by itself. */
+const repeatedMax = 2000;
+
+export type { Repetition } from "./parse/nodes.ts";
 
 /** Issues come in the order they were found in; `showIssues` sorts them. */
 export type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
 
 export function parse(source: string, options: ParseOptions = {}): ParseResult {
-  const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000 } = options;
+  const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000, repetition = { left: repeatedMax } } = options;
   if (source.length > sizeMax) {
     const size = codePoints(source);
     const message = `expression code point size exceeds limit: size: ${size}, limit ${sizeMax}`;
@@ -35,7 +42,7 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
   const syntaxIssues: Issue[] = [];
   const issues: Issue[] = [];
   const input = new TokenReader(tokens, syntaxIssues, offsetOf);
-  const grammar = new Grammar(input, new Nodes(), issues, { hasTwoVariables, depthMax });
+  const grammar = new Grammar(input, new Nodes(repetition), issues, { hasTwoVariables, depthMax });
   try {
     const ast = grammar.start();
     const found = [...syntaxIssues, ...issues];

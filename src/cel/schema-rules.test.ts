@@ -56,6 +56,43 @@ test("rules that cost nothing end at the bound of work, however many values ther
   });
 });
 
+test("macros and regular expressions that grow are bounded for all rules of a schema together", () => {
+  const grown = rules(
+    ...Array.from({ length: 300 }, (_, at) => `optional.of(${at})${".optMap(x, x)".repeat(12)}.hasValue()`),
+  );
+  const patterns = rules(...Array.from({ length: 500 }, (_, at) => `'a'.matches('(a|b|c){1,1000}x${at}')`));
+  within(5000, () => {
+    assert.match(findings(integers(grown)).join(), /optMap\(\) is nested too deeply/);
+    assert.match(
+      findings(integers(patterns)).join(),
+      /regular expressions of all rules must not have more than 500000 instructions/,
+    );
+  });
+});
+
+test("a regular expression that is a large program is refused", () => {
+  const found = findings(
+    integers(
+      rules(
+        "'a'.matches('(abcdefghijklmnopqrstuvwxyz){1000}')",
+        "'a'.find('(abcdefghijklmnopqrstuvwxyz){1000}') == ''",
+      ),
+    ),
+  );
+  assert.match(found[0]!, /invalid matches argument/);
+  assert.match(found[1]!, /program instantiation failed: error parsing regexp: expression too large/);
+});
+
+test("searches in long texts, and comparisons of large maps, end at the bound of work", () => {
+  const props: JsonSchemaProps = {
+    type: "object",
+    properties: { s: { type: "string" }, m: { type: "object", additionalProperties: { type: "integer" } } },
+    ...rules(...Array.from({ length: 100 }, (_, at) => `self.s.findAll('a').size() > ${at} && self.m == self.m`)),
+  };
+  const m = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, at]));
+  within(5000, () => assert.match(errors(props, { s: "a".repeat(150_000), m }).join(), /budget|cost limit/));
+});
+
 test("many values that break a rule end with a list of bounded length", () => {
   const items: JsonSchemaProps = { type: "integer", ...rules("self > 1") };
   const props: JsonSchemaProps = { type: "object", properties: { l: { type: "array", items } } };

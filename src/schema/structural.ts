@@ -38,6 +38,7 @@ export {
 } from "./structural/json-schema.ts";
 export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
+export { expandedSize } from "./structural/pattern.ts";
 
 const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
 

@@ -285,6 +285,50 @@ inBothDomains("an evaluation beyond its budget is refused, others go on [LIMIT-0
   (await api.post(widgets(group), custom(group, "a", { spec: { l: [1, 2, 3] } }))).expect(201);
 });
 
+inBothDomains("large objects have to keep the same rules", async (api) => {
+  const group = "large.example.com";
+  const l = list(text({ maxLength: 100, ...rules("self != 'bad'") }), { maxItems: 20_000 });
+  await install(api, group, spec({ l }, rules({ rule: "self.l.size() >= oldSelf.l.size()", message: "grows" })));
+  const many = Array.from({ length: 3000 }, (_, at) => `${at} of thirty hundred that are there`);
+  const refused = await api.post(widgets(group), custom(group, "w", { spec: { l: [...many, "bad"] } }));
+  assert.deepEqual(causes(refused.expect(422)), [`spec.l[3000]: Invalid value: "string": failed rule: self != 'bad'`]);
+  (await api.post(widgets(group), custom(group, "w", { spec: { l: many } }))).expect(201);
+  const shorter = await api.patch(`${widgets(group)}/w`, { spec: { l: many.slice(1) } }, patchTypes.merge);
+  assert.deepEqual(causes(shorter.expect(422)), ['spec: Invalid value: "object": grows']);
+});
+
+inBothDomains(
+  "definitions with rules made to hurt get a clear answer while others are served",
+  async (api) => {
+    const group = "hurt.example.com";
+    const grown = (at: number): string => `optional.of(${at})${".optMap(x, x)".repeat(12)}.hasValue()`;
+    const hostile = [
+      Array.from({ length: 10_000 }, (_, at) => `self.size() != ${at + 10}`),
+      Array.from({ length: 250 }, (_, at) => grown(at)),
+      Array.from({ length: 1000 }, (_, at) => `'a'.matches('(a|b|c){1,1000}x${at}')`),
+      Array.from({ length: 100 }, () => `${"self.all(a, ".repeat(40)}true${")".repeat(40)}`),
+      ["(".repeat(20_000)],
+      Array.from({ length: 2000 }, (_, at) => `self.nope${at}`),
+    ];
+    for (const given of hostile) {
+      const began = performance.now();
+      const posted = api.post(
+        crds,
+        definition(group, { schema: spec({ l: list(integer(), { maxItems: 9, ...rules(...given) }) }) }),
+      );
+      (await api.get("/api/v1/namespaces/default")).expect(200);
+      const answer = await posted;
+      assert.ok([201, 422].includes(answer.status), answer.title);
+      assert.ok(performance.now() - began < 10_000, `${given[0]} took long`);
+      if (answer.status !== 201) continue;
+      (await api.post(widgets(group), custom(group, "x", { spec: { l: [1, 2] } }))).expect([201, 422]);
+      (await api.delete(`${crds}/widgets.${group}`)).expect(200);
+      await eventually(async () => (await api.get(`${crds}/widgets.${group}`)).expect(404));
+    }
+  },
+  { differs: "1.32 has no bound for some of them" },
+);
+
 inBothDomains("all rules of an object share a budget [LIMIT-06]", async (api) => {
   const group = "shared.example.com";
   const pairs = Array.from({ length: 14 }, (_, at) => `self.all(a, self.all(b, a + b + ${at} >= 0))`);

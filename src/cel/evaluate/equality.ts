@@ -68,7 +68,7 @@ function equalLists(a: readonly Value[], b: readonly Value[], context: Evaluatio
 
 function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolean {
   const size = mapSize(a);
-  context.work(size * 8);
+  context.work(size * 40);
   if (size !== mapSize(b)) return false;
   for (const [key, value] of mapEntries(a)) {
     const other = mapGet(b, key, context);

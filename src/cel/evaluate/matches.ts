@@ -6,7 +6,7 @@ import { matching } from "./costs.ts";
 import type { Step } from "./frame.ts";
 import { sizeOf } from "./kinds.ts";
 import { type Compiled, ConstantError, errorAt } from "./node.ts";
-import { compilePattern } from "./pattern.ts";
+import { compileCounted, compilePattern, countTest } from "./pattern.ts";
 
 const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
 
@@ -21,9 +21,6 @@ export function checkSearch(name: string, args: readonly Compiled[]): void {
   const compiled = typeof pattern === "string" ? compilePattern(pattern) : undefined;
   if (compiled instanceof CelError) throw new ConstantError(compiled.message);
 }
-
-/** What compiling a pattern that is not known counts as work. */
-const compileWork = 10_000;
 
 export function compileMatches(node: Call, args: readonly Compiled[]): Compiled {
   const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
@@ -40,10 +37,10 @@ export function compileMatches(node: Call, args: readonly Compiled[]): Compiled 
       if (text instanceof CelError) return text;
       if (expression instanceof CelError) return expression;
       if (typeof text !== "string" || typeof expression !== "string") return new CelError("no such overload", node.id);
-      if (known !== undefined) return known.test(text);
-      frame.work(compileWork);
-      const compiled = compilePattern(expression);
-      return compiled instanceof CelError ? errorAt(compiled, node.id) : compiled.test(text);
+      const compiled = known ?? compileCounted(expression, frame);
+      if (compiled instanceof CelError) return errorAt(compiled, node.id);
+      countTest(text.length, compiled, frame);
+      return compiled.program.test(text);
     },
   };
 }

@@ -1,6 +1,11 @@
-/** Regular expressions in RE2 syntax, in linear time. `re2js` is loaded with the first one. */
+/**
+ * Regular expressions in RE2 syntax, in linear time. `re2js` is loaded with the first one. A short pattern can be a large
+ * program, `(abc){1000}`, so programs are bounded, and what they do is counted by their size.
+ */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
+import { expandedSize } from "#schema/structural.ts";
+import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
 
@@ -9,17 +14,61 @@ const load = remember(
   () => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS, // what the package exports
 );
 
-/** Longest pattern, in characters; its program's size is bounded by the package. */
+/** Longest pattern, in characters, and largest program, in instructions. */
 const lengthMax = 16 * 1024;
+const sizeMax = 10_000;
 
-/** The compiled pattern, or an error in Go's words. */
-export const compilePattern: (pattern: string) => RE2JS | CelError = remember(500, (pattern) => {
-  if (pattern.length > lengthMax) {
-    return new CelError(`error parsing regexp: expression too large: must be at most ${lengthMax} characters`);
-  }
+export interface Pattern {
+  readonly program: RE2JS;
+  /** About how many instructions it has. */
+  readonly size: number;
+}
+
+const tooLarge = (bound: string): CelError =>
+  new CelError(`error parsing regexp: expression too large: must be at most ${bound}`);
+
+function compile(pattern: string): Pattern | CelError {
+  if (pattern.length > lengthMax) return tooLarge(`${lengthMax} characters`);
+  const size = expandedSize(pattern);
+  if (size > sizeMax) return tooLarge(`${sizeMax} instructions`);
   try {
-    return load("").compile(pattern);
+    return { program: load("").compile(pattern), size };
   } catch (error) {
     return new CelError((error as Error).message); // the package throws nothing else
   }
-});
+}
+
+/** What is remembered: about 50 MB at most. */
+const rememberedMax = 500;
+const rememberedSizeMax = 400_000;
+const remembered = new Map<string, Pattern | CelError>();
+let rememberedSize = 0;
+
+/** The compiled pattern, or an error in Go's words. */
+export function compilePattern(pattern: string): Pattern | CelError {
+  const known = remembered.get(pattern);
+  if (known !== undefined) return known;
+  const made = compile(pattern);
+  rememberedSize += made instanceof CelError ? 0 : made.size;
+  if (remembered.size >= rememberedMax || rememberedSize > rememberedSizeMax) {
+    remembered.clear();
+    rememberedSize = made instanceof CelError ? 0 : made.size;
+  }
+  remembered.set(pattern, made);
+  return made;
+}
+
+/** A pattern that no constant gives; counts its compilation, known or not. */
+export function compileCounted(pattern: string, context: EvaluationContext): Pattern | CelError {
+  context.work(3000 + 70 * Math.min(expandedSize(pattern), sizeMax));
+  return compilePattern(pattern);
+}
+
+/**
+ * Counts what a test, or a search that finds where a text matches, may do: an instruction for each character, of which
+ * most take no part.
+ */
+export const countTest = (length: number, { size }: Pattern, context: EvaluationContext): void =>
+  context.work(length * (6 + (size >> 3)));
+export const countSearch = (length: number, { size }: Pattern, context: EvaluationContext): void =>
+  context.work(length * (40 + (size >> 2)));

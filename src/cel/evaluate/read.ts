@@ -7,6 +7,7 @@ import type { CelType, ObjectType } from "../types.ts";
 import { CelError, Double, type Value } from "../values.ts";
 import { intOf } from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./time.ts";
+import { remember } from "./remember.ts";
 import { isUnique, uniqueList } from "./unique-lists.ts";
 
 /** A value of JSON, or one that is read already, without a declared type. */
@@ -34,8 +35,17 @@ function readInt(value: Value): Value {
   return int instanceof CelError ? found : int;
 }
 
-function readTimestamp(value: Value): Value {
-  if (typeof value !== "string") return value;
+/** Longer texts are no timestamps, and no durations. */
+const timeLengthMax = 64;
+
+/** Loops read the same ones again and again. */
+const timestampOf = remember(500, timestampOfText);
+const durationOf = remember(500, (text) => parseDuration(text) ?? text);
+
+const readTimestamp = (value: Value): Value =>
+  typeof value !== "string" ? value : value.length > timeLengthMax ? timestampOfText(value) : timestampOf(value);
+
+function timestampOfText(value: string): Value {
   const text = /^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value;
   const found = parseTimestamp(text);
   return found === undefined || found instanceof CelError ? value : found;
@@ -43,14 +53,29 @@ function readTimestamp(value: Value): Value {
 
 const readBytes = (value: Value): Value => (typeof value === "string" ? Buffer.from(value, "base64") : value);
 
-const readDuration = (value: Value): Value => (typeof value === "string" ? (parseDuration(value) ?? value) : value);
+const readDuration = (value: Value): Value =>
+  typeof value !== "string"
+    ? value
+    : value.length > timeLengthMax
+      ? (parseDuration(value) ?? value)
+      : durationOf(value);
 
 export type Reader = (value: Value) => Value;
 
 const asItIs: Reader = (value) => value;
 
+/** Of types with parts. Expressions about one type share its reader, so that each value is read once for all of them. */
+const readers = new WeakMap<CelType, Reader>();
+
 /** How values of a declared type are read. Values that do not fit it are left as they are. */
 export function readerOf(type: CelType | undefined): Reader {
+  if (type === undefined || !isCompound(type)) return makeReader(type);
+  let reader = readers.get(type);
+  if (reader === undefined) readers.set(type, (reader = makeReader(type)));
+  return reader;
+}
+
+function makeReader(type: CelType | undefined): Reader {
   switch (type?.kind) {
     case "string":
     case "bool":

@@ -61,7 +61,7 @@ function scalarIdentity(value: Value): string | undefined {
 function indexOf(uniqueness: Uniqueness, context: EvaluationContext): ReadonlyMap<string, number> {
   if (uniqueness.index !== undefined) return uniqueness.index;
   const { by, source } = uniqueness;
-  context.work(source.length);
+  context.work(16 * source.length);
   const index = new Map<string, number>();
   source.forEach((value, at) => {
     const key = identity(value, by);
@@ -81,7 +81,7 @@ export function equalUnique(
   const uniqueness = uniquenessOf(list);
   if (uniqueness === undefined || list.length !== other.length) return false;
   const index = indexOf(uniqueness, context);
-  context.work(other.length);
+  context.work(16 * other.length);
   return other.every((value) => {
     const key = identity(value, uniqueness.by);
     const at = key === undefined ? undefined : index.get(key);
@@ -96,7 +96,7 @@ export function mergeUnique(
   context: EvaluationContext,
 ): readonly Value[] {
   const { by, source } = uniquenessOf(list)!; // callers have asked isUnique
-  context.work(list.length + other.length);
+  context.work(16 * (list.length + other.length));
   const index = new Map(indexOf(uniquenessOf(list)!, context));
   const elements = [...list];
   const merged = [...source];

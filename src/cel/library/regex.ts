@@ -1,14 +1,11 @@
 /** Kubernetes' functions on regular expressions: `find` and `findAll`. */
 import { matching } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
-import { compilePattern } from "../evaluate/pattern.ts";
+import { compileCounted, countSearch } from "../evaluate/pattern.ts";
 import type { CallCost, EvaluationContext, Library } from "../functions.ts";
 import { int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
 import { member } from "./declare.ts";
-
-/** What compiling a pattern that is not known counts as work. */
-const compileWork = 10_000;
 
 /** The parts of a text that match, at most `limit` if that is not negative. */
 function matchesOf(
@@ -17,11 +14,11 @@ function matchesOf(
   context: EvaluationContext,
 ): string[] | CelError | undefined {
   if (typeof text !== "string" || typeof pattern !== "string") return undefined;
-  context.work(compileWork);
-  const compiled = compilePattern(pattern);
+  const compiled = compileCounted(pattern, context);
   if (compiled instanceof CelError) return new CelError(`Illegal regex: ${compiled.message}`);
   const found: string[] = [];
-  const matcher = compiled.matcher(text);
+  countSearch(text.length, compiled, context);
+  const matcher = compiled.program.matcher(text);
   while ((limit < 0 || found.length < limit) && matcher.find()) found.push(matcher.group() ?? "");
   return found;
 }

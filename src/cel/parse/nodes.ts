@@ -2,11 +2,18 @@
 import type { Call, Comprehension, Constant, Entry, Expression, Identifier, ListLiteral, Select } from "../ast.ts";
 import type { Scalar } from "../values.ts";
 
-/** How many nodes a tree may have whose macros repeat a part of it. */
-const copiedNodesMax = 200_000;
+/** How many nodes macros may still repeat, in one expression or in several that share it. */
+export interface Repetition {
+  left: number;
+}
 
 export class Nodes {
   #id = 0;
+  readonly #repetition: Repetition;
+
+  constructor(repetition: Repetition) {
+    this.#repetition = repetition;
+  }
 
   id(): number {
     return ++this.#id;
@@ -36,10 +43,13 @@ export class Nodes {
     return { id: this.id(), offset, kind: "comprehension", ...parts };
   }
 
-  /** The same expression again, with ids of its own; `undefined` if the tree would become too large. */
+  /** The same expression again, with ids of its own; `undefined` if too much is repeated. */
   copy(expression: Expression): Expression | undefined {
-    if (this.#id > copiedNodesMax) return undefined;
-    return this.#copied(expression);
+    if (this.#repetition.left < 0) return undefined;
+    const before = this.#id;
+    const copied = this.#copied(expression);
+    this.#repetition.left -= this.#id - before;
+    return copied;
   }
 
   #copied(of: Expression): Expression {

@@ -2,12 +2,13 @@
  * Compiles the rules of one place in a schema: each with its message expression, its costs, and what is wrong with it in
  * upstream's words. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
-import type { JsonSchemaProps, ValidationRule } from "#schema/structural.ts";
+import { expandedSize, type JsonSchemaProps, type ValidationRule } from "#schema/structural.ts";
 import type { Checked } from "../checked.ts";
 import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
 import { checkExpression, environmentWith, instantiate, type Problem } from "../expression.ts";
+import type { Repetition } from "../parse.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { optionalOf } from "../types.ts";
 
@@ -36,11 +37,18 @@ export interface CompiledPlace {
   readonly rules: readonly CompiledRule[];
 }
 
+/** How many nodes the macros of all rules of a schema may repeat. */
+const repeatedMax = 20_000;
+/** How many instructions the regular expressions of all rules of a schema may have, about. */
+const patternsSizeMax = 500_000;
+
 /** Compiles the rules of one schema, place by place. */
 export class RuleCompiler {
   readonly #stored: StoredExpressions;
   readonly #declarations: KnownDeclarations = new Map();
+  readonly #repetition: Repetition = { left: repeatedMax };
   #places = 0;
+  #patternsSize = 0;
 
   constructor(stored: StoredExpressions) {
     this.#stored = stored;
@@ -50,9 +58,24 @@ export class RuleCompiler {
   place(props: JsonSchemaProps, isWhole: boolean): CompiledPlace | undefined {
     const variable = schemaVariable(props, `selfType${++this.#places}`, isWhole, this.#declarations);
     if (variable === undefined) return undefined;
-    const environments = new Environments(variable);
+    const context = {
+      variable,
+      environments: new Environments(variable),
+      stored: this.#stored,
+      check: (text: string, environment: Environment) => this.#check(text, environment),
+    };
     const rules = props["x-kubernetes-validations"] ?? [];
-    return { variable, rules: rules.map((rule) => compileRule(rule, variable, environments, this.#stored)) };
+    return { variable, rules: rules.map((rule) => compileRule(rule, context)) };
+  }
+
+  #check(text: string, environment: Environment): Checked | Problem {
+    // Only counted repetition makes a pattern much larger than its text.
+    if (/\{\d/.test(text)) this.#patternsSize += expandedSize(text);
+    if (this.#patternsSize <= patternsSizeMax) {
+      return checkExpression(text, environment, { repetition: this.#repetition });
+    }
+    const what = `regular expressions of all rules must not have more than ${patternsSizeMax} instructions together`;
+    return refused(`compilation failed: ${what}`);
   }
 }
 
@@ -82,15 +105,21 @@ class Environments {
 
 const refused = (problem: string): Problem => ({ problem, isInternal: false });
 
+interface Context {
+  readonly variable: SchemaVariable;
+  readonly environments: Environments;
+  readonly stored: StoredExpressions;
+  check(text: string, environment: Environment): Checked | Problem;
+}
+
 function compileRule(
   { rule: text = "", messageExpression = "", optionalOldSelf }: ValidationRule,
-  variable: SchemaVariable,
-  environments: Environments,
-  stored: StoredExpressions,
+  context: Context,
 ): CompiledRule {
+  const { environments, stored, variable } = context;
   if (text.trim() === "") return { usesOldSelf: false };
   const isOptional = optionalOldSelf === true;
-  const checked = checkExpression(text, environments.get(isOptional, !stored.isRule(text)));
+  const checked = context.check(text, environments.get(isOptional, !stored.isRule(text)));
   if ("problem" in checked) return { usesOldSelf: false, rule: checked };
   if (checked.type.kind !== "bool") {
     return { usesOldSelf: false, rule: refused("cel expression must evaluate to a bool") };
@@ -99,15 +128,15 @@ function compileRule(
   const rule = complete(checked, variable);
   if ("problem" in rule || messageExpression === "") return { usesOldSelf, rule };
   const environment = environments.get(isOptional, !stored.isMessage(messageExpression));
-  return { usesOldSelf, rule, message: compileMessage(messageExpression, variable, environment) };
+  return { usesOldSelf, rule, message: compileMessage(messageExpression, environment, context) };
 }
 
 function compileMessage(
   text: string,
-  variable: SchemaVariable,
   environment: Environment,
+  { check, variable }: Context,
 ): CompiledExpression | Problem {
-  const checked = checkExpression(text, environment);
+  const checked = check(text, environment);
   if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
   if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
   const message = complete(checked, variable);
