@@ -38,25 +38,11 @@ function compile(pattern: string): Pattern | CelError {
   }
 }
 
-/** What is remembered: about 50 MB at most. */
-const rememberedMax = 500;
-const rememberedSizeMax = 400_000;
-const remembered = new Map<string, Pattern | CelError>();
-let rememberedSize = 0;
-
-/** The compiled pattern, or an error in Go's words. */
-export function compilePattern(pattern: string): Pattern | CelError {
-  const known = remembered.get(pattern);
-  if (known !== undefined) return known;
-  const made = compile(pattern);
-  rememberedSize += made instanceof CelError ? 0 : made.size;
-  if (remembered.size >= rememberedMax || rememberedSize > rememberedSizeMax) {
-    remembered.clear();
-    rememberedSize = made instanceof CelError ? 0 : made.size;
-  }
-  remembered.set(pattern, made);
-  return made;
-}
+/** The compiled pattern, or an error in Go's words. About 50 MB of them are remembered at most. */
+export const compilePattern: (pattern: string) => Pattern | CelError = remember(500, compile, {
+  of: (made) => (made instanceof CelError ? 0 : made.size),
+  max: 400_000,
+});
 
 /** A pattern that no constant gives; counts its compilation, known or not. */
 export function compileCounted(pattern: string, context: EvaluationContext): Pattern | CelError {

@@ -1,13 +1,31 @@
 /** A bounded memory of what a costly pure function made. */
 
-/** `make`, which is called once for each key as long as no more than `max` different ones are asked for. */
-export function remember<Result>(max: number, make: (key: string) => Result): (key: string) => Result {
+interface Weight<Result> {
+  of(result: Result): number;
+  readonly max: number;
+}
+
+/**
+ * `make`, which is called once for each key as long as no more than `max` different ones are asked for, whose results
+ * weigh no more than `weight` allows together.
+ */
+export function remember<Result>(
+  max: number,
+  make: (key: string) => Result,
+  weight?: Weight<Result>,
+): (key: string) => Result {
   const results = new Map<string, Result>();
+  let weighed = 0;
   return (key) => {
     const known = results.get(key);
     if (known !== undefined) return known;
     const made = make(key);
-    if (results.size >= max) results.clear();
+    const own = weight?.of(made) ?? 0;
+    weighed += own;
+    if (results.size >= max || (weight !== undefined && weighed > weight.max)) {
+      results.clear();
+      weighed = own;
+    }
     results.set(key, made);
     return made;
   };
