@@ -12,6 +12,7 @@ export interface Called {
 }
 
 const unknownAuthorities: ReadonlySet<string> = new Set([
+  "CERT_SIGNATURE_FAILURE",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",
   "UNABLE_TO_GET_ISSUER_CERT",
