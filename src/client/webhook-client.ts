@@ -111,6 +111,10 @@ export class WebhookClients {
     credentials?: WebhookCredentials,
   ): Outgoing {
     const { cert, key } = credentials?.trust ?? {};
+    const ca = Buffer.from(caBundle, "base64").toString();
+    if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) {
+      throw new Error("unable to load root certificates: unable to parse bytes as PEM block");
+    }
     const id = JSON.stringify([caBundle, serverName, cert]);
     const kept = this.#kept.get(id);
     this.#kept.delete(id);
@@ -118,7 +122,7 @@ export class WebhookClients {
       kept ??
       openOutgoing({
         clock: this.#options.clock,
-        ...(caBundle === "" ? {} : { ca: Buffer.from(caBundle, "base64").toString() }),
+        ...(ca === "" ? {} : { ca }),
         ...(cert === undefined ? {} : { cert }),
         ...(key === undefined ? {} : { key }),
         ...(serverName === undefined ? {} : { serverName }),

@@ -341,6 +341,7 @@ hooked("a dry run is told of, and webhooks cannot declare that they have side ef
   (await api.post(`${maps}?dryRun=All`, configMap("a"))).expect(201);
   const [asked] = server.take(path);
   assert.equal(asked!.review.request["dryRun"], true);
+  await assert.rejects(hook("validating", {}, { sideEffects: "Some" }), /Unsupported value/);
 });
 
 hooked("a large object is sent and changed like any other", async ({ api, maps, hook }) => {
