@@ -7,6 +7,7 @@ import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import type { GroupVersionResource } from "#meta/group-version.ts";
+import { StatusError } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
@@ -25,6 +26,8 @@ interface Findings {
   /** Left objects by the finalizer that holds them. */
   readonly held: ReadonlyMap<string, number>;
   readonly failures: readonly string[];
+  /** Group versions whose resources are not known, as their server does not answer. */
+  readonly undiscovered: readonly string[];
 }
 
 export const namespaceController: Controller = (environment) =>
@@ -49,7 +52,7 @@ async function finalize(environment: ControllerEnvironment, name: string): Promi
   if (!finalizers.includes(finalizer)) return undefined;
   const findings = await empty(environment, name);
   await report(environment, path, namespace, findings);
-  if (findings.left.size > 0 || findings.failures.length > 0) return "again";
+  if (!isEmpty(findings)) return "again";
   const current = await found(client.get<Namespace>(path));
   if (current === undefined) return undefined;
   const rest = (current.spec.finalizers ?? []).filter((text) => text !== finalizer);
@@ -59,11 +62,15 @@ async function finalize(environment: ControllerEnvironment, name: string): Promi
   return undefined;
 }
 
+const isEmpty = ({ left, failures, undiscovered }: Findings): boolean =>
+  left.size === 0 && failures.length === 0 && undiscovered.length === 0;
+
 async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {
   const left = new Map<string, number>();
   const held = new Map<string, number>();
   const failures: string[] = [];
-  for (const resource of await deletable(environment)) {
+  const { served, undiscovered } = await deletable(environment);
+  for (const resource of served) {
     const prefix = resource.group === "" ? "/api" : `/apis/${resource.group}`;
     const path = `${prefix}/${resource.version}/namespaces/${encodeURIComponent(namespace)}/${resource.resource}`;
     try {
@@ -73,10 +80,10 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
       const after = await environment.client.list(path);
       if (after.items.length > 0) count(after, resource, left, held);
     } catch (error) {
-      failures.push(`${qualified(resource)}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return { left, held, failures };
+  return { left, held, failures, undiscovered };
 }
 
 function count(
@@ -93,8 +100,16 @@ function count(
 
 const qualified = (of: GroupVersionResource): string => `${of.resource}.${of.group}`;
 
-/** One version of every namespaced resource whose objects can be listed and deleted. */
-async function deletable(environment: ControllerEnvironment): Promise<GroupVersionResource[]> {
+interface Deletable {
+  readonly served: readonly GroupVersionResource[];
+  readonly undiscovered: readonly string[];
+}
+
+/**
+ * One version of every namespaced resource whose objects can be listed and deleted. A server beside this one that does
+ * not answer keeps its own from being known, and no others.
+ */
+async function deletable(environment: ControllerEnvironment): Promise<Deletable> {
   const { client } = environment;
   interface Groups {
     readonly groups: readonly {
@@ -122,9 +137,17 @@ async function deletable(environment: ControllerEnvironment): Promise<GroupVersi
   ];
   const seen = new Set<string>();
   const served: GroupVersionResource[] = [];
+  const undiscovered: string[] = [];
   for (const { group, version } of versions) {
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    const { resources } = await client.call<Resources>({ method: "GET", path });
+    let resources: Resources["resources"];
+    try {
+      ({ resources } = await client.call<Resources>({ method: "GET", path }));
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      undiscovered.push(`${group}/${version}`);
+      continue;
+    }
     for (const { name, namespaced, verbs } of resources) {
       const id = `${group}/${name}`;
       if (!namespaced || seen.has(id) || !verbs.includes("list") || !verbs.includes("deletecollection")) continue;
@@ -132,8 +155,10 @@ async function deletable(environment: ControllerEnvironment): Promise<GroupVersi
       served.push({ group, version, resource: name });
     }
   }
-  return served;
+  return { served, undiscovered };
 }
+
+const isUnavailable = (error: unknown): boolean => error instanceof StatusError && error.status.code === 503;
 
 /** Writes the conditions when they differ from what the namespace shows. */
 async function report(
@@ -156,13 +181,13 @@ async function report(
         (old) => old.type === condition.type && old.message === condition.message && old.status === condition.status,
       ),
     );
-  if (isSame || (findings.left.size === 0 && findings.failures.length === 0)) return;
+  if (isSame || isEmpty(findings)) return;
   const status = { ...namespace.status, conditions: next };
   await found(environment.client.update<Namespace>(`${path}/status`, { ...namespace, status }));
 }
 
 function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransitionTime">[] {
-  const { left, held, failures } = findings;
+  const { left, held, failures, undiscovered } = findings;
   const list = (counts: ReadonlyMap<string, number>, unit: string): string =>
     [...counts]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -174,7 +199,11 @@ function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransit
     return { type, status: bad === undefined ? "False" : "True", reason, message };
   };
   return [
-    condition("NamespaceDeletionDiscoveryFailure", ["ResourcesDiscovered", "All resources successfully discovered"]),
+    condition(
+      "NamespaceDeletionDiscoveryFailure",
+      ["ResourcesDiscovered", "All resources successfully discovered"],
+      undiscovered.length === 0 ? undefined : ["DiscoveryFailed", discoveryText(undiscovered)],
+    ),
     condition("NamespaceDeletionGroupVersionParsingFailure", [
       "ParsedGroupVersions",
       "All legacy kube types successfully parsed",
@@ -182,7 +211,7 @@ function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransit
     condition(
       "NamespaceDeletionContentFailure",
       ["ContentDeleted", "All content successfully deleted, may be waiting on finalization"],
-      failures.length === 0 ? undefined : ["ContentDeletionFailed", failures.join(", ")],
+      failures.length === 0 ? undefined : ["ContentDeletionFailed", deletionText(failures)],
     ),
     condition(
       "NamespaceContentRemaining",
@@ -197,4 +226,15 @@ function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransit
         : ["SomeFinalizersRemain", `Some content in the namespace has finalizers remaining: ${list(held, "in")}`],
     ),
   ];
+}
+
+function discoveryText(undiscovered: readonly string[]): string {
+  const stale = undiscovered.map((version) => `${version}: stale GroupVersion discovery: ${version}`).join(", ");
+  const why = `unable to retrieve the complete list of server APIs: ${stale}`;
+  return `Discovery failed for some groups, ${undiscovered.length} failing: ${why}`;
+}
+
+function deletionText(failures: readonly string[]): string {
+  const all = failures.length === 1 ? failures[0]! : `[${[...new Set(failures)].join(", ")}]`;
+  return `Failed to delete all resource types, ${failures.length} remaining: ${all}`;
 }

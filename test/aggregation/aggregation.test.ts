@@ -266,6 +266,32 @@ inBothDomains("deleting a namespace deletes what aggregated servers hold in it",
   (await api.get(elsewhere)).expect(200, { "items.length": 0 });
 });
 
+inBothDomains("a server that is down holds up the end of namespaces, and nothing that is in them here", async (api) => {
+  const server = await backend(api);
+  const place = await api.place();
+  (await api.post(place.configMaps, { metadata: { name: "here" } })).expect(201);
+  await server.stop();
+  try {
+    (await api.delete(`/api/v1/namespaces/${place.ns}`)).expect(200);
+    await eventually(async () => {
+      const shown = (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(200);
+      const conditions = shown.list("status.conditions");
+      conditions
+        .find((one) => one.string("type") === "NamespaceDeletionDiscoveryFailure")!
+        .has({
+          status: "True",
+          reason: "DiscoveryFailed",
+          message: `Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: ${group}/v1: stale GroupVersion discovery: ${group}/v1`,
+        });
+    });
+    (await api.get(place.configMaps)).expect(200, { "items.length": 0 });
+  } finally {
+    await server.start();
+  }
+  await eventually(async () => (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(404));
+  await becomes(api, "True", "Passed");
+});
+
 inBothDomains("a server that stops makes its API unavailable, and available again when it is back", async (api) => {
   const server = await backend(api);
   await server.stop();
