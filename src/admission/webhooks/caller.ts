@@ -39,7 +39,7 @@ export interface ObservedCall {
   readonly code: number;
 }
 
-export interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation"> {
+export interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation" | "seconds"> {
   /** Whether they have no value. */
   readonly hasFailed: boolean;
   /** Whether the webhook is left out. */

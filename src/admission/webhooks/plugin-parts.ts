@@ -4,6 +4,7 @@ import { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { forbidden } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
 import { evaluateConditions, RequestValues } from "../admission-expressions.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched, MatchEnvironment } from "../matching.ts";
@@ -21,6 +22,7 @@ export interface WebhookPluginParts {
   /** For conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly observer: WebhookObserver;
+  readonly clock: Clock;
 }
 
 export const checksOf = ({ authorizer }: WebhookPluginParts): AuthorizationChecks =>
@@ -44,7 +46,7 @@ export async function questionOf(
  * out where failures are ignored.
  */
 export async function meetsConditions(
-  { observer }: WebhookPluginParts,
+  { observer, clock }: WebhookPluginParts,
   webhook: Webhook,
   type: WebhookType,
   question: Question,
@@ -54,9 +56,11 @@ export async function meetsConditions(
   const { attributes, matched } = question;
   const { operation, resource, name } = attributes;
   const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
+  const startedMs = clock.monotonic();
   const result = await evaluateConditions(webhook.conditions(), values);
+  const seconds = (clock.monotonic() - startedMs) / 1000;
   const excluded = "error" in result ? webhook.ignoresFailure : result.outcome === "no";
-  observer.conditions({ webhook, type, operation, hasFailed: "error" in result, isExcluded: excluded });
+  observer.conditions({ webhook, type, operation, seconds, hasFailed: "error" in result, isExcluded: excluded });
   if ("error" in result && !excluded) throw forbidden(resource, name, result.error.message);
   return !excluded;
 }

@@ -83,3 +83,52 @@ test("what is missing or out of bounds stops the start", async () => {
   );
   await refused({ ...on, admissionControlConfigFile: configured({ path: "absent" }) }, /cannot read .*absent/);
 });
+
+const credentials = async (configuration: object) => {
+  const config = file("webhooks", {
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "AdmissionConfiguration",
+    plugins: [
+      {
+        name: "MutatingAdmissionWebhook",
+        configuration: {
+          apiVersion: "apiserver.config.k8s.io/v1",
+          kind: "WebhookAdmissionConfiguration",
+          ...configuration,
+        },
+      },
+    ],
+  });
+  const options = resolveOptions({ admissionControlConfigFile: config });
+  return (await planAdmission(options, kubernetesDomain)).webhookCredentials;
+};
+
+test("admission webhooks are shown the users that a kubeconfig names after them", async () => {
+  const users = [
+    { name: "*.example.com", user: { token: "t" } },
+    { name: "hook.default.svc", user: { username: "u", password: "p" } },
+  ];
+  const given = await credentials({ kubeConfigFile: file("users", { apiVersion: "v1", kind: "Config", users }) });
+  assert.deepEqual([...given.keys()], ["MutatingAdmissionWebhook"]);
+  assert.deepEqual(
+    [...given.get("MutatingAdmissionWebhook")!].map(([host, { headers }]) => [host, headers]),
+    [
+      ["*.example.com", { authorization: "Bearer t" }],
+      ["hook.default.svc", { authorization: "Basic dTpw" }],
+    ],
+  );
+});
+
+test("a configuration of admission webhooks that cannot be stops the start", async () => {
+  const said = /^couldn't init admission plugin "MutatingAdmissionWebhook": /;
+  for (const [configuration, message] of [
+    [{ kubeConfigFile: "users" }, /kubeConfigFile: Invalid value: "users": must be an absolute file path$/],
+    [{}, /kubeConfigFile: Invalid value: "": must be an absolute file path$/],
+    [{ kubeConfigFile: "/nowhere" }, /\/nowhere: cannot be read/],
+    [{ kind: "Other" }, /must be of kind WebhookAdmissionConfiguration /],
+    [{ unknown: 1 }, /unknown field "unknown"$/],
+  ] as const) {
+    await assert.rejects(credentials(configuration), { name: "StartError", message: said });
+    await assert.rejects(credentials(configuration), { message });
+  }
+});

@@ -69,10 +69,11 @@ async function planWebhooks(
         apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1"].map(domain.rename),
         fields: { kubeConfigFile: textValue },
       });
-      if (kubeConfigFile !== "" && !isAbsolute(kubeConfigFile)) {
-        throw new StartError(`kubeConfigFile must be an absolute path, not ${JSON.stringify(kubeConfigFile)}`);
+      if (!isAbsolute(kubeConfigFile)) {
+        const shown = JSON.stringify(kubeConfigFile);
+        throw new StartError(`kubeConfigFile: Invalid value: ${shown}: must be an absolute file path`);
       }
-      return kubeConfigFile === "" ? new Map<string, WebhookCredentials>() : readWebhookUsers(kubeConfigFile);
+      return readWebhookUsers(kubeConfigFile);
     });
     planned.set(plugin, users);
   }

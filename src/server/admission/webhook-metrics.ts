@@ -41,6 +41,12 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
     help: "Admission match condition exclusions, for each webhook.",
     labels: ["kind", "name", "operation", "type"],
   });
+  const conditionTimes = metrics.histogram({
+    name: "apiserver_admission_match_condition_evaluation_seconds",
+    help: "Admission match condition evaluation time in seconds, for each webhook.",
+    labels: ["kind", "name", "operation", "type"],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
+  });
   observeSilent(metrics, lists);
   return {
     called(call) {
@@ -56,9 +62,12 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
       skipped.with(webhook.name, type).add();
       failedOpen.with(webhook.name, type).add();
     },
-    conditions({ webhook, type, operation, hasFailed, isExcluded }) {
-      if (hasFailed) conditionErrors.with("webhook", webhook.name, operation, type).add();
-      else if (isExcluded) exclusions.with("webhook", webhook.name, operation, type).add();
+    conditions({ webhook, type, operation, seconds, hasFailed, isExcluded }) {
+      conditionTimes.with("webhook", webhook.name, operation, type).observe(seconds);
+      // Upstream's other name of the phase.
+      const phase = type === "admit" ? "admit" : "validate";
+      if (hasFailed) conditionErrors.with("webhook", webhook.name, operation, phase).add();
+      else if (isExcluded) exclusions.with("webhook", webhook.name, operation, phase).add();
     },
   };
 }
