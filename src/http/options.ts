@@ -168,17 +168,19 @@ export function writeOptions(
   };
 }
 
-/** The options of a write as webhooks are sent them: what the client said, and no defaults. */
-export function sentWriteOptions(
-  query: URLSearchParams,
-  operation: "CREATE" | "UPDATE",
-  { rename }: ApiDomain,
-): Readonly<Record<string, unknown>> {
-  const options: Record<string, unknown> = {
-    kind: operation === "CREATE" ? "CreateOptions" : "UpdateOptions",
-    apiVersion: rename("meta.k8s.io/v1"),
-  };
-  if (query.size === 0) return options;
+/** Options as webhooks are sent them. */
+export type SentOptions = Readonly<Record<string, unknown>>;
+
+/** Those of writes that ask for nothing, made once. */
+export function plainOptions({ rename }: ApiDomain): Readonly<Record<"CREATE" | "UPDATE", SentOptions>> {
+  const apiVersion = rename("meta.k8s.io/v1");
+  return { CREATE: { kind: "CreateOptions", apiVersion }, UPDATE: { kind: "UpdateOptions", apiVersion } };
+}
+
+/** `plain` with what the client said, and no defaults. */
+export function sentWriteOptions(query: URLSearchParams, plain: SentOptions): SentOptions {
+  if (query.size === 0) return plain;
+  const options: Record<string, unknown> = { ...plain };
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   if (dryRun.length > 0) options["dryRun"] = dryRun;
   for (const name of ["fieldManager", "fieldValidation"]) {
@@ -218,7 +220,7 @@ export function sentDeleteOptions(
   options: DeleteOptions,
   gracePeriodSeconds: Int64 | undefined,
   { rename }: ApiDomain,
-): Readonly<Record<string, unknown>> {
+): SentOptions {
   const { preconditions, orphanDependents, propagationPolicy, dryRun, ignoreStoreReadError } = options;
   return {
     kind: "DeleteOptions",

@@ -16,6 +16,7 @@ import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Sizes } from "./large-requests.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
+import type { SentOptions } from "./options.ts";
 
 /** Parts that live as long as the server. */
 export interface HandlerParts {
@@ -27,6 +28,8 @@ export interface HandlerParts {
   /** Of those who write. */
   readonly managers: ManagerNames;
   readonly admission: AdmissionChain;
+  /** Options of writes that ask for nothing, for admission. */
+  readonly plainOptions: Readonly<Record<"CREATE" | "UPDATE", SentOptions>>;
   /** Used again for writes that become creates. */
   readonly authorizer: Authorizer;
   readonly negotiator: Negotiator;

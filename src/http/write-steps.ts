@@ -283,7 +283,7 @@ export function admissionAttributes(
     subresource,
     resource,
     kind: definition,
-    options: operation === "DELETE" ? write.options : sentWriteOptions(request.query, operation, parts.domain),
+    options: operation === "DELETE" ? write.options : sentWriteOptions(request.query, parts.plainOptions[operation]),
   };
 }
 

@@ -5,6 +5,7 @@ import type { FeatureGates } from "#api/feature-gates.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { negotiator, resourceTransforms } from "#http/negotiation.ts";
+import { plainOptions } from "#http/options.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
@@ -20,7 +21,8 @@ type Derived =
   | "schemaOf"
   | "forcedDeletion"
   | "isRegistered"
-  | "managers";
+  | "managers"
+  | "plainOptions";
 
 export interface GivenParts extends Omit<HandlerParts, Derived> {
   readonly tables: ApiTables;
@@ -37,6 +39,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   return {
     ...given,
     managers: new ManagerNames(),
+    plainOptions: plainOptions(given.domain),
     negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
     transforms: resourceTransforms(given.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
