@@ -16,6 +16,7 @@ import { largeBytes, sizesHere } from "../large-requests.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
 import { negotiator, resourceTransforms } from "../negotiation.ts";
+import { plainOptions } from "../options.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
 import { applyObject } from "./apply.ts";
 
@@ -77,6 +78,7 @@ test("who may patch and not create applies to what is there, and creates nothing
     negotiator: negotiator(encodings),
     transforms: resourceTransforms(kubernetesDomain),
     bodyLimitBytes: 1000,
+    plainOptions: plainOptions(kubernetesDomain),
     definitionOfVersion: () => undefined,
   } as unknown as HandlerParts; // the parts that an apply uses
   const send = (color: string): ReturnType<typeof applyObject> => {
