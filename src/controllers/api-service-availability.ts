@@ -15,6 +15,8 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 export interface AvailabilityOptions {
   /** Asks the server for the discovery document of its group version. Resolves with what is wrong, if anything. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Whether a service is reached at an address that was given, so that it need not exist. */
+  hasGivenAddress(namespace: string, name: string, port: number): boolean;
   /** How often each is checked at least. */
   readonly periodMs?: number;
 }
@@ -152,7 +154,8 @@ class AvailabilityWatcher {
   async #examine(apiService: string, service: ServiceReference): Promise<Finding> {
     const { client, signal } = this.#environment;
     const { namespace = "", name = "", port = httpsPort } = service;
-    const reached = await reachable(client, { namespace, name, port });
+    const isGiven = this.#options.hasGivenAddress(namespace, name, port);
+    const reached = isGiven ? undefined : await reachable(client, { namespace, name, port });
     if (reached !== undefined) return reached;
     const problem = await this.#options.check(apiService, signal);
     return problem === undefined

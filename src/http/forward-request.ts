@@ -47,7 +47,9 @@ export async function forwardRequest(
       signal: request.signal,
     };
     if (request.upgrade !== undefined && request.upgradable !== undefined) {
-      const upgraded = await forwarder.upgrade(address, request.upgrade, call);
+      // As the client wrote it.
+      const protocol = request.headers["upgrade"] ?? request.upgrade;
+      const upgraded = await forwarder.upgrade(address, protocol, call);
       if (upgraded.kind === "answer") return await refusedUpgrade(upgraded.answer);
       const { headers, connection, early } = upgraded;
       return { code: 101, tunnel: { headers, connection, early } };

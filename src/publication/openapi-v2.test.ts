@@ -253,3 +253,27 @@ test("every definition agrees with the facts in fields, required ones, enums, li
   }
   assert.ok(compared > 2_000, `${compared} fields`);
 });
+
+test("what another server publishes that protobuf cannot hold is left out there, and costs nothing else", async () => {
+  const groups = servedGroups(builtins.slice(0, 3), kubernetesDomain);
+  const odd = { paths: { "/apis/g.com/v1/things": { get: { responses: 7, parameters: "none", tags: [{}] } } } };
+  const openApiV2 = Buffer.from(JSON.stringify({ ...odd, definitions: { Odd: { type: 7, properties: [null] } } }));
+  const remote = [
+    {
+      group: "g.com",
+      version: "v1",
+      groupPriority: 1,
+      versionPriority: 1,
+      resources: [],
+      freshness: "Current" as const,
+      openApiV3: new Map<string, string>(),
+      openApiV2,
+    },
+  ];
+  const of = new OpenApiV2({ tables: kubernetesTables, groups: () => groups, remote: () => remote });
+  assert.notEqual(at(await documentOf(of), "paths", "/apis/g.com/v1/things"), undefined);
+  const accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+  const reply = await get(of, { accept });
+  assert.equal(reply.code, 200);
+  assert.ok((reply.bytes as Buffer).length > 1000);
+});

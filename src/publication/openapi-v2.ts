@@ -8,6 +8,7 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { digestOf } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { DocumentV2 } from "./openapi/document-v2.ts";
+import type { RemoteDocumentV2 } from "./openapi/merge-v2.ts";
 import { acceptedType, httpDate, matchesTag, notAcceptableFile } from "./openapi/negotiation.ts";
 import { Operations } from "./openapi/operations.ts";
 import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
@@ -51,15 +52,31 @@ export class OpenApiV2 {
       this.#json = undefined;
       this.#protobuf = undefined;
     }
-    const built = (this.#json ??= this.#build(groups, request.receivedMs));
-    const file = asProtobuf ? (this.#protobuf ??= convert(built)) : built;
+    const built = (this.#json ??= this.#build(groups, request.receivedMs, this.#remote()));
+    const file = asProtobuf ? (this.#protobuf ??= this.#convert(built, groups)) : built;
     const { bytes, tag, builtMs } = await file;
     const headers = { etag: tag, vary: "Accept-Encoding, Accept", "last-modified": httpDate(builtMs) };
     if (matchesTag(request.headers["if-none-match"], tag)) return { code: 304, headers };
     return { code: 200, headers, bytes, contentType: asProtobuf ? protobuf : json, compressible: true };
   }
 
-  async #build(groups: readonly ServedGroup[], builtMs: number): Promise<File> {
+  #remote(): readonly RemoteDocumentV2[] {
+    return (this.#options.remote?.() ?? []).flatMap(({ group, version, openApiV2: bytes }) =>
+      bytes === undefined ? [] : [{ group, version, bytes }],
+    );
+  }
+
+  /** Parts of other servers that protobuf cannot hold cost those parts alone. */
+  async #convert(built: Promise<File>, groups: readonly ServedGroup[]): Promise<File> {
+    try {
+      return await convert(built);
+    } catch (error) {
+      if (this.#remote().length === 0) throw error;
+      return convert(this.#build(groups, (await built).builtMs, []));
+    }
+  }
+
+  async #build(groups: readonly ServedGroup[], builtMs: number, remote: readonly RemoteDocumentV2[]): Promise<File> {
     const operations = this.#operations;
     const versions = groups.flatMap(({ versions: served }) => served.flatMap(({ definitions }) => definitions));
     const document = new DocumentV2(this.#options.tables, versions);
@@ -72,9 +89,6 @@ export class OpenApiV2 {
         await nextTurn();
       }
     }
-    const remote = (this.#options.remote?.() ?? []).flatMap(({ group, version, openApiV2: bytes }) =>
-      bytes === undefined ? [] : [{ group, version, bytes }],
-    );
     return fileOf(await document.finish(nextTurn, remote), builtMs);
   }
 }

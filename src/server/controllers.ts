@@ -30,6 +30,7 @@ import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
+import { givenAddresses } from "./service-addresses.ts";
 
 interface Named {
   readonly name: string;
@@ -105,12 +106,16 @@ function selectable(config: ControllersOptions): readonly Named[] {
 /** Upstream: part of the API server itself, so they cannot be deselected. */
 const ownControllers = (config: ControllersOptions): readonly Named[] => {
   const { server } = config.clients;
+  const given = givenAddresses(config.options);
   return [
     { name: "autoregister-controller", client: server, controller: apiServicesController(config.localVersions) },
     {
       name: "apiservice-status-controller",
       client: server,
-      controller: apiServiceAvailabilityController({ check: config.checkApi }),
+      controller: apiServiceAvailabilityController({
+        check: config.checkApi,
+        hasGivenAddress: (...service) => given(...service) !== undefined,
+      }),
     },
     {
       name: "extension-authentication-controller",

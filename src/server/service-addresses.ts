@@ -20,12 +20,12 @@ export interface ServiceAddressesOptions {
 }
 
 export function findServiceAddress({ options, lookups, random, url }: ServiceAddressesOptions): FindServiceAddress {
-  const fixed = fixedAddresses(options.serviceAddress);
+  const given = givenAddresses(options);
   const own = new URL(url);
   const ownAddress = { host: own.hostname.replace(/^\[|\]$/g, ""), port: Number(own.port || httpsPort) };
   return (namespace, name, port) => {
-    const given = fixed.get(`${namespace}/${name}:${port}`) ?? fixed.get(`${namespace}/${name}`);
-    if (given !== undefined) return given;
+    const fixed = given(namespace, name, port);
+    if (fixed !== undefined) return fixed;
     if (namespace === "default" && name === "kubernetes" && port === httpsPort) return ownAddress;
     const service = lookups.get("services", namespace, name);
     if (service === undefined) throw new Error(`service ${goQuote(name)} not found`);
@@ -36,13 +36,17 @@ export function findServiceAddress({ options, lookups, random, url }: ServiceAdd
 
 const httpsPort = 443;
 
-function fixedAddresses(entries: readonly string[]): ReadonlyMap<string, ServiceAddress> {
-  return new Map(
-    entries.map((entry) => {
+/** Addresses by `--service-address`. */
+export function givenAddresses({
+  serviceAddress,
+}: Pick<ServerOptions, "serviceAddress">): (...service: Parameters<FindServiceAddress>) => ServiceAddress | undefined {
+  const given = new Map(
+    serviceAddress.map((entry) => {
       const [, service, bracketed, host, port] = serviceMapping.exec(entry)!; // the flag has checked it
-      return [service!, { host: bracketed ?? host!, port: Number(port) }];
+      return [service!, { host: bracketed ?? host!, port: Number(port) }] as const;
     }),
   );
+  return (namespace, name, port) => given.get(`${namespace}/${name}:${port}`) ?? given.get(`${namespace}/${name}`);
 }
 
 function clusterAddress({ spec }: Service, name: string, port: number): ServiceAddress {

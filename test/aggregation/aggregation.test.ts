@@ -237,7 +237,9 @@ inBothDomains("upgraded connections are tunnels to the other server, of any prot
   ] as const) {
     const raw = await connectRaw(api.endpoint, api.server.ca);
     raw.write(`${upgrade(`${flunders}/one/exec?t=1`, protocol, more)}early `);
-    assert.match(await raw.until("EARLY"), /^HTTP\/1\.1 101 [^]*hello EARLY/);
+    const begun = await raw.until("EARLY");
+    assert.match(begun, /^HTTP\/1\.1 101 [^]*hello EARLY/);
+    assert.ok(begun.includes(`\r\nUpgrade: ${protocol}\r\n`), begun);
     raw.write("and later");
     await raw.until("AND LATER");
     raw.write("bye");

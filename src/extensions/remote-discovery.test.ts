@@ -1,0 +1,77 @@
+/** What aggregated API servers say of their resources, true or not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { resourcesOfAggregated, resourcesOfList } from "./remote-discovery.ts";
+
+const kind = { group: "g.com", version: "v1", kind: "Thing" };
+
+test("resources of the group version are found among others", () => {
+  const resource = {
+    resource: "things",
+    responseKind: kind,
+    scope: "Cluster",
+    singularResource: "thing",
+    verbs: ["get"],
+  };
+  const document = {
+    items: [
+      { metadata: { name: "other.com" }, versions: [{ version: "v1", resources: [] }] },
+      { metadata: { name: "g.com" }, versions: [{ version: "v2" }, { version: "v1", resources: [resource] }] },
+    ],
+  };
+  assert.deepEqual(resourcesOfAggregated(document, "g.com", "v1"), [resource]);
+  assert.deepEqual(resourcesOfAggregated(document, "g.com", "v2"), []);
+  assert.equal(resourcesOfAggregated(document, "g.com", "v3"), undefined);
+});
+
+test("the older form gives the same, subresources below their resource", () => {
+  const list = {
+    resources: [
+      { name: "things", singularName: "thing", namespaced: true, kind: "Thing", verbs: ["get"], shortNames: ["th"] },
+      { name: "things/scale", kind: "Scale", group: "autoscaling", version: "v1", verbs: ["get", "update"] },
+      { name: "thingsets", namespaced: false, kind: "ThingSet", verbs: ["list"] },
+    ],
+  };
+  assert.deepEqual(resourcesOfList(list), [
+    {
+      resource: "things",
+      responseKind: { group: "", version: "", kind: "Thing" },
+      scope: "Namespaced",
+      singularResource: "thing",
+      verbs: ["get"],
+      shortNames: ["th"],
+      subresources: [
+        {
+          subresource: "scale",
+          responseKind: { group: "autoscaling", version: "v1", kind: "Scale" },
+          verbs: ["get", "update"],
+        },
+      ],
+    },
+    {
+      resource: "thingsets",
+      responseKind: { group: "", version: "", kind: "ThingSet" },
+      scope: "Cluster",
+      singularResource: "",
+      verbs: ["list"],
+    },
+  ]);
+});
+
+test("what is of another type than it should be counts as absent", () => {
+  const wrong = [null, 7, "x", { name: 7 }, { name: "a", verbs: "get", shortNames: [1, "s"], kind: {} }];
+  assert.deepEqual(resourcesOfList({ resources: wrong }), [
+    {
+      resource: "a",
+      responseKind: { group: "", version: "", kind: "" },
+      scope: "Cluster",
+      singularResource: "",
+      verbs: [],
+      shortNames: ["s"],
+    },
+  ]);
+  assert.deepEqual(resourcesOfList({ resources: "none" }), []);
+  for (const items of [null, {}, [null, 3, { metadata: null }, { metadata: { name: "g.com" }, versions: 3 }]]) {
+    assert.equal(resourcesOfAggregated({ items }, "g.com", "v1"), undefined);
+  }
+});
