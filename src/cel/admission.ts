@@ -6,6 +6,7 @@
 import type { Environment } from "./environment.ts";
 import type { Program } from "./evaluate.ts";
 import { checkExpression, environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
+import { objectConfigurationType, patchType } from "./mutation.ts";
 import {
   authorizerLibrary,
   authorizerSelectorsLibrary,
@@ -29,13 +30,21 @@ import {
 } from "./types.ts";
 
 /** What an expression is for decides of which types its value may be. */
-export type ExpressionPurpose = "condition" | "message" | "auditAnnotation" | "variable";
+export type ExpressionPurpose =
+  | "condition"
+  | "message"
+  | "auditAnnotation"
+  | "variable"
+  | "applyConfiguration"
+  | "jsonPatch";
 
 const valueTypes: Readonly<Record<ExpressionPurpose, readonly CelType[]>> = {
   condition: [bool],
   message: [string],
   auditAnnotation: [string, nullType],
   variable: [],
+  applyConfiguration: [objectConfigurationType],
+  jsonPatch: [patchType],
 };
 
 export interface AdmissionVariables {

@@ -77,6 +77,7 @@ export async function serverAdmission(
     certificateSigning({ domain, authorizer }),
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
+    ...policies.mutating,
     webhooks.mutating,
     policies.validating,
     webhooks.validating,

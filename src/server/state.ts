@@ -2,7 +2,6 @@
  * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
-import { type ValidatingPolicies, validatingPolicies } from "#admission/validating-policy.ts";
 import { WebhookLists } from "#admission/webhooks.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
@@ -15,7 +14,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
-import { policyHandlers } from "./admission/policy-handlers.ts";
+import { noPolicies, type Policies, policyHandlers } from "./admission/policy-handlers.ts";
 import { webhookHandlers } from "./admission/webhooks.ts";
 import { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -41,8 +40,8 @@ export interface ServerState {
   readonly aggregation: AggregationIndex;
   /** Where services are reached that this server calls. */
   readonly serviceAddress: FindServiceAddress;
-  /** Validating admission policies and their bindings. */
-  readonly policies: ValidatingPolicies;
+  /** Admission policies and their bindings. */
+  readonly policies: Policies;
   /** Admission webhooks of the stored configurations. */
   readonly webhooks: WebhookLists;
   /** `undefined` where requests are only counted. */
@@ -67,7 +66,7 @@ export function openState(config: AssembleConfig): ServerState {
     clusterIps: serving.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
-  const policies = validatingPolicies(serving.gates.isOn("AuthorizeWithSelectors"));
+  const policies = noPolicies(serving.gates.isOn("AuthorizeWithSelectors"));
   const webhooks = new WebhookLists({
     clock,
     hasBreakers: options.webhookCircuitBreaker,

@@ -26,7 +26,10 @@ export interface CompiledPolicy extends CompiledCommon {
   readonly auditAnnotations: readonly (CompiledExpression & { readonly key: string })[];
 }
 
-type CommonSpec = Pick<ValidatingAdmissionPolicySpec, "paramKind" | "matchConditions" | "variables" | "failurePolicy">;
+export type CommonSpec = Pick<
+  ValidatingAdmissionPolicySpec,
+  "paramKind" | "matchConditions" | "variables" | "failurePolicy"
+>;
 
 /** Compiled variables, and the environment of expressions that use them. */
 interface WithVariables {
@@ -66,7 +69,7 @@ export function compileCommon(
   return { common: { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" }, environment };
 }
 
-const compileOne = (
+export const compileOne = (
   source: string,
   purpose: Parameters<typeof compileAdmission>[1],
   environment: Environment,

@@ -6,13 +6,13 @@ import type {
   ValidatingAdmissionPolicyBinding,
 } from "#api/admissionregistration/v1.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
+import type { FieldError } from "#meta/field-error.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
-
-const unenforced = { warning: "this server stores admission policies, but does not enforce them yet" };
+import { validateMutatingPolicy } from "./validate-mutating-policy.ts";
+import { validateBinding, validateBindingCommon, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
 
 const paramKindColumn = text(
   "ParamKind",
@@ -39,16 +39,20 @@ export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<Val
   };
 }
 
-export function mutatingPolicies(): KindBehaviour<MutatingAdmissionPolicy> {
+export function mutatingPolicies({ gate }: KindEnvironment): KindBehaviour<MutatingAdmissionPolicy> {
+  const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
-    unenforced,
     columns: [
       nameColumn,
       integer("Mutations", "How many changes there are.", ({ spec }) => spec.mutations?.length ?? 0),
       paramKindColumn,
       ageColumn,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultSpec),
+      validate: (policy) => validateMutatingPolicy(policy, undefined, check),
+      validateUpdate: (policy, old) => validateMutatingPolicy(policy, old, check),
+    },
   };
 }
 
@@ -67,12 +71,11 @@ export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBin
 
 /** Other than validating ones, they say what a missing settings object means. */
 export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding> {
-  return {
-    ...policyBindings((spec) =>
-      editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
-    ),
-    unenforced,
-  };
+  const behaviour = policyBindings((spec) =>
+    editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
+  );
+  const validate = ({ spec }: MutatingAdmissionPolicyBinding): FieldError[] => validateBindingCommon(spec);
+  return { ...behaviour, strategy: { ...behaviour.strategy, validate, validateUpdate: validate } };
 }
 
 type BindingSpec = MutatingAdmissionPolicyBinding["spec"];

@@ -11,6 +11,7 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type ExpressionPurpose, isIdentifier, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
+import { mutationEnvironment } from "#cel/mutation.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import {
   duplicate,
@@ -148,7 +149,9 @@ export class Expressions {
   }
 
   #compile(source: string, purpose: ExpressionPurpose, path: FieldPath): ReturnType<typeof checkExpression> {
-    return checkExpression(source, purpose, this.#environment(source, purpose !== "message"), path);
+    const environment = this.#environment(source, purpose !== "message");
+    const isMutation = purpose === "applyConfiguration" || purpose === "jsonPatch";
+    return checkExpression(source, purpose, isMutation ? mutationEnvironment(environment) : environment, path);
   }
 
   #environment(source: string, hasAuthorizer: boolean): Environment {

@@ -1,0 +1,181 @@
+/** Mutating policies: what they make of an object, in which order, and how they fail. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MutatingAdmissionPolicySpec, Mutation } from "#api/admissionregistration/v1alpha1.ts";
+import { loadDefinitions } from "#api/definitions.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { attributesOf } from "./attributes-for-tests.ts";
+import { type MutatingOptions, mutatingAdmissionPolicy, mutatingPolicies } from "./mutating-policy.ts";
+
+const tables = loadDefinitions(kubernetesDomain);
+
+const options: MutatingOptions = {
+  domain: kubernetesDomain,
+  clock: new FakeClock(),
+  authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
+  forms: { convertTo: (object) => object, reread: (value) => value as ApiObject },
+  environment: {
+    equivalents: (resource) => [{ resource, kind: { group: "", version: "v1", kind: "ConfigMap" } }],
+    getNamespace: (name) => ({ metadata: { name }, spec: {}, status: {} }),
+  },
+  findParams: () => undefined,
+  schemaOf: (kind) => tables.schemaOf(kind)!,
+};
+
+const apply = (expression: string): Mutation => ({
+  patchType: "ApplyConfiguration",
+  applyConfiguration: { expression },
+});
+const patch = (expression: string): Mutation => ({ patchType: "JSONPatch", jsonPatch: { expression } });
+
+type Spec = Partial<MutatingAdmissionPolicySpec>;
+
+const rules = [{ operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps", "pods"] }];
+
+/** Policies `a`, `b`, … are asked about the write of an object; its fields but metadata, or `reason code: message`. */
+async function mutate(
+  specs: readonly Spec[],
+  object: Unstructured,
+  round: { readonly isSecond: boolean } = { isSecond: false },
+): Promise<{ readonly answer: unknown; readonly isRepeated: boolean }> {
+  const policies = mutatingPolicies(true);
+  for (const [at, spec] of specs.entries()) {
+    const name = "abc"[at]!;
+    const full = { matchConstraints: { resourceRules: rules }, reinvocationPolicy: "Never", ...spec };
+    policies.setPolicy(name, { metadata: { name }, spec: full });
+    policies.setBinding(name, { metadata: { name }, spec: { policyName: name } });
+  }
+  let isRepeated = false;
+  const isPod = object.kind === "Pod";
+  const about = isPod
+    ? { resource: { group: "", version: "v1", resource: "pods" }, kind: { group: "", version: "v1", kind: "Pod" } }
+    : {};
+  try {
+    const changed = await mutatingAdmissionPolicy(policies, options).admit!(attributesOf(object, about), {
+      ...round,
+      notes: new Map(),
+      repeat: () => (isRepeated = true),
+    });
+    return { answer: changed, isRepeated };
+  } catch (error) {
+    assert.ok(error instanceof StatusError);
+    const { reason, code, message } = error.status;
+    return { answer: `${reason} ${code}: ${message}`, isRepeated };
+  }
+}
+
+const map = (data?: object): Unstructured => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "m", namespace: "n", labels: { x: "y" } },
+  ...(data === undefined ? {} : { data }),
+});
+
+async function check(mutations: readonly Mutation[], object: Unstructured, expected: unknown, more: Spec = {}) {
+  assert.deepEqual((await mutate([{ mutations, ...more }], object)).answer, expected, JSON.stringify(mutations));
+}
+
+const denied = (message: string): string => `Invalid 403: policy 'a' with binding 'a' denied request: ${message}`;
+
+test("a configuration is merged: members into objects, items into keyed lists", async () => {
+  const labels = apply('Object{metadata: Object.metadata{labels: {"a": "b"}}}');
+  const labelled = { ...map().metadata, labels: { x: "y", a: "b" } };
+  await check([labels], map(), { ...map(), metadata: labelled });
+  await check([apply('Object{data: {"k": "v"}}')], map({ k: "mine", o: "other" }), map({ k: "v", o: "other" }));
+  const pod: Unstructured = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  };
+  const containers =
+    'Object{spec: Object.spec{containers: [Object.spec.containers{name: "c", image: "new"}, Object.spec.containers{name: "side"}]}}';
+  await check([apply(containers)], pod, {
+    ...pod,
+    spec: { containers: [{ name: "c", image: "new" }, { name: "side" }] },
+  });
+  await check(
+    [apply('Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: "a"}]}}')],
+    pod,
+    denied(
+      "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.tolerations",
+    ),
+  );
+});
+
+test("a patch is applied, unless its test does not hold; keys can be escaped", async () => {
+  const add = (path: string, value: string) => `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
+  await check([patch(`[${add('"/data"', '{"a": "b"}')}]`)], map(), map({ a: "b" }));
+  await check([patch(`[${add('"/data/" + jsonpatch.escapeKey("a/b~c")', '"v"')}]`)], map({}), map({ "a/b~c": "v" }));
+  const failing = `[JSONPatch{op: "test", path: "/metadata/name", value: "z"}, ${add('"/data"', "{}")}]`;
+  await check([patch(failing)], map(), undefined);
+  await check(
+    [patch('[JSONPatch{op: "remove", path: "/data/none"}]')],
+    map({}),
+    denied("JSON Patch: there is no member to remove at /data/none"),
+  );
+});
+
+test("each mutation and each policy sees what those before it made", async () => {
+  const mutations = [
+    apply('Object{data: {"a": "1"}}'),
+    patch('[JSONPatch{op: "add", path: "/data/b", value: object.data.a + "2"}]'),
+  ];
+  const later = [apply('Object{data: {"c": variables.b + "3"}}')];
+  const variables = [{ name: "b", expression: "object.data.b" }];
+  const { answer } = await mutate([{ mutations }, { mutations: later, variables }], map());
+  assert.deepEqual(answer, map({ a: "1", b: "12", c: "123" }));
+});
+
+test("what has no value or does not fit the type refuses, or changes nothing with failure policy Ignore", async () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['Object{data: {"k": object.x}}', `expression 'Object{data: {"k": object.x}}' resulted in error: no such key: x`],
+    [
+      'Object{nofield: "v"}',
+      "error applying patch: failed to convert patch object to typed object: .nofield: field not declared in schema",
+    ],
+    [
+      "Object{data: 1}",
+      "error applying patch: failed to convert patch object to typed object: .data: expected map, got &{1}",
+    ],
+    [
+      "Object{metadata: Object.spec{}}",
+      'type mismatch: unexpected type name "Object.spec", expected "Object.metadata", which matches field name path from root Object type',
+    ],
+  ];
+  for (const [expression, message] of cases) {
+    await check([apply(expression)], map(), denied(message));
+    await check([apply(expression)], map(), undefined, { failurePolicy: "Ignore" });
+  }
+  await check(
+    [patch('[JSONPatch{op: "add", path: "/data", value: type(1)}]')],
+    map(),
+    denied(
+      "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion not supported for 'type'",
+    ),
+  );
+});
+
+test("conditions decide whether a policy changes anything", async () => {
+  const mutations = [apply('Object{data: {"k": "v"}}')];
+  await check(mutations, map(), undefined, { matchConditions: [{ name: "c", expression: "has(object.data)" }] });
+  await check(mutations, map({}), map({ k: "v" }), {
+    matchConditions: [{ name: "c", expression: "has(object.data)" }],
+  });
+});
+
+test("a policy that wants it has another look after later changes [DRY-05]", async () => {
+  const first: Spec = {
+    mutations: [apply('Object{data: {"seen": string(has(object.metadata.labels.later))}}')],
+    reinvocationPolicy: "IfNeeded",
+  };
+  const second: Spec = { mutations: [apply('Object{metadata: Object.metadata{labels: {"later": "yes"}}}')] };
+  const { answer, isRepeated } = await mutate([first, second], map());
+  assert.equal(isRepeated, true);
+  const again = await mutate([first, second], answer as Unstructured, { isSecond: true });
+  assert.equal((again.answer as { data: { seen: string } }).data.seen, "true");
+  assert.equal((await mutate([second, first], map())).isRepeated, false);
+});

@@ -1,0 +1,52 @@
+/**
+ * Merges the configuration of a mutating policy into an object, as server-side apply does without owners: objects by member,
+ * keyed lists by item. Parts that can only be taken as a whole must not be in it. Source: upstream's
+ * `admission/plugin/policy/mutating/patch`, and its answers.
+ */
+import { checkApplied } from "#apply/check-applied.ts";
+import type { JsonObject } from "#apply/json-value.ts";
+import { mergeApplied } from "#apply/merge-applied.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
+import { isObject } from "#std/is-object.ts";
+
+/** Why a configuration cannot be merged. Upstream's words. */
+export class ConfigurationProblem extends Error {}
+
+/** The object with the configuration, still to be read by its schema. Throws `ConfigurationProblem`. */
+export function applyConfiguration(schema: Schema, object: ApiObject, configuration: JsonObject): unknown {
+  const { apiVersion: _version, kind: _kind, ...applied } = configuration;
+  const finding = checkApplied(schema, applied);
+  if (finding !== undefined) {
+    throw new ConfigurationProblem(`error applying patch: failed to convert patch object to typed object: ${finding}`);
+  }
+  const atomic: string[] = [];
+  findAtomic(schema, applied, "", atomic);
+  if (atomic.length > 0) {
+    const places = atomic.join(", ");
+    throw new ConfigurationProblem(
+      `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${places}`,
+    );
+  }
+  return mergeApplied(schema, object, applied);
+}
+
+/** Adds the places of values that have no parts of their own. `schema` is right about the value. */
+function findAtomic(schema: Schema, value: unknown, path: string, found: string[]): void {
+  if (schema.type === "array" && Array.isArray(value)) {
+    if (schema.listType !== "map" && schema.listType !== "set") found.push(path);
+    else if (schema.items !== undefined) {
+      for (const [at, item] of value.entries()) findAtomic(schema.items, item, `${path}[${at}]`, found);
+    }
+    return;
+  }
+  if ((schema.type !== "object" && schema.type !== "map") || !isObject(value)) return;
+  if (schema.mapType === "atomic") {
+    found.push(path);
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    const inner = schema.type === "map" ? schema.items : schema.fields?.get(key)?.schema;
+    if (inner !== undefined) findAtomic(inner, member, `${path}.${key}`, found);
+  }
+}

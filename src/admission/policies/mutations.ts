@@ -1,0 +1,73 @@
+/** The mutations of a policy: compiled, and one after the other made of an object. */
+import type { MutatingAdmissionPolicySpec, Mutation } from "#api/admissionregistration/v1alpha1.ts";
+import { applyJsonPatch } from "#apply/json-patch.ts";
+import { PatchError } from "#apply/patch-error.ts";
+import { jsonOf, misplacedPart, mutationEnvironment, NoJson } from "#cel/mutation.ts";
+import type { Value } from "#cel/values.ts";
+import type { JsonObject } from "#apply/json-value.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
+import { withBigInts } from "#schema/plain-numbers.ts";
+import type { CompiledExpression } from "../expressions/evaluation.ts";
+import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
+import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";
+
+export interface CompiledMutation extends CompiledExpression {
+  readonly patchType: "ApplyConfiguration" | "JSONPatch";
+  /** What is wrong with the value, whatever it is. */
+  readonly problem?: string | undefined;
+}
+
+export interface CompiledMutatingPolicy extends CompiledCommon {
+  readonly mutations: readonly CompiledMutation[];
+}
+
+export function compileMutatingPolicy(
+  spec: MutatingAdmissionPolicySpec,
+  hasSelectors: boolean,
+): CompiledMutatingPolicy {
+  const { common, environment } = compileCommon(spec, hasSelectors);
+  const ofMutations = mutationEnvironment(environment);
+  const compile = ({ patchType, applyConfiguration: apply, jsonPatch }: Mutation): CompiledMutation =>
+    patchType === "JSONPatch"
+      ? { patchType, ...compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations) }
+      : {
+          patchType: "ApplyConfiguration",
+          ...compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations),
+          problem: misplacedPart(apply?.expression ?? ""),
+        };
+  return { ...common, mutations: (spec.mutations ?? []).map(compile) };
+}
+
+/** Why a mutation cannot be made. */
+export class MutationProblem extends Error {}
+
+/**
+ * The object as the value of a mutation's expression changes it, still to be read by its schema; `undefined` for a patch
+ * whose test does not hold. Throws `MutationProblem`.
+ */
+export function mutated(
+  { patchType, problem }: CompiledMutation,
+  value: Value,
+  object: ApiObject,
+  schema: Schema,
+): unknown {
+  if (problem !== undefined) throw new MutationProblem(problem);
+  try {
+    const change = jsonOf(value);
+    return patchType === "JSONPatch"
+      ? applyJsonPatch(withBigInts(object), change)
+      : applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
+  } catch (error) {
+    if (error instanceof PatchError) {
+      if (error.message.startsWith("testing value ")) return undefined;
+      throw new MutationProblem(`JSON Patch: ${error.message}`);
+    }
+    if (error instanceof ConfigurationProblem) throw new MutationProblem(error.message);
+    if (error instanceof NoJson) {
+      const what = "valueExpression evaluated to a type that could not marshal to JSON";
+      throw new MutationProblem(`JSONPath ${what}: ${error.message}`);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+/** One request as policies see it: its forms, its namespace, and what expressions know of it. */
+import type { Namespace } from "#api/core/v1.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
+import { AuthorizationChecks } from "#cel/authorizer.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { notFound } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { RequestValues } from "../admission-expressions.ts";
+import { admissionRequest } from "../admission-request.ts";
+import { isExempt, type Matched, type MatchEnvironment } from "../matching.ts";
+import type { ObjectForms } from "../object-form.ts";
+import type { AdmissionAttributes } from "../plugin.ts";
+import type { Steps } from "./evaluate-policy.ts";
+import type { FindParams } from "./params.ts";
+
+export interface PolicyOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly authorizer: Authorizer;
+  readonly forms: Pick<ObjectForms, "convertTo">;
+  readonly environment: MatchEnvironment;
+  readonly findParams: FindParams;
+}
+
+/** Whether no policy ever sees a request: those about policies, and questions about users. */
+export function exemption(domain: ApiDomain): (attributes: AdmissionAttributes) => boolean {
+  const authorization = domain.rename("authorization.k8s.io");
+  const authentication = domain.rename("authentication.k8s.io");
+  const exempt = new Set([
+    "/bindings",
+    `${authentication}/selfsubjectreviews`,
+    `${authentication}/tokenreviews`,
+    `${authorization}/localsubjectaccessreviews`,
+    `${authorization}/selfsubjectaccessreviews`,
+    `${authorization}/selfsubjectrulesreviews`,
+    `${authorization}/subjectaccessreviews`,
+  ]);
+  return (attributes) => {
+    const { group, resource } = attributes.resource;
+    return isExempt(attributes, domain) || (attributes.subresource === "" && exempt.has(`${group}/${resource}`));
+  };
+}
+
+export class PolicyRequest {
+  readonly attributes: AdmissionAttributes;
+  readonly #options: PolicyOptions;
+  readonly #checks: AuthorizationChecks;
+  /** By the form that a policy sees. */
+  readonly #values = new Map<string, RequestValues>();
+  #namespace: Namespace | undefined;
+
+  /** `before`: the same request with another object, whose checks of the authorizer are known. */
+  constructor(attributes: AdmissionAttributes, options: PolicyOptions, before?: PolicyRequest) {
+    this.attributes = attributes;
+    this.#options = options;
+    this.#checks =
+      before === undefined ? new AuthorizationChecks((check) => options.authorizer.authorize(check)) : before.#checks;
+  }
+
+  /** Upstream: a request about a namespace is one in it. */
+  get namespaceName(): string {
+    const { namespace, resource, name } = this.attributes;
+    return namespace === "" && resource.group === "" && resource.resource === "namespaces" ? name : namespace;
+  }
+
+  *valuesFor(matched: Matched): Steps<RequestValues> {
+    const { resource, kind } = matched;
+    const key = `${resource.group}/${resource.version} ${kind.group}/${kind.version}/${kind.kind}`;
+    const known = this.#values.get(key);
+    if (known !== undefined) return known;
+    const { object, oldObject } = this.attributes;
+    const made = new RequestValues({
+      attributes: this.attributes,
+      object: yield* this.inForm(object, kind),
+      oldObject: yield* this.inForm(oldObject, kind),
+      // Upstream: the objects are there, but empty.
+      request: () => ({ uid: "", ...admissionRequest(this.attributes, matched), object: null, oldObject: null }),
+      checks: this.#checks,
+      namespace: () => this.#namespaceObject(),
+    });
+    this.#values.set(key, made);
+    return made;
+  }
+
+  /** The object as one of `kind`, that of the request or an equivalent one. */
+  *inForm(object: ApiObject | undefined, kind: Matched["kind"]): Steps<ApiObject | undefined> {
+    if (object === undefined || isSameKind(kind, this.attributes.kind)) return object;
+    const converted: MaybePromise<ApiObject> = this.#options.forms.convertTo(object, kind);
+    return converted instanceof Promise ? ((yield converted) as ApiObject) : converted; // of that promise
+  }
+
+  #namespaceObject(): Namespace | undefined {
+    const { namespace } = this.attributes;
+    if (namespace === "" || this.attributes.kind.kind === "Namespace") return undefined;
+    this.#namespace ??= this.#options.environment.getNamespace(namespace);
+    if (this.#namespace === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);
+    return this.#namespace;
+  }
+}
+
+export const isSameKind = (one: Matched["kind"], other: Matched["kind"]): boolean =>
+  one === other || (one.group === other.group && one.version === other.version && one.kind === other.kind);

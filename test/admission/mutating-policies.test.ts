@@ -1,0 +1,71 @@
+/** Mutating policies over HTTP: behind their gate, in force with their write, recorded as the writer's own. */
+import { type Api, gated, suite } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+const inBothDomains = suite({
+  ...gated,
+  featureGates: [...(gated.featureGates ?? []), "MutatingAdmissionPolicy=true"],
+  runtimeConfig: [...(gated.runtimeConfig ?? []), "admissionregistration.k8s.io/v1alpha1=true"],
+});
+
+const apiVersion = "admissionregistration.k8s.io/v1alpha1";
+const registration = `/apis/${apiVersion}`;
+
+async function enforce(api: Api, ns: string, mutations: readonly object[]): Promise<void> {
+  const name = `change-${ns}`;
+  const matchConstraints = {
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": ns } },
+    resourceRules: [
+      { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["configmaps"] },
+    ],
+  };
+  const spec = { matchConstraints, mutations, reinvocationPolicy: "Never" };
+  const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name }, spec };
+  (await api.post(`${registration}/mutatingadmissionpolicies`, policy)).expect(201);
+  const binding = {
+    apiVersion,
+    kind: "MutatingAdmissionPolicyBinding",
+    metadata: { name },
+    spec: { policyName: name },
+  };
+  (await api.post(`${registration}/mutatingadmissionpolicybindings`, binding)).expect(201);
+}
+
+const apply = (expression: string): object => ({ patchType: "ApplyConfiguration", applyConfiguration: { expression } });
+
+inBothDomains("a policy adds to what is created and changed [DRY-05]", async (api) => {
+  const { ns, configMaps: maps } = await api.place();
+  await enforce(api, ns, [
+    apply('Object{metadata: Object.metadata{labels: {"by": request.userInfo.username}}}'),
+    { patchType: "JSONPatch", jsonPatch: { expression: '[JSONPatch{op: "add", path: "/data/added", value: "yes"}]' } },
+  ]);
+  const changed = { "metadata.labels.by": "admin", "data.added": "yes", "data.a": "1" };
+  (await api.post(`${maps}?dryRun=All`, configMap("m1", { a: "1" }))).expect(201, changed);
+  (await api.post(maps, configMap("m1", { a: "1" }))).expect(201, changed);
+  (await api.patch(`${maps}/m1`, { data: { added: "no" } })).expect(200, changed);
+});
+
+inBothDomains("a policy that makes what the kind has no place for refuses the write", async (api) => {
+  const { ns, configMaps: maps } = await api.place();
+  await enforce(api, ns, [apply('Object{nofield: "x"}')]);
+  const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: error applying patch: failed to convert patch object to typed object: .nofield: field not declared in schema`;
+  (await api.post(maps, configMap("m1"))).refused(403, "Invalid", text);
+});
+
+inBothDomains("expressions of mutations are checked when they are written", async (api) => {
+  const spec = {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["DELETE"], resources: ["pods"] }],
+    },
+    mutations: [apply("1"), { patchType: "JSONPatch", jsonPatch: { expression: "Object{}" } }, { patchType: "X" }],
+  };
+  const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name: "wrong" }, spec };
+  const answer = await api.post(`${registration}/mutatingadmissionpolicies`, policy);
+  answer.refused(422, "Invalid", undefined, {
+    "details.causes.0.message": 'Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+    "details.causes.1.message": 'Invalid value: "1": must evaluate to Object but got int',
+    "details.causes.2.message": 'Invalid value: "Object{}": must evaluate to list(JSONPatch) but got Object',
+    "details.causes.3.message": 'Unsupported value: "X": supported values: "ApplyConfiguration", "JSONPatch"',
+    "details.causes.4.field": "spec.reinvocationPolicy",
+  });
+});
