@@ -53,12 +53,11 @@ export function openAggregation(
       const api = apiOf(apis, request);
       if (api === undefined) return undefined;
       if (!api.isAvailable) return unavailable();
-      try {
-        return forwardRequest(request, backends.of(api), forwarding);
-      } catch {
+      return backends.of(api).then(
+        (backend) => forwardRequest(request, backend, forwarding),
         // The service is gone, or its address.
-        return unavailable();
-      }
+        unavailable,
+      );
     },
     versions: () => documents.versions,
     async check(name, signal) {
@@ -104,7 +103,7 @@ async function problemOf(
   const path = `/apis/${api.group}/${api.version}`;
   let url = path;
   try {
-    const backend = backends.of(api);
+    const backend = await backends.of(api);
     url = `https://${hostPort(backend.address)}${path}`;
     const question = {
       path,

@@ -1,7 +1,6 @@
 /** Connections to the servers of aggregated APIs, one pool for each, and whole answers of theirs. */
 import { connectionProblem } from "#client/connection-problem.ts";
-import { type Forwarder, openForwarder } from "#client/forwarding.ts";
-import { OutgoingError } from "#client/outgoing-https.ts";
+import type { Forwarder } from "#client/forwarding.ts";
 import { type FindServiceAddress, hostPort, type ServiceAddress } from "#client/service-address.ts";
 import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
 import type { Clock } from "#std/clock.ts";
@@ -49,13 +48,15 @@ export class Backends {
     this.#options = options;
   }
 
-  /** Throws an `Error` when the service cannot be found. */
-  of(api: AggregatedApi): Backend {
+  /** Rejects with an `Error` when the service cannot be found. */
+  async of(api: AggregatedApi): Promise<Backend> {
     const { namespace, name, port } = api.service;
     const address = this.#options.serviceAddress(namespace, name, port);
     const serverName = `${name}.${namespace}.svc`;
     const { certificate: cert, key } = this.#options.credentials();
     const { ca, insecure } = api;
+    // Node's client is loaded where there is a server to call.
+    const { openForwarder } = await import("#client/forwarding.ts");
     const settings = JSON.stringify([serverName, ca, insecure, cert]);
     let kept = this.#kept.get(api.name);
     if (kept?.settings !== settings) {
@@ -100,7 +101,7 @@ export async function ask(backend: Backend, question: Question, clock: Clock): P
     let length = 0;
     for await (const piece of answer.body) {
       length += piece.length;
-      if (length > maxBytes) throw new OutgoingError("TOO_LARGE", `the answer is longer than ${maxBytes} bytes`);
+      if (length > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
       pieces.push(piece);
     }
     return { code: answer.code, headers: answer.headers, body: Buffer.concat(pieces, length) };

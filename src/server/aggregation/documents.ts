@@ -167,7 +167,7 @@ export class RemoteDocuments {
     known.openApiV2Tag = answer.code === 200 ? (answer.headers["etag"]?.[0] ?? "") : "";
   }
 
-  #ask(
+  async #ask(
     api: AggregatedApi,
     path: string,
     user: typeof discoverer | typeof publisher,
@@ -180,7 +180,7 @@ export class RemoteDocuments {
       maxBytes: documentBytesMax,
       signal: this.#stop.signal,
     };
-    return ask(this.#options.backends.of(api), question, this.#options.clock);
+    return ask(await this.#options.backends.of(api), question, this.#options.clock);
   }
 
   #publish(): void {
