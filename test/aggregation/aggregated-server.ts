@@ -25,6 +25,8 @@ export interface Received {
 
 export class AggregatedServer {
   readonly received: Received[] = [];
+  /** URLs of requests that were given up before their answer was complete. */
+  readonly cut: string[] = [];
   readonly #authority: FakeAuthority;
   readonly #settings: object;
   #child: ChildProcess | undefined;
@@ -61,8 +63,9 @@ export class AggregatedServer {
     const lines = createInterface({ input: child.stdout });
     const ready = Promise.withResolvers<void>();
     lines.on("line", (line) => {
-      const value = JSON.parse(line) as Received | { readonly port: number };
+      const value = JSON.parse(line) as Received | { readonly port: number } | { readonly cut: string };
       if ("method" in value) this.received.push(value);
+      else if ("cut" in value) this.cut.push(value.cut);
       else {
         this.#port = value.port;
         ready.resolve();

@@ -165,7 +165,7 @@ inBothDomains("answers pass as they are, but for what concerns connections and o
   assert.equal(answer.headers["access-control-allow-origin"], undefined);
   assert.deepEqual(answer.headers["set-cookie"], ["a=1", "b=2"]);
   assert.deepEqual(answer.warnings, ["one", "two"]);
-  assert.equal((await api.get(`${flunders}/cookie`)).expect(204).text, "");
+  assert.equal((await api.get(`${flunders}/empty`)).expect(204).text, "");
 });
 
 inBothDomains("bodies of any length stream in both directions", async (api) => {
@@ -210,6 +210,42 @@ inBothDomains("a server that does not answer costs the request's own time and no
   (await api.get(flunders)).expect(200);
   (await late).refused(504, "Timeout");
 });
+
+inBothDomains("who leaves ends the request at the other server too", async (api) => {
+  const { received, cut } = await backend(api);
+  const watch = await api.watch(`${flunders}?leaving=1`);
+  const raw = await connectRaw(api.endpoint, api.server.ca);
+  raw.write(`GET ${flunders}/silent?leaving=2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n`);
+  const mentions = (of: readonly string[], text: string): void =>
+    assert.ok(
+      of.some((url) => url.includes(text)),
+      text,
+    );
+  const urls = (): readonly string[] => received.map(({ url }) => url);
+  await eventually(() => Promise.resolve(mentions(urls(), "leaving=2")));
+  watch.close();
+  raw.socket.destroy();
+  await eventually(() => Promise.resolve(mentions(cut, "leaving=1")));
+  await eventually(() => Promise.resolve(mentions(cut, "leaving=2")));
+});
+
+inBothDomains(
+  "a client that reads slowly holds the other server back, whose bytes do not pile up here",
+  async (api) => {
+    await backend(api);
+    const before = process.memoryUsage().arrayBuffers;
+    const raws = await Promise.all(Array.from({ length: 8 }, () => connectRaw(api.endpoint, api.server.ca)));
+    for (const { socket, write } of raws) {
+      socket.pause();
+      write(`GET ${flunders}/flood HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n`);
+    }
+    for (let look = 0; look < 10; look++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.ok(process.memoryUsage().arrayBuffers - before < 64 * 1024 * 1024);
+    }
+    for (const { socket } of raws) socket.destroy();
+  },
+);
 
 const upgrade = (path: string, protocol: string, more: readonly string[] = []): string =>
   [

@@ -140,7 +140,15 @@ const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response
     for (let piece = 0; piece < 64; piece++) response.write(Buffer.alloc(64 * 1024, piece));
     response.end();
   },
-  cookie: (_request, response) => response.writeHead(204).end(),
+  flood: (_request, response) => {
+    response.writeHead(200, { "content-type": "application/octet-stream" });
+    const pour = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(256 * 1024)));
+    };
+    response.on("drain", pour);
+    pour();
+  },
+  empty: (_request, response) => response.writeHead(204).end(),
   unacceptable: (_request, response) =>
     reply(response, 406, { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotAcceptable", code: 406 }),
 };
@@ -236,6 +244,9 @@ const server = https.createServer(
       serve(request, response, body);
     });
     response.on("error", () => undefined);
+    response.once("close", () => {
+      if (!response.writableFinished) print({ cut: request.url });
+    });
   },
 );
 
