@@ -306,6 +306,55 @@ hooked(
   },
 );
 
+hooked("objects of a definition with a converter are converted for webhooks, and what they change back", async (on) => {
+  const { api, ns, hook } = on;
+  const group = `${api.unique("g")}.example.com`;
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+  });
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `things.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { plural: "things", singular: "thing", kind: "Thing", listKind: "ThingList" },
+      versions: [version("v1"), version("v2")],
+      conversion: {
+        strategy: "Webhook",
+        webhook: {
+          clientConfig: await server.at(`/convert-${group}`, { converts: true }),
+          conversionReviewVersions: ["v1"],
+        },
+      },
+    },
+  };
+  (await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(201);
+  const rules = [{ apiGroups: [group], apiVersions: ["v1"], operations: ["*"], resources: ["things"] }];
+  const path = await hook("validating", {}, { rules });
+  await hook("mutating", { patch: [{ op: "add", path: "/set", value: "in v1" }] }, { rules });
+  const things = `/apis/${group}/v2/namespaces/${ns}/things`;
+  const thing = { apiVersion: `${group}/v2`, kind: "Thing", metadata: { name: "t" } };
+  (await api.post(things, thing)).expect(201, { apiVersion: `${group}/v2`, set: "in v1" });
+  const [{ review } = { review: undefined }] = server.take(path);
+  assert.deepEqual(review!.request["kind"], { group, version: "v1", kind: "Thing" });
+  const seen = review!.request["object"] as Record<string, unknown>;
+  assert.deepEqual([seen["apiVersion"], seen["set"]], [`${group}/v1`, "in v1"]);
+  await api.delete(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.${group}`);
+});
+
+hooked("a webhook that knows only the older reviews is asked in them", async ({ api, maps, hook }) => {
+  const patch = Buffer.from(JSON.stringify([{ op: "add", path: "/data/b", value: "2" }])).toString("base64");
+  const older = { admissionReviewVersions: ["v0", "v1beta1", "v1"] };
+  const path = await hook("mutating", { response: { uid: "", patch } }, older);
+  (await api.post(maps, configMap("a", { a: "1" }))).expect(201, { data: { a: "1", b: "2" } });
+  assert.equal(server.take(path)[0]!.review.apiVersion, api.name("admission.k8s.io/v1beta1"));
+});
+
 hooked("selectors of namespaces and objects, and conditions, decide what is asked", async ({ api, maps, hook }) => {
   const labelled = await hook("validating", {}, { objectSelector: { matchLabels: { ask: "me" } } });
   const conditioned = await hook(
