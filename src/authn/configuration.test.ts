@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { type ConfigRules, noExpressions, readAuthenticationConfig } from "./configuration.ts";
+import { type ConfigRules, type ExpressionCompiler, readAuthenticationConfig } from "./configuration.ts";
+
+const wrong = () => ({ problem: "it is wrong", isInternal: false });
+/** Finds every expression wrong. */
+const noExpressions: ExpressionCompiler = {
+  text: wrong,
+  texts: wrong,
+  claimCheck: wrong,
+  userCheck: () => ({ problem: "it has no value", isInternal: true }),
+  selects: () => false,
+};
 
 const rules: ConfigRules = {
   domain: kubernetesDomain,
@@ -126,8 +136,8 @@ test("a user name comes from a claim with a prefix that is said, or from an expr
   );
 });
 
-test("expressions are refused with a clear message while the server has no language for them [AOIDC-05]", () => {
-  const said = 'Invalid value: "e": expressions are not supported yet: name a claim instead';
+test("an expression that is wrong is refused where it stands [AOIDC-05]", () => {
+  const said = 'Invalid value: "e": it is wrong';
   refused({ jwt: [mapped({ username: { expression: "e" } })] }, `jwt[0].claimMappings.username.expression: ${said}`);
   refused({ jwt: [mapped({ groups: { expression: "e" } })] }, `jwt[0].claimMappings.groups.expression: ${said}`);
   refused({ jwt: [mapped({ uid: { expression: "e" } })] }, `jwt[0].claimMappings.uid.expression: ${said}`);
@@ -141,7 +151,7 @@ test("expressions are refused with a clear message while the server has no langu
   );
   refused(
     { jwt: [entry({}, { userValidationRules: [{ expression: "e" }] })] },
-    `jwt[0].userValidationRules[0].expression: ${said}`,
+    "jwt[0].userValidationRules[0].expression: Internal error: it has no value",
   );
 });
 
@@ -164,7 +174,9 @@ test("whoever brings the language gets every expression, and what it makes of th
     },
     {
       expressions: {
+        text: (expression) => () => expression,
         texts: (expression) => () => [expression],
+        selects: () => false,
         claimCheck: (expression, message) => () => void seen.push(`${expression} ${message}`),
         userCheck: (expression, message) => (user) => void seen.push(`${expression} ${message} ${user.name}`),
       },

@@ -13,7 +13,16 @@ import {
   usernameFromClaim,
 } from "./oidc-claims.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, goQuote, GoSyntax, invalid, required, tooMany } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  goQuote,
+  GoSyntax,
+  internalError,
+  invalid,
+  required,
+  tooMany,
+} from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import {
@@ -44,23 +53,24 @@ export interface AuthenticationConfig {
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
 }
 
-/**
- * Compiles expressions; a returned text is the error of one. User functions get the user as in reviews (`username`,
- * `uid`, `groups`, `extra`); an error they throw refuses the token.
- */
-export interface ExpressionCompiler {
-  texts(expression: string): ((claims: Claims) => readonly string[]) | string;
-  claimCheck(expression: string, message: string): ((claims: Claims) => void) | string;
-  userCheck(expression: string, message: string): ((user: UserInfo) => void) | string;
+/** Why an expression cannot be used; `isInternal`: it is right, but a part of it has no value. */
+export interface ExpressionProblem {
+  readonly problem: string;
+  readonly isInternal: boolean;
 }
 
-const notYet = "expressions are not supported yet: name a claim instead";
-/** Of a server without the language. */
-export const noExpressions: ExpressionCompiler = {
-  texts: () => notYet,
-  claimCheck: () => notYet,
-  userCheck: () => notYet,
-};
+/**
+ * Compiles expressions. User functions get the user as in reviews (`username`, `uid`, `groups`, `extra`); an error that a
+ * function throws refuses the token.
+ */
+export interface ExpressionCompiler {
+  text(expression: string): ((claims: Claims) => string) | ExpressionProblem;
+  texts(expression: string): ((claims: Claims) => readonly string[]) | ExpressionProblem;
+  claimCheck(expression: string, message: string): ((claims: Claims) => void) | ExpressionProblem;
+  userCheck(expression: string, message: string): ((user: UserInfo) => void) | ExpressionProblem;
+  /** Whether the expression selects this claim. */
+  selects(expression: string, claim: string): boolean;
+}
 
 export interface ConfigRules {
   readonly domain: ApiDomain;
@@ -237,13 +247,14 @@ function isBundle(pem: string): boolean {
 
 /** Takes what was compiled, or the error. */
 function compiled<T extends object>(
-  result: T | string,
+  result: T | ExpressionProblem,
   path: string,
   expression: string,
   errors: FieldError[],
 ): T | undefined {
-  if (typeof result !== "string") return result;
-  errors.push(invalid(path, expression, result));
+  if (!("problem" in result)) return result;
+  const { problem, isInternal } = result;
+  errors.push(isInternal ? internalError(path, problem) : invalid(path, expression, problem));
   return undefined;
 }
 
@@ -251,10 +262,15 @@ function checkRules(config: JwtConfig, path: string, rules: ConfigRules, errors:
   const claimChecks = checkClaimRules(config, `${path}claimValidationRules`, rules, errors);
   const at = `${path}claimMappings`;
   const { username, groups, uid = {} } = config.claimMappings ?? {};
-  const nameOf = prefixedOf(username ?? {}, `${at}.username`, true, rules, errors, usernameFromClaim, single);
-  const groupsOf = prefixedOf(groups ?? {}, `${at}.groups`, false, rules, errors, groupsFromClaim, (texts) => texts);
+  const nameOf = prefixedOf(username ?? {}, `${at}.username`, true, errors, usernameFromClaim, (of) =>
+    rules.expressions.text(of),
+  );
+  const groupsOf = prefixedOf(groups ?? {}, `${at}.groups`, false, errors, groupsFromClaim, (of) =>
+    rules.expressions.texts(of),
+  );
   const uidOf = checkUid(uid, `${at}.uid`, rules, errors);
   const extra = checkExtra(config, `${at}.extra`, rules, errors);
+  checkEmail(config, `${at}.username.expression`, rules.expressions, errors);
   const userChecks = checkUserRules(config, `${path}userValidationRules`, rules, errors);
   return {
     // Without one the configuration was refused.
@@ -267,9 +283,25 @@ function checkRules(config: JwtConfig, path: string, rules: ConfigRules, errors:
   };
 }
 
+/** A user name that comes from an address needs a look at whether the address is the user's. */
+function checkEmail(config: JwtConfig, path: string, { selects }: ExpressionCompiler, errors: FieldError[]): void {
+  const { username, extra = [] } = config.claimMappings ?? {};
+  const expression = username?.expression ?? "";
+  if (expression === "" || !selects(expression, "email")) return;
+  const others = [
+    expression,
+    ...extra.map(({ valueExpression = "" }) => valueExpression),
+    ...(config.claimValidationRules ?? []).map((rule) => rule.expression ?? ""),
+  ];
+  if (others.some((other) => other !== "" && selects(other, "email_verified"))) return;
+  const places =
+    "claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression";
+  const detail = `claims.email_verified must be used in ${places} when claims.email is used in claimMappings.username.expression`;
+  errors.push(invalid(path, expression, detail));
+}
+
 const bothSet = "claim and expression can't both be set";
 const oneRequired = "claim or expression is required";
-const single = (texts: (claims: Claims) => readonly string[]) => (claims: Claims) => texts(claims)[0] ?? "";
 
 function checkClaimRules(config: JwtConfig, path: string, { expressions }: ConfigRules, errors: FieldError[]) {
   const checks: ((claims: Claims) => void)[] = [];
@@ -301,10 +333,9 @@ function prefixedOf<T>(
   { claim = "", prefix, expression = "" }: PrefixedClaim,
   path: string,
   isRequired: boolean,
-  { expressions }: ConfigRules,
   errors: FieldError[],
   fromClaim: (claim: string, prefix: string) => (claims: Claims) => T,
-  fromTexts: (texts: (claims: Claims) => readonly string[]) => (claims: Claims) => T,
+  compile: (expression: string) => ((claims: Claims) => T) | ExpressionProblem,
 ): ((claims: Claims) => T) | undefined {
   if (claim !== "" && expression !== "") {
     errors.push(invalid(path, "", bothSet));
@@ -314,8 +345,7 @@ function prefixedOf<T>(
     if (prefix !== undefined) {
       errors.push(invalid(`${path}.prefix`, prefix, "prefix can't be set when expression is set"));
     }
-    const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
-    return texts === undefined ? undefined : fromTexts(texts);
+    return compiled(compile(expression), `${path}.expression`, expression, errors);
   }
   if (claim === "") {
     if (isRequired) errors.push(required(path, oneRequired));
@@ -337,8 +367,7 @@ function checkUid(
   if (claim !== "" && expression !== "") errors.push(invalid(path, "", bothSet));
   else if (claim !== "") return uidFromClaim(claim);
   else if (expression !== "") {
-    const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
-    return texts === undefined ? undefined : single(texts);
+    return compiled(expressions.text(expression), `${path}.expression`, expression, errors);
   }
   return undefined;
 }

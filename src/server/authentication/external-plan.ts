@@ -8,11 +8,11 @@ import {
   checkJwtConfig,
   type ConfigRules,
   type JwtIssuer,
-  noExpressions,
   readAuthenticationConfig,
 } from "#authn/configuration.ts";
 import { asStart } from "../as-start.ts";
 import { readAuthorities, readGiven } from "../credentials.ts";
+import { claimExpressions } from "./claim-expressions.ts";
 import { hasOidcFlags } from "./external-choice.ts";
 import { signingAlgorithms } from "./external-flags.ts";
 import type { ServerOptions } from "../options.ts";
@@ -34,7 +34,7 @@ export interface ExternalPlan {
 
 /** Throws `StartError`. */
 export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssuers: readonly string[]): ExternalPlan {
-  const rules: ConfigRules = { domain, ownIssuers, expressions: noExpressions };
+  const rules: ConfigRules = { domain, ownIssuers, expressions: claimExpressions };
   const { authenticationConfig: file, authenticationTokenWebhookConfigFile: webhookFile } = options;
   const flags = hasOidcFlags(options);
   if (file !== undefined && flags) {

@@ -1,0 +1,114 @@
+/** Expressions of an AuthenticationConfiguration: the users they make of claims, and what they are refused for. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readAuthenticationConfig } from "#authn/configuration.ts";
+import { ClaimError, type Claims, userOfClaims } from "#authn/oidc-claims.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { claimExpressions } from "./claim-expressions.ts";
+
+const rules = { domain: kubernetesDomain, ownIssuers: [], expressions: claimExpressions };
+
+function issuerOf(parts: object) {
+  const jwt = [{ issuer: { url: "https://idp.example", audiences: ["a"] }, ...parts }];
+  const document = { apiVersion: "apiserver.config.k8s.io/v1beta1", kind: "AuthenticationConfiguration", jwt };
+  return readAuthenticationConfig(JSON.stringify(document), rules).issuers[0]!;
+}
+
+const userOf = (parts: object, claims: Claims) => userOfClaims(issuerOf(parts).rules, claims);
+
+const name = { username: { expression: "claims.sub" } };
+
+function refused(parts: object, ...findings: readonly string[]): void {
+  const message = findings.length === 1 ? findings[0]! : `[${findings.join(", ")}]`;
+  assert.throws(() => issuerOf(parts), { name: "ConfigError", message });
+}
+
+function rejected(parts: object, claims: Claims, message: string): void {
+  assert.throws(() => userOf(parts, claims), { name: ClaimError.name, message: `oidc: ${message}` });
+}
+
+test("expressions make user, groups, uid and extra of claims [AOIDC-05]", () => {
+  const claimMappings = {
+    username: { expression: "'x:' + claims.sub" },
+    groups: { expression: "claims.roles.split(',')" },
+    uid: { expression: "claims.?id.orValue('')" },
+    extra: [
+      { key: "example.com/a", valueExpression: "claims.a.b" },
+      { key: "example.com/none", valueExpression: "''" },
+    ],
+  };
+  const claims = { sub: "ann", roles: "dev,ops", id: "7", a: { b: ["1", "2"] } };
+  assert.deepEqual(userOf({ claimMappings }, claims), {
+    name: "x:ann",
+    groups: ["dev", "ops"],
+    uid: "7",
+    extra: { "example.com/a": ["1", "2"] },
+  });
+});
+
+test("a token whose claims do not fit makes no user", () => {
+  rejected({ claimMappings: name }, {}, "expression 'claims.sub' resulted in error: no such key: sub");
+  rejected({ claimMappings: name }, { sub: ["a", "b"] }, "the value of 'claims.sub' is no text");
+  rejected({ claimMappings: name }, { sub: "" }, "the user name is empty");
+  const groups = { ...name, groups: { expression: "claims.groups" } };
+  rejected(
+    { claimMappings: groups },
+    { sub: "a", groups: 1 },
+    "the value of 'claims.groups' is neither a text nor a list of texts",
+  );
+});
+
+test("rules about claims and users refuse with their message", () => {
+  const claimValidationRules = [
+    { expression: "claims.hd == 'example.com'", message: "the domain is wrong" },
+    { expression: "claims.exp - claims.nbf <= 86400" },
+  ];
+  const of = (more: object) => ({ sub: "a", hd: "example.com", exp: 100, nbf: 50, ...more });
+  const checked = { claimMappings: name, claimValidationRules };
+  assert.equal(userOf(checked, of({})).name, "a");
+  rejected(checked, of({ hd: "x" }), "the domain is wrong");
+  rejected(checked, of({ exp: 100_000 }), "validation expression 'claims.exp - claims.nbf <= 86400' failed");
+  const userValidationRules = [{ expression: "!user.username.startsWith('system:')", message: "reserved" }];
+  rejected({ claimMappings: name, userValidationRules }, { sub: "system:x" }, "reserved");
+  assert.equal(userOf({ claimMappings: name, userValidationRules }, { sub: "b" }).name, "b");
+});
+
+test("expressions that are wrong are refused at the start, in 1.32's words", () => {
+  refused(
+    {
+      claimMappings: { username: { expression: "claims.x.y + int('a')" }, uid: { expression: "user.x" } },
+      claimValidationRules: [{ expression: "claims.x" }],
+      userValidationRules: [{ expression: "user.foo == 1" }],
+    },
+    'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.x": must evaluate to bool',
+    "jwt[0].claimMappings.username.expression: Internal error: program instantiation failed: type conversion error from 'string' to 'int'",
+    `jwt[0].claimMappings.uid.expression: Invalid value: "user.x": compilation failed: ERROR: <input>:1:1: undeclared reference to 'user' (in container '')\n | user.x\n | ^`,
+    `jwt[0].userValidationRules[0].expression: Invalid value: "user.foo == 1": compilation failed: ERROR: <input>:1:5: undefined field 'foo'\n | user.foo == 1\n | ....^`,
+  );
+});
+
+test("a user name from an address needs a look at whether it was verified", () => {
+  const detail =
+    "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression";
+  for (const expression of ["claims.email", "claims.?email.orValue('')", "has(claims.email) ? 'a' : 'b'"]) {
+    const shown = JSON.stringify(expression);
+    refused(
+      { claimMappings: { username: { expression } } },
+      `jwt[0].claimMappings.username.expression: Invalid value: ${shown}: ${detail}`,
+    );
+  }
+  const claimMappings = { username: { expression: "claims.email" } };
+  const claimValidationRules = [{ expression: "claims.email_verified == true" }];
+  assert.equal(userOf({ claimMappings, claimValidationRules }, { email: "a@b", email_verified: true }).name, "a@b");
+  assert.throws(() => userOf({ claimMappings, claimValidationRules }, { email: "a@b", email_verified: false }));
+});
+
+test("an expression without end costs no more than its budget", () => {
+  const list = JSON.stringify(Array.from({ length: 200 }, (_, at) => at));
+  const expression = `${list}.all(a, ${list}.all(b, ${list}.all(c, a + b + c >= 0)))`;
+  rejected(
+    { claimMappings: name, claimValidationRules: [{ expression }] },
+    { sub: "a" },
+    `expression '${expression}' resulted in error: operation cancelled: actual cost limit exceeded`,
+  );
+});
