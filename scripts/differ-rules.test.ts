@@ -1,0 +1,23 @@
+/** Cases of `npm run differ -- --rules`: the same for a seed, and mostly such that objects can be compared. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ruleChecks } from "#cel/schema-rules.ts";
+import { checkStructural, type JsonSchemaProps } from "#schema/structural.ts";
+import { ruleCase } from "./differ-rules.ts";
+
+const rules = ruleChecks({ isRule: () => false, isMessage: () => false });
+
+void test("a seed gives the same case each time", () => {
+  assert.deepEqual(ruleCase(7), ruleCase(7));
+  assert.notDeepEqual(ruleCase(7), ruleCase(8));
+});
+
+void test("every schema is structural, and many have no rule that is refused", () => {
+  let accepted = 0;
+  for (let seed = 0; seed < 40; seed++) {
+    const schema = ruleCase(seed).schema as JsonSchemaProps; // it is one
+    assert.deepEqual(checkStructural(schema, ""), [], `seed ${seed}`);
+    if (checkStructural(schema, "", { rules }).length === 0) accepted++;
+  }
+  assert.ok(accepted >= 15, `${accepted} of 40`);
+});
