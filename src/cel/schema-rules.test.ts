@@ -35,6 +35,13 @@ test("a macro of two variables is for rules that were stored before", () => {
   assert.deepEqual(findings(props, all), []);
 });
 
+test("durations are read in every form that their format takes [EXPR-50]", () => {
+  const u: JsonSchemaProps = { type: "string", format: "duration" };
+  const props: JsonSchemaProps = { type: "object", properties: { u }, ...rules("self.u == duration('48h')") };
+  for (const text of ["48h", "2d", "2 days", "1d 24 hours"]) assert.deepEqual(errors(props, { u: text }), [], text);
+  assert.equal(errors(props, { u: "3d" }).length, 1);
+});
+
 test("10,000 rules are checked and evaluated in bounded time", () => {
   const texts = Array.from({ length: 10_000 }, (_, at) => `self.size() != ${at + 10}`);
   const props = integers({ maxItems: 20_000, ...rules(...texts) });

@@ -27,7 +27,7 @@ export {
 } from "./structural/check.ts";
 export { Correlation, itemKey, itemsByKey } from "./structural/correlation.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
-export { formatCheck } from "./structural/formats.ts";
+export { durationOf, formatCheck } from "./structural/formats.ts";
 export {
   additionalOf,
   itemsOf,

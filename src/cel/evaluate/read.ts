@@ -2,11 +2,12 @@
  * Reads JSON where it stands: numbers become int or double, and where a type is declared texts become timestamps,
  * durations and bytes.
  */
+import { durationOf } from "#schema/structural.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { CelType, ObjectType } from "../types.ts";
-import { CelError, Double, type Value } from "../values.ts";
+import { CelError, Double, Duration, type Value } from "../values.ts";
 import { intOf } from "./numbers.ts";
-import { parseDuration, parseTimestamp } from "./time.ts";
+import { parseTimestamp } from "./time.ts";
 import { remember } from "./remember.ts";
 import { isUnique, uniqueList } from "./unique-lists.ts";
 
@@ -35,15 +36,15 @@ function readInt(value: Value): Value {
   return int instanceof CelError ? found : int;
 }
 
-/** Longer texts are no timestamps, and no durations. */
-const timeLengthMax = 64;
+/** Longer texts are not remembered. */
+const rememberedLengthMax = 64;
 
 /** Loops read the same ones again and again. */
 const timestampOf = remember(500, timestampOfText);
-const durationOf = remember(500, (text) => parseDuration(text) ?? text);
+const readDurationText = remember(500, durationOfText);
 
 const readTimestamp = (value: Value): Value =>
-  typeof value !== "string" ? value : value.length > timeLengthMax ? timestampOfText(value) : timestampOf(value);
+  typeof value !== "string" ? value : value.length > rememberedLengthMax ? timestampOfText(value) : timestampOf(value);
 
 function timestampOfText(value: string): Value {
   const text = /^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value;
@@ -56,9 +57,15 @@ const readBytes = (value: Value): Value => (typeof value === "string" ? Buffer.f
 const readDuration = (value: Value): Value =>
   typeof value !== "string"
     ? value
-    : value.length > timeLengthMax
-      ? (parseDuration(value) ?? value)
-      : durationOf(value);
+    : value.length > rememberedLengthMax
+      ? durationOfText(value)
+      : readDurationText(value);
+
+/** The format takes more than the function `duration` does. */
+function durationOfText(text: string): Value {
+  const nanoseconds = durationOf(text);
+  return nanoseconds === undefined ? text : new Duration(nanoseconds);
+}
 
 export type Reader = (value: Value) => Value;
 

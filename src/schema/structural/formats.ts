@@ -147,28 +147,37 @@ function isDateTime(text: string): boolean {
   return parts !== null && parts[1]! <= "23" && parts[2]! <= "59" && parts[3]! <= "59";
 }
 
-/** Exact names of units; a longer word may begin with the last of its row. */
-const durationUnits = [
-  ["ns", "nano"],
-  ["us", "\u00b5s", "micro"],
-  ["ms", "milli"],
-  ["s", "sec"],
-  ["m", "min"],
-  ["h", "hr", "hour"],
-  ["d", "day"],
-  ["w", "wk", "week"],
+/** Nanoseconds and exact names of units; a longer word may begin with the last of its row. */
+const durationUnits: readonly (readonly [nanoseconds: bigint, names: readonly string[]])[] = [
+  [1n, ["ns", "nano"]],
+  [1000n, ["us", "\u00b5s", "micro"]],
+  [1_000_000n, ["ms", "milli"]],
+  [1_000_000_000n, ["s", "sec"]],
+  [60_000_000_000n, ["m", "min"]],
+  [3_600_000_000_000n, ["h", "hr", "hour"]],
+  [86_400_000_000_000n, ["d", "day"]],
+  [604_800_000_000_000n, ["w", "wk", "week"]],
 ];
 
-/** Go's form (`1h30m`), or anywhere in the text a number with a unit in words (`5 minutes`). */
-function isDuration(text: string): boolean {
-  if (typeof parseDuration(text) !== "string") return true;
-  let isOne = false;
+/**
+ * Nanoseconds of a text of the format: Go's form (`1h30m`), or anywhere in it numbers with units in words (`5 minutes`),
+ * which are added up. `undefined`: it is none.
+ */
+export function durationOf(text: string): bigint | undefined {
+  const found = parseDuration(text);
+  if (typeof found !== "string") return found;
+  let total: bigint | undefined;
   for (const [, count = "", word = ""] of text.matchAll(/([0-9]+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g)) {
-    if (count.length > 19 || BigInt.asIntN(64, BigInt(count)) !== BigInt(count)) return false;
-    const unit = word.toLowerCase();
-    isOne ||= durationUnits.some((names) => names.includes(unit) || unit.startsWith(names.at(-1)!));
+    if (count.length > 19 || BigInt.asIntN(64, BigInt(count)) !== BigInt(count)) return undefined;
+    const name = word.toLowerCase();
+    const unit = durationUnits.find(([, names]) => names.includes(name) || name.startsWith(names.at(-1)!));
+    if (unit !== undefined) total = BigInt.asIntN(64, (total ?? 0n) + BigInt(count) * unit[0]);
   }
-  return isOne;
+  return total;
+}
+
+function isDuration(text: string): boolean {
+  return durationOf(text) !== undefined;
 }
 
 /** An absolute URI or an absolute path, as Go's `url.ParseRequestURI` takes it. */
