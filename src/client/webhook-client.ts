@@ -16,6 +16,7 @@ import {
   openOutgoing,
 } from "./outgoing-https.ts";
 import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
+import { type WebhookCall, WebhookCallError } from "./webhook-call.ts";
 
 /** What the server shows to a webhook to prove who it is; never print it. */
 export interface WebhookCredentials {
@@ -28,29 +29,6 @@ export interface WebhookClientOptions {
   readonly serviceAddress: FindServiceAddress;
   /** By host and port: `hook.example.com:443`, `name.namespace.svc:443`. */
   credentials(target: string): WebhookCredentials | undefined;
-}
-
-export interface WebhookCall {
-  /** JSON. */
-  readonly body: Buffer;
-  readonly timeoutMs: number;
-  readonly answerBytesMax: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** A call without a usable answer. */
-export class WebhookCallError extends Error {
-  /** Whether there was no answer in the time of the call. */
-  readonly isTimeout: boolean;
-  /** Of the answer; 503 for none. */
-  readonly code: number;
-
-  constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {
-    super(message, options);
-    this.name = "WebhookCallError";
-    this.isTimeout = options.isTimeout === true;
-    this.code = options.code ?? 503;
-  }
 }
 
 /** Sets of connections that are kept; those used longest ago close by themselves when idle. */

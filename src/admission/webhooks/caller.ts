@@ -3,7 +3,7 @@
  * `admission/plugin/webhook`.
  */
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
-import { type WebhookCall, WebhookCallError } from "#client/webhook-client.ts";
+import { type WebhookCall, WebhookCallError } from "#client/webhook-call.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";

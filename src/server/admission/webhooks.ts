@@ -1,8 +1,8 @@
 /** Admission webhooks of a server: their lists follow the stored configurations; the plugins call what these name. */
 import type { AdmissionPlugin } from "#admission/plugin.ts";
-import { type WebhookList, type WebhookLists, webhookPlugins } from "#admission/webhooks.ts";
+import { type WebhookList, type WebhookLists, webhookPlugins, type WebhookType } from "#admission/webhooks.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
-import { credentialsFor, WebhookClients, type WebhookCredentials } from "#client/webhook-client.ts";
+import type { WebhookClients, WebhookCredentials } from "#client/webhook-client.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -32,6 +32,11 @@ const listsByResource: ReadonlyMap<string, (lists: WebhookLists) => WebhookList>
   ["validatingwebhookconfigurations", ({ validating }: WebhookLists) => validating],
 ]);
 
+const pluginOf: Readonly<Record<WebhookType, WebhookPlugin>> = {
+  admit: "MutatingAdmissionWebhook",
+  validating: "ValidatingAdmissionWebhook",
+};
+
 export interface WebhookServerParts {
   readonly lists: WebhookLists;
   readonly lookups: Lookups;
@@ -47,6 +52,7 @@ export interface ServerWebhooks {
   close(): void;
 }
 
+/** The client that calls them is loaded for the first call. */
 export function openWebhooks(
   config: AssembleConfig,
   { lists, lookups, serviceAddress, authorizer, forms }: WebhookServerParts,
@@ -56,13 +62,19 @@ export function openWebhooks(
   const failed = seldom(clock, (error) =>
     log.warn({ error }, "an admission webhook could not be called; it is ignored"),
   );
-  const clientsOf = (plugin: WebhookPlugin): WebhookClients => {
-    const users = config.admission.webhookCredentials.get(plugin) ?? new Map<string, WebhookCredentials>();
+  const clients = new Map<WebhookType, Promise<WebhookClients>>();
+  const open = async (type: WebhookType): Promise<WebhookClients> => {
+    const { credentialsFor, WebhookClients } = await import("#client/webhook-client.ts");
+    const users = config.admission.webhookCredentials.get(pluginOf[type]) ?? new Map<string, WebhookCredentials>();
     return new WebhookClients({ clock, serviceAddress, credentials: (target) => credentialsFor(users, target) });
   };
-  const clients = {
-    admit: clientsOf("MutatingAdmissionWebhook"),
-    validating: clientsOf("ValidatingAdmissionWebhook"),
+  const clientsOf = (type: WebhookType): Promise<WebhookClients> => {
+    let opened = clients.get(type);
+    if (opened === undefined) {
+      opened = open(type);
+      clients.set(type, opened);
+    }
+    return opened;
   };
   health.add({
     name: "admission-webhooks",
@@ -86,14 +98,13 @@ export function openWebhooks(
     authorizer,
     observer,
     admissionTimeoutMs: options.admissionTimeoutMs,
-    post: (type, clientConfig, call) => clients[type].post(clientConfig, call),
+    post: async (type, clientConfig, call) => (await clientsOf(type)).post(clientConfig, call),
     failedOpen: (_webhook, error) => failed(error),
   });
   return {
     ...plugins,
     close() {
-      clients.admit.close();
-      clients.validating.close();
+      for (const opened of clients.values()) void opened.then((one) => one.close());
     },
   };
 }

@@ -1,0 +1,24 @@
+/** A call to a webhook, and how it fails. Apart from the client, which is loaded only where there are webhooks. */
+
+export interface WebhookCall {
+  /** JSON. */
+  readonly body: Buffer;
+  readonly timeoutMs: number;
+  readonly answerBytesMax: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A call without a usable answer. */
+export class WebhookCallError extends Error {
+  /** Whether there was no answer in the time of the call. */
+  readonly isTimeout: boolean;
+  /** Of the answer; 503 for none. */
+  readonly code: number;
+
+  constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {
+    super(message, options);
+    this.name = "WebhookCallError";
+    this.isTimeout = options.isTimeout === true;
+    this.code = options.code ?? 503;
+  }
+}
