@@ -5,40 +5,12 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
+import { groupPriorities } from "#api/group-priorities.ts";
 import { type Draft, found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
-
-/**
- * Kubernetes' name of a built-in group, its priority, its versions with theirs: they decide the group and version that
- * clients prefer. Versions that are not listed get no object. Source: `aggregator.go` of `controlplane/apiserver`.
- */
-const builtIn: readonly (readonly [name: string, priority: number, versions: Readonly<Record<string, number>>])[] = [
-  ["", 18000, { v1: 1 }],
-  ["apps", 17800, { v1: 15 }],
-  ["events.k8s.io", 17750, { v1: 15, v1beta1: 5 }],
-  ["authentication.k8s.io", 17700, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
-  ["authorization.k8s.io", 17600, { v1: 15 }],
-  ["autoscaling", 17500, { v1: 15, v2: 30, v2beta1: 9, v2beta2: 1 }],
-  ["batch", 17400, { v1: 15, v1beta1: 9, v2alpha1: 9 }],
-  ["certificates.k8s.io", 17300, { v1: 15, v1alpha1: 1 }],
-  ["networking.k8s.io", 17200, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
-  ["policy", 17100, { v1: 15, v1beta1: 9 }],
-  ["rbac.authorization.k8s.io", 17000, { v1: 15, v1beta1: 12, v1alpha1: 9 }],
-  ["storage.k8s.io", 16800, { v1: 15, v1beta1: 9, v1alpha1: 1 }],
-  ["apiextensions.k8s.io", 16700, { v1: 15 }],
-  ["admissionregistration.k8s.io", 16700, { v1: 15, v1beta1: 12, v1alpha1: 9 }],
-  ["scheduling.k8s.io", 16600, { v1: 15 }],
-  ["coordination.k8s.io", 16500, { v1: 15, v1alpha2: 9 }],
-  ["node.k8s.io", 16300, { v1: 15, v1alpha1: 1, v1beta1: 9 }],
-  ["discovery.k8s.io", 16200, { v1: 15, v1beta1: 12 }],
-  ["flowcontrol.apiserver.k8s.io", 16100, { v1: 21, v1beta3: 18, v1beta2: 15, v1beta1: 12, v1alpha1: 9 }],
-  ["internal.apiserver.k8s.io", 16000, { v1alpha1: 9 }],
-  ["resource.k8s.io", 15900, { v1beta1: 9, v1alpha3: 1 }],
-  ["storagemigration.k8s.io", 15800, { v1alpha1: 9 }],
-];
 
 /** Of all custom resources. */
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
@@ -96,7 +68,7 @@ class Keeper {
     this.#label = domain.rename("kube-aggregator.kubernetes.io/automanaged");
     this.#path = `/apis/${domain.rename("apiregistration.k8s.io")}/v1/apiservices`;
     this.#builtIn = new Map(
-      builtIn.flatMap(([group, groupPriorityMinimum, versions]) =>
+      groupPriorities.flatMap(([group, groupPriorityMinimum, versions]) =>
         Object.entries(versions).map(([version, versionPriority]) => [
           `${version}.${domain.rename(group)}`,
           { groupPriorityMinimum, versionPriority },

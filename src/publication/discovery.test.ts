@@ -12,6 +12,7 @@ import {
   kubernetesTables,
   platformTables,
 } from "./discovery/definitions-for-tests.ts";
+import { servedGroups } from "./discovery/groups.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
 const aggregatedV2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -375,4 +376,34 @@ test("group names like those of object prototypes are just names", () => {
       true,
     );
   }
+});
+
+test("groups and versions of other servers have the place that their priorities give them", () => {
+  const remote = (group: string, version: string, groupPriority: number, versionPriority: number) =>
+    ({ group, version, groupPriority, versionPriority, resources: [], freshness: "Stale" }) as const;
+  const custom = customDefinition("m.example.com", "v1", "Thing");
+  const groups = servedGroups([...builtinDefinitions(kubernetesTables), custom], kubernetesDomain, [
+    remote("z.example.com", "v1", 20_000, 10),
+    remote("b.example.com", "v1", 17_750, 10),
+    remote("y.example.com", "v1", 100, 1),
+    remote("y.example.com", "v2", 15_000, 1),
+    remote("y.example.com", "v3beta1", 1, 50),
+    remote("m.example.com", "v2", 5, 200),
+    remote("m.example.com", "v0", 5, 50),
+    remote("apps", "v2", 5, 14),
+    remote("zz.example.com", "v1", 999, 1),
+  ]);
+  const shown = groups.map(({ name, versions }) => `${name}[${versions.map(({ version }) => version).join()}]`);
+  const asked = shown.filter((text) => /example|events|apireg|apps|flow/.test(text));
+  assert.deepEqual(asked, [
+    "apiregistration.k8s.io[v1]",
+    "z.example.com[v1]",
+    "apps[v1,v2]",
+    "b.example.com[v1]",
+    "events.k8s.io[v1]",
+    "flowcontrol.apiserver.k8s.io[v1]",
+    "y.example.com[v3beta1,v2,v1]",
+    "m.example.com[v2,v1,v0]",
+    "zz.example.com[v1]",
+  ]);
 });

@@ -2,6 +2,7 @@
  * The order of groups and versions in discovery, which decides the version that clients use by default. Source:
  * upstream's priorities of API services, and its order of version names.
  */
+import { groupPriorities } from "#api/group-priorities.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compareTexts, compareVersions } from "#meta/version-order.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -38,10 +39,7 @@ interface Candidate extends ServedVersion {
 
 /** Of custom resources, and of their versions. */
 const customPriority = 1000;
-const localVersionPriority = 100;
-/** Of the first group of the order below; each after it has less, and all have more than custom resources. */
-const builtInPriority = 18_000;
-const builtInStep = 100;
+const customVersionPriority = 100;
 
 /** Groups of the table and of other servers, the core group first. A version of another server hides the table's. */
 export function servedGroups(
@@ -49,16 +47,12 @@ export function servedGroups(
   domain: ApiDomain,
   remote: readonly RemoteGroupVersion[] = [],
 ): ServedGroup[] {
-  const priorities = new Map(
-    groupOrder.flatMap((names, rank) =>
-      names.map((name) => [domain.rename(name), builtInPriority - rank * builtInStep] as const),
-    ),
-  );
+  const builtIn = new Map(groupPriorities.map((row) => [domain.rename(row[0]), row] as const));
   const local = Map.groupBy(definitions, ({ group }) => group);
   const elsewhere = Map.groupBy(remote, ({ group }) => group);
   const priority = (name: string): number => {
     if (name === "") return Number.POSITIVE_INFINITY;
-    const own = local.has(name) ? (priorities.get(name) ?? customPriority) : 0;
+    const own = local.has(name) ? (builtIn.get(name)?.[1] ?? customPriority) : 0;
     // The group of the APIServices themselves goes first.
     if (name === domain.rename("apiregistration.k8s.io")) return Number.MAX_SAFE_INTEGER;
     return Math.max(own, ...(elsewhere.get(name) ?? []).map(({ groupPriority }) => groupPriority));
@@ -67,7 +61,8 @@ export function servedGroups(
     .map((name) => {
       const ofGroup = local.get(name) ?? [];
       const builtin = ofGroup.some(({ routes }) => routes === "installed");
-      return { name, versions: versionsOf(ofGroup, elsewhere.get(name) ?? []), builtin, priority: priority(name) };
+      const versions = versionsOf(ofGroup, elsewhere.get(name) ?? [], builtIn.get(name)?.[2] ?? {});
+      return { name, versions, builtin, priority: priority(name) };
     })
     .sort((a, b) => compareNumbers(b.priority, a.priority) || compareTexts(a.name, b.name))
     .map(({ name, versions, builtin }) => ({ name, versions, builtin }));
@@ -79,11 +74,16 @@ const compareNumbers = (a: number, b: number): number => (a === b ? 0 : a < b ? 
 function versionsOf(
   definitions: readonly ResourceDefinition[],
   remote: readonly RemoteGroupVersion[],
+  priorities: Readonly<Record<string, number>>,
 ): readonly ServedVersion[] {
   const hidden = new Set(remote.map(({ version }) => version));
   const candidates: Candidate[] = [...Map.groupBy(definitions, ({ version }) => version)]
     .filter(([version]) => !hidden.has(version))
-    .map(([version, list]) => ({ version, definitions: sorted(list), priority: localVersionPriority }));
+    .map(([version, list]) => {
+      // Among themselves the names of versions decide.
+      const priority = remote.length === 0 ? 0 : (priorities[version] ?? customVersionPriority);
+      return { version, definitions: sorted(list), priority };
+    });
   for (const { version, versionPriority, resources, freshness } of remote) {
     candidates.push({ version, definitions: [], priority: versionPriority, remote: { resources, freshness } });
   }
@@ -95,29 +95,3 @@ function versionsOf(
 function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
   return definitions.toSorted((a, b) => compareTexts(a.resource, b.resource));
 }
-
-/** The order of built-in groups; those in one row are sorted by name. Other groups follow. */
-const groupOrder: readonly (readonly string[])[] = [
-  [""],
-  ["apiregistration.k8s.io"],
-  ["apps"],
-  ["events.k8s.io"],
-  ["authentication.k8s.io"],
-  ["authorization.k8s.io"],
-  ["autoscaling"],
-  ["batch"],
-  ["certificates.k8s.io"],
-  ["networking.k8s.io"],
-  ["policy"],
-  ["rbac.authorization.k8s.io"],
-  ["storage.k8s.io"],
-  ["admissionregistration.k8s.io", "apiextensions.k8s.io"],
-  ["scheduling.k8s.io"],
-  ["coordination.k8s.io"],
-  ["node.k8s.io"],
-  ["discovery.k8s.io"],
-  ["flowcontrol.apiserver.k8s.io"],
-  ["internal.apiserver.k8s.io"],
-  ["resource.k8s.io"],
-  ["storagemigration.k8s.io"],
-];
