@@ -170,9 +170,14 @@ export class Store {
     return this.#cache.get(this.key(namespace, name));
   }
 
-  /** All current objects, or those of a namespace, decoded and by key; for small collections. */
-  *peekAll(namespace = ""): Generator<Unstructured> {
-    for (const entry of this.#cache.range(this.collection(namespace)).entries) yield this.object(entry);
+  /** All current objects, decoded; for small collections. */
+  *peekAll(): Generator<Unstructured> {
+    for (const entry of this.peekEntries()) yield this.object(entry);
+  }
+
+  /** Their entries, or those of a namespace. */
+  peekEntries(namespace = ""): readonly Entry[] {
+    return this.#cache.range(this.collection(namespace)).entries;
   }
 
   /** How many objects there are at present. */

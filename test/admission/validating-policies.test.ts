@@ -110,6 +110,52 @@ inBothDomains("the status tells the author what the types of the expressions are
   await forget(api, name);
 });
 
+inBothDomains(
+  "parameters are objects of any kind, chosen by name or labels, with no more than a look at the store",
+  async (api) => {
+    const { ns, configMaps: maps } = await api.place();
+    const name = `limited-${ns}`;
+    const limit = (of: string, most: string) => configMap(of, { most }, { labels: { role: "limit" } });
+    await enforce(
+      api,
+      name,
+      ns,
+      { ...configMaps, operations: ["UPDATE"] },
+      {
+        paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+        validations: [
+          {
+            expression: "size(object.data) <= int(params.data.most)",
+            messageExpression: "'at most ' + params.data.most + ' by ' + params.metadata.name",
+          },
+        ],
+      },
+    );
+    const choose = async (paramRef: object): Promise<void> =>
+      void (
+        await api.patch(`${bindings}/${name}`, { spec: { paramRef: { name: null, selector: null, ...paramRef } } })
+      ).expect(200);
+    for (const body of [limit("two", "2"), limit("one", "1"), configMap("zero", { most: "0" }), configMap("m1")]) {
+      (await api.post(maps, body)).expect(201);
+    }
+    await choose({ name: "two", parameterNotFoundAction: "Deny" });
+    const write = (data: object) => api.put(`${maps}/m1?dryRun=All`, configMap("m1", data));
+    (await write({ a: "1", b: "2" })).expect(200);
+    (await write({ a: "1", b: "2", c: "3" })).refused(422, "Invalid", /: at most 2 by two$/);
+    await choose({ selector: { matchLabels: { role: "limit" } }, parameterNotFoundAction: "Deny" });
+    (await write({ a: "1", b: "2" })).refused(422, "Invalid", /: at most 1 by one$/);
+    await choose({ selector: { matchLabels: { role: "none" } }, parameterNotFoundAction: "Allow" });
+    (await write({ a: "1", b: "2", c: "3" })).expect(200);
+    await choose({ name: "gone", parameterNotFoundAction: "Deny" });
+    (await write({})).refused(
+      422,
+      "Invalid",
+      /no params found for policy binding with `Deny` parameterNotFoundAction$/,
+    );
+    await forget(api, name);
+  },
+);
+
 const bundle = "gateway.networking.k8s.io/bundle-version";
 
 /** A definition of a protected group, of a release. */

@@ -6,8 +6,10 @@ import { type FindParams, type ParamObjects, validatingAdmissionPolicy } from "#
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Store } from "#registry/store.ts";
 import type { Schema } from "#schema/schema.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import type { AssembleConfig } from "../assemble-config.ts";
 import { requiredSchema } from "../handler-parts.ts";
 import type { ServerState } from "../state.ts";
@@ -16,7 +18,7 @@ import type { ServedForms } from "./object-forms.ts";
 /** `mutating` is empty without the feature gate `MutatingAdmissionPolicy`. */
 export function policyPlugins(
   { domain, clock, serving }: AssembleConfig,
-  { policies, lookups, stores }: ServerState,
+  { objects, policies, lookups, stores }: ServerState,
   more: { readonly authorizer: Authorizer; readonly forms: ServedForms; readonly table: () => ResourceTable },
 ): { readonly mutating: readonly AdmissionPlugin[]; readonly validating: AdmissionPlugin } {
   const { authorizer, forms, table } = more;
@@ -26,7 +28,7 @@ export function policyPlugins(
   };
   const findParams: FindParams = ({ group, version, kind }) => {
     const definition = table().findKind(group, version, kind);
-    return definition?.stored === true ? paramObjects(stores.of(definition)) : undefined;
+    return definition?.stored === true ? paramObjects(stores.of(definition), objects) : undefined;
   };
   const options = { domain, clock, authorizer, forms, environment, findParams };
   const schemaOf = (kind: GroupVersionKind): Schema =>
@@ -39,17 +41,21 @@ export function policyPlugins(
   };
 }
 
-function paramObjects(store: Store): ParamObjects {
+/** Labels are known without decoding the objects. */
+function paramObjects(store: Store, objects: StoredObjects): ParamObjects {
   return {
     namespaced: store.definition.namespaced,
     get(namespace, name) {
       const entry = store.peek(namespace, name);
-      return entry === undefined ? undefined : store.object(entry);
+      return entry === undefined ? undefined : andThen(store.ready([entry]), () => store.object(entry));
     },
-    list: (namespace, selector) =>
-      store
-        .peekAll(namespace)
-        .filter(({ metadata }) => selector.matches(metadata.labels))
-        .toArray(),
+    list(namespace, selector) {
+      const entries = store.peekEntries(namespace);
+      return andThen(store.ready(entries), () =>
+        entries
+          .filter((entry) => selector.matches(objects.labels(store.definition, entry)))
+          .map((entry) => store.object(entry)),
+      );
+    },
   };
 }

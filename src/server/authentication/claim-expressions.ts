@@ -1,6 +1,6 @@
 /** Expressions of an AuthenticationConfiguration. Loaded only where there is one. */
 import type { ExpressionCompiler } from "#authn/configuration.ts";
-import { ClaimError, type Claims, texts } from "#authn/oidc-claims.ts";
+import { ClaimError, texts } from "#authn/oidc-claims.ts";
 import { compileAuthentication, selectsClaim } from "#cel/claims.ts";
 import type { Program } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
