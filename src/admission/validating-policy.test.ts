@@ -12,7 +12,7 @@ import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
-import { type PolicyOptions, validatingAdmissionPolicy, validatingPolicies } from "./validating-policy.ts";
+import { type ValidatingOptions, validatingAdmissionPolicy, validatingPolicies } from "./validating-policy.ts";
 
 const rules = [{ operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps", "namespaces"] }];
 
@@ -34,11 +34,14 @@ interface Answer {
   readonly answer: string;
   readonly warnings: readonly string[];
   readonly annotations: readonly (readonly [string, string])[];
+  /** What metrics are told. */
+  readonly observed: readonly string[];
 }
 
 /** A policy `p` with the bindings `b0`, `b1`, … is asked about the write of a config map `m`. */
 async function ask(given: Given): Promise<Answer> {
   const { spec, bindings = [{}], params = [], object = map() } = given;
+  const observed: string[] = [];
   const policies = validatingPolicies(true);
   policies.setPolicy("p", {
     metadata: { name: "p" },
@@ -49,7 +52,8 @@ async function ask(given: Given): Promise<Answer> {
     const full = { policyName: "p", validationActions: ["Deny"], ...binding };
     policies.setBinding(`b${at}`, { metadata: { name: `b${at}` }, spec: full });
   }
-  const options: PolicyOptions = {
+  const options: ValidatingOptions = {
+    observed: ({ action, errorType }) => void observed.push(`${action} ${errorType}`),
     domain: apiDomain("k8s.io"),
     clock: new FakeClock(),
     authorizer: given.authorizer ?? { authorize: () => ({ decision: "noOpinion", reason: "" }) },
@@ -84,7 +88,7 @@ async function ask(given: Given): Promise<Answer> {
     const { code, reason, message } = error.status;
     answer = `${reason} ${code}: ${message}`;
   }
-  return { answer, warnings, annotations };
+  return { answer, warnings, annotations, observed };
 }
 
 const denied = (text: string, status = "Invalid 422", by = "'p' with binding 'b0'"): string =>
@@ -171,6 +175,7 @@ test("a policy has a budget for all its validations, and one expression a limit 
   const over = "validation failed due to running out of cost budget, no further validation rules will be run";
   const many = Array.from({ length: 30 }, () => ({ expression: loops(4) }));
   await check({ spec: { validations: many } }, denied(over));
+  assert.deepEqual((await ask({ spec: { validations: many } })).observed, ["deny out_of_budget"]);
   await check({ spec: { validations: many, failurePolicy: "Ignore" } }, "admitted");
   await check(
     { spec: { validations: [{ expression: loops(50) }] } },
@@ -201,6 +206,7 @@ test("actions deny, warn and write to the audit log", async () => {
         '[{"message":"m","policy":"p","binding":"b1","expressionIndex":1,"validationActions":["Audit"]}]',
       ],
     ],
+    observed: ["warn invalid_error", "audit invalid_error"],
   });
   const both = await ask({ spec, bindings: [{ validationActions: ["Deny"] }, { validationActions: ["Warn"] }] });
   assert.equal(both.answer, denied("m"));

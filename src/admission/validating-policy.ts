@@ -9,7 +9,14 @@ import { drive } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 import { type CompiledPolicy, compilePolicy } from "./policies/compiled-policy.ts";
-import { annotationBytesMax, cut, evaluatePolicy, type PolicyResult, type Steps } from "./policies/evaluate-policy.ts";
+import {
+  annotationBytesMax,
+  cut,
+  evaluatePolicy,
+  type Failure,
+  type PolicyResult,
+  type Steps,
+} from "./policies/evaluate-policy.ts";
 import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
 import { exemption, type PolicyOptions, PolicyRequest } from "./policies/policy-request.ts";
 import { type Binding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
@@ -27,7 +34,21 @@ export type ValidatingPolicies = PolicyTable<
 export const validatingPolicies = (hasSelectors: boolean): ValidatingPolicies =>
   new PolicyTable(({ spec }) => compilePolicy(spec, hasSelectors));
 
-export function validatingAdmissionPolicy(policies: ValidatingPolicies, options: PolicyOptions): AdmissionPlugin {
+/** A check that did not hold, and one thing that followed from it. */
+export interface ObservedCheck {
+  readonly policy: string;
+  readonly binding: string;
+  readonly action: "deny" | "audit" | "warn";
+  readonly errorType: "invalid_error" | "out_of_budget";
+  /** What the policy took for the request. */
+  readonly seconds: number;
+}
+
+export interface ValidatingOptions extends PolicyOptions {
+  observed(check: ObservedCheck): void;
+}
+
+export function validatingAdmissionPolicy(policies: ValidatingPolicies, options: ValidatingOptions): AdmissionPlugin {
   const isExempt = exemption(options.domain);
   return {
     name: "ValidatingAdmissionPolicy",
@@ -55,12 +76,12 @@ interface Denial {
 /** The policies of one request. */
 class Dispatch {
   readonly #attributes: AdmissionAttributes;
-  readonly #options: PolicyOptions;
+  readonly #options: ValidatingOptions;
   readonly #request: PolicyRequest;
   readonly #pace: Pace;
   readonly #denials: Denial[] = [];
 
-  constructor(attributes: AdmissionAttributes, options: PolicyOptions) {
+  constructor(attributes: AdmissionAttributes, options: ValidatingOptions) {
     this.#attributes = attributes;
     this.#options = options;
     this.#pace = new Pace(options.clock);
@@ -102,21 +123,23 @@ class Dispatch {
       const values = yield* this.#request.valuesFor(matched);
       for (const [at, param] of chosen.entries()) {
         if (at > 0 && this.#pace.isDue) yield this.#pace.pause();
-        this.#take(policy, binding, yield* evaluatePolicy(policy.compiled(), values, param), annotations);
+        const since = this.#options.clock.monotonic();
+        const result = yield* evaluatePolicy(policy.compiled(), values, param);
+        this.#take(policy, binding, result, annotations, since);
       }
     }
     for (const [key, texts] of annotations) this.#annotate(`${policy.name}/${key}`, [...texts].join(", "));
   }
 
-  #take(policy: Policy, binding: PolicyBinding, result: PolicyResult, annotations: Map<string, Set<string>>): void {
-    const actions = new Set(binding.object.spec.validationActions ?? []);
-    for (const { index, message, reason } of result.failures) {
-      if (actions.has("Deny")) this.#denials.push({ policy: policy.name, binding: binding.name, message, reason });
-      if (actions.has("Audit")) this.#auditFailure(policy, binding, index, message);
-      if (actions.has("Warn")) {
-        const about = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
-        this.#attributes.context.warn(`Validation failed for ${about}: ${message}`);
-      }
+  #take(
+    policy: Policy,
+    binding: PolicyBinding,
+    result: PolicyResult,
+    annotations: Map<string, Set<string>>,
+    since: number,
+  ): void {
+    for (const failure of result.failures) {
+      this.#enforce(policy, binding, failure, (this.#options.clock.monotonic() - since) / 1000);
     }
     for (const { key, value } of result.annotations) {
       const texts = annotations.get(key) ?? new Set();
@@ -124,6 +147,32 @@ class Dispatch {
     }
     for (const message of result.annotationErrors) {
       this.#denials.push({ policy: policy.name, binding: binding.name, message, reason: "" });
+    }
+  }
+
+  #enforce(
+    policy: Policy,
+    binding: PolicyBinding,
+    { index, message, reason, isOverBudget }: Failure,
+    seconds: number,
+  ): void {
+    const names = { policy: policy.name, binding: binding.name };
+    const errorType = isOverBudget === true ? "out_of_budget" : "invalid_error";
+    const observe = (action: ObservedCheck["action"]): void =>
+      this.#options.observed({ ...names, action, errorType, seconds });
+    const actions = new Set(binding.object.spec.validationActions ?? []);
+    if (actions.has("Deny")) {
+      this.#denials.push({ ...names, message, reason });
+      observe("deny");
+    }
+    if (actions.has("Audit")) {
+      this.#auditFailure(policy, binding, index, message);
+      observe("audit");
+    }
+    if (actions.has("Warn")) {
+      const about = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
+      this.#attributes.context.warn(`Validation failed for ${about}: ${message}`);
+      observe("warn");
     }
   }
 

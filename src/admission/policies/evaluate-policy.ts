@@ -28,6 +28,8 @@ export interface Failure {
   readonly message: string;
   /** Reason of the status; empty: the default one. */
   readonly reason: string;
+  /** Whether it cost too much. */
+  readonly isOverBudget?: boolean;
 }
 
 export interface PolicyResult {
@@ -49,17 +51,23 @@ export function* evaluatePolicy(
 ): Steps<PolicyResult> {
   const matching = evaluateConditions(policy.conditions, values, params);
   const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
-  if ("error" in conditions) return policy.isFailing ? refusing(conditions.error.message) : nothing;
+  if ("error" in conditions) {
+    const { error } = conditions;
+    return policy.isFailing ? refusing(error.message, error instanceof OutOfBudget) : nothing;
+  }
   if (conditions.outcome === "no") return nothing;
   try {
     return yield* evaluateBody(policy, values, params);
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
-    return policy.isFailing ? refusing(error.message) : nothing;
+    return policy.isFailing ? refusing(error.message, true) : nothing;
   }
 }
 
-const refusing = (message: string): PolicyResult => ({ ...nothing, failures: [{ index: 0, message, reason: "" }] });
+const refusing = (message: string, isOverBudget: boolean): PolicyResult => ({
+  ...nothing,
+  failures: [{ index: 0, message, reason: "", isOverBudget }],
+});
 
 function* evaluateBody(
   policy: CompiledPolicy,

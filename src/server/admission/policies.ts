@@ -14,10 +14,11 @@ import type { AssembleConfig } from "../assemble-config.ts";
 import { requiredSchema } from "../handler-parts.ts";
 import type { ServerState } from "../state.ts";
 import type { ServedForms } from "./object-forms.ts";
+import { policyMetrics } from "./policy-metrics.ts";
 
 /** `mutating` is empty without the feature gate `MutatingAdmissionPolicy`. */
 export function policyPlugins(
-  { domain, clock, serving }: AssembleConfig,
+  { domain, clock, metrics, serving }: AssembleConfig,
   { objects, policies, lookups, stores }: ServerState,
   more: { readonly authorizer: Authorizer; readonly forms: ServedForms; readonly table: () => ResourceTable },
 ): { readonly mutating: readonly AdmissionPlugin[]; readonly validating: AdmissionPlugin } {
@@ -37,7 +38,7 @@ export function policyPlugins(
     mutating: serving.gates.isOn("MutatingAdmissionPolicy")
       ? [mutatingAdmissionPolicy(policies.mutating, { ...options, schemaOf })]
       : [],
-    validating: validatingAdmissionPolicy(policies.validating, options),
+    validating: validatingAdmissionPolicy(policies.validating, { ...options, observed: policyMetrics(metrics) }),
   };
 }
 

@@ -1,0 +1,22 @@
+/** Metrics of validating policies, with kube-apiserver's names: checks that did not hold, by what followed. */
+import type { ObservedCheck } from "#admission/validating-policy.ts";
+import type { Metrics } from "#std/metrics.ts";
+
+export function policyMetrics(metrics: Metrics): (check: ObservedCheck) => void {
+  const labels = ["enforcement_action", "error_type", "policy", "policy_binding"];
+  const total = metrics.counter({
+    name: "apiserver_validating_admission_policy_check_total",
+    help: "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action",
+    labels,
+  });
+  const durations = metrics.histogram({
+    name: "apiserver_validating_admission_policy_check_duration_seconds",
+    help: "Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action",
+    labels,
+    buckets: [0.000_000_5, 0.001, 0.01, 0.1, 1],
+  });
+  return ({ action, errorType, policy, binding, seconds }) => {
+    total.with(action, errorType, policy, binding).add();
+    durations.with(action, errorType, policy, binding).observe(seconds);
+  };
+}
