@@ -7,7 +7,6 @@ import { type WebhookCall, WebhookCallError } from "#client/webhook-call.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { internalError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
@@ -18,7 +17,14 @@ import type { Matched } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 import type { Outcome } from "./breaker.ts";
 import { noDryRun, rejection } from "./rejection.ts";
-import { readAnswer, type ReviewAnswer, reviewBody, ReviewError, reviewVersions } from "./review.ts";
+import {
+  readAnswer,
+  type ReviewAnswer,
+  reviewBody,
+  ReviewError,
+  type ReviewObjects,
+  reviewVersions,
+} from "./review.ts";
 import type { Webhook } from "./webhook.ts";
 
 /** What becomes of calls, for metrics. Codes are those of HTTP; 0 where the server itself failed. */
@@ -63,12 +69,10 @@ export interface CallerOptions {
 }
 
 /** A write as one webhook is to see it. */
-export interface Question {
+export interface Question extends ReviewObjects {
   readonly attributes: AdmissionAttributes;
+  /** The form of the objects. */
   readonly matched: Matched;
-  /** In the matched form. */
-  readonly object: ApiObject | undefined;
-  readonly oldObject: ApiObject | undefined;
 }
 
 /** Most bytes of an answer: a patch that replaces the largest object, with room for its encoding. */

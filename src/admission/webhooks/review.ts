@@ -32,15 +32,21 @@ export interface WebhookStatus {
   readonly details: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** JSON of the object, written once for all webhooks that see it in the same form. */
-const texts = new WeakMap<ApiObject, string>();
+/** The objects of a write in one form. */
+export interface ReviewObjects {
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+}
 
-function textOf(object: ApiObject | undefined): string {
-  if (object === undefined) return "null";
-  let text = texts.get(object);
+/** Their JSON, written once for all webhooks that see the same form. */
+const texts = new WeakMap<ReviewObjects, string>();
+
+function textOf(objects: ReviewObjects): string {
+  let text = texts.get(objects);
   if (text === undefined) {
-    text = JSON.stringify(object);
-    texts.set(object, text);
+    const { object = null, oldObject = null } = objects;
+    text = `"object":${JSON.stringify(object)},"oldObject":${JSON.stringify(oldObject)}`;
+    texts.set(objects, text);
   }
   return text;
 }
@@ -48,15 +54,16 @@ function textOf(object: ApiObject | undefined): string {
 /** The body of the question. */
 export function reviewBody(
   { options, ...request }: AdmissionRequest,
-  objects: { readonly object: ApiObject | undefined; readonly oldObject: ApiObject | undefined },
+  objects: ReviewObjects,
   version: ReviewVersion,
   { rename }: ApiDomain,
 ): Buffer {
   const head = JSON.stringify(request).slice(0, -1);
   const apiVersion = JSON.stringify(rename(`admission.k8s.io/${version}`));
-  const more = `"object":${textOf(objects.object)},"oldObject":${textOf(objects.oldObject)}`;
   const last = `"options":${options === undefined ? "null" : JSON.stringify(options)}`;
-  return Buffer.from(`{"kind":"AdmissionReview","apiVersion":${apiVersion},"request":${head},${more},${last}}}`);
+  return Buffer.from(
+    `{"kind":"AdmissionReview","apiVersion":${apiVersion},"request":${head},${textOf(objects)},${last}}}`,
+  );
 }
 
 export interface ExpectedAnswer {
