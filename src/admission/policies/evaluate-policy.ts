@@ -3,6 +3,7 @@
  * yielded. Source: upstream's `admission/plugin/policy/validating/validator.go`.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
+import { turn } from "#std/turn.ts";
 import type { Value } from "#cel/values.ts";
 import {
   type Activation,
@@ -106,6 +107,9 @@ export function activationOf(
   return activation;
 }
 
+/** Others have a turn after expressions that took a few milliseconds. */
+const costBetweenPauses = 500_000;
+
 export function* evaluateAll(
   expressions: readonly CompiledExpression[],
   activation: Activation,
@@ -113,7 +117,12 @@ export function* evaluateAll(
   { checks }: RequestValues,
 ): Steps<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
+  let paused = budget.left;
   for (const expression of expressions) {
+    if (paused - budget.left > costBetweenPauses) {
+      yield turn();
+      paused = budget.left;
+    }
     const outcome = evaluateExpression(expression, activation, budget, checks);
     outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
   }
