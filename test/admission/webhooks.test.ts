@@ -347,6 +347,43 @@ hooked("objects of a definition with a converter are converted for webhooks, and
   await api.delete(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.${group}`);
 });
 
+hooked("webhooks of one write see the resource in the version that each asked for", async ({ api, ns, hook }) => {
+  const group = `${api.unique("g")}.example.com`;
+  const version = (name: string) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    subresources: { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } },
+    schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+  });
+  const names = { plural: "things", singular: "thing", kind: "Thing", listKind: "ThingList" };
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `things.${group}` },
+    spec: { group, scope: "Namespaced", names, versions: [version("v1"), version("v2")] },
+  };
+  (await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(201);
+  const of = (wanted: string) => ({
+    rules: [{ apiGroups: [group], apiVersions: [wanted], operations: ["UPDATE"], resources: ["things/scale"] }],
+  });
+  const paths = [await hook("validating", {}, of("v1")), await hook("validating", {}, of("v2"))];
+  const things = `/apis/${group}/v2/namespaces/${ns}/things`;
+  const thing = { apiVersion: `${group}/v2`, kind: "Thing", metadata: { name: "t" }, spec: { replicas: 1 } };
+  (await api.post(things, thing)).expect(201);
+  (await api.patch(`${things}/t/scale`, { spec: { replicas: 2 } })).expect(200);
+  const seen = paths.map((path) => server.take(path)[0]!.review.request);
+  const resource = (one: string) => ({ group, version: one, resource: "things" });
+  assert.deepEqual(
+    seen.map((request) => [request["resource"], request["requestResource"]]),
+    [
+      [resource("v1"), resource("v2")],
+      [resource("v2"), resource("v2")],
+    ],
+  );
+  await api.delete(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.${group}`);
+});
+
 hooked("a webhook that knows only the older reviews is asked in them", async ({ api, maps, hook }) => {
   const patch = Buffer.from(JSON.stringify([{ op: "add", path: "/data/b", value: "2" }])).toString("base64");
   const older = { admissionReviewVersions: ["v0", "v1beta1", "v1"] };

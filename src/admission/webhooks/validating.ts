@@ -41,7 +41,7 @@ async function askAll(
   let last: Question | undefined;
   for (const one of relevant) {
     // Most webhooks see the same form, which is converted and encoded once.
-    const isSame = last !== undefined && apiVersionOf(last.matched.kind) === apiVersionOf(one.matched.kind);
+    const isSame = last !== undefined && isSameForm(last.matched, one.matched);
     const question: Question = isSame ? last! : await questionOf(parts, attributes, one.matched);
     last = question;
     if (await meetsConditions(parts, one.webhook, "validating", question, checks)) called.push({ ...one, question });
@@ -55,3 +55,7 @@ async function askAll(
   );
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
+
+/** Versions of a resource may share the kind of a subresource. */
+const isSameForm = (a: Matched, b: Matched): boolean =>
+  apiVersionOf(a.kind) === apiVersionOf(b.kind) && apiVersionOf(a.resource) === apiVersionOf(b.resource);
