@@ -20,7 +20,7 @@ void test("IDs in brackets are found in names of tests, with ranges", () => {
 
 void test("a row needs a test or a step it waits for", () => {
   const rows = readRows(
-    "| ID | Requirement | Check |\n| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n| GEN-03 | Three. | x |\n| EXPR-01 | Later. | x |\n",
+    "| ID | Requirement | Check |\n| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n| GEN-03 | Three. | x |\n| JOB-01 | Later. | x |\n",
   );
   assert.deepStrictEqual(
     rows.map(({ id }) => id),

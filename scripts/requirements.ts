@@ -39,6 +39,7 @@ const sections = [
   "EVENT",
   "ERR",
   "LIMIT",
+  "EXPR",
   "AUTHRES",
   "BOOT",
   "REVIEW",

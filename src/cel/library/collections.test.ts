@@ -4,9 +4,17 @@ import { assertErrors, assertValues } from "../evaluate-for-tests.ts";
 
 const self = { i: 3, s: "hello", l: [1, 2, 3], n: null };
 
-test("lists are summed, ordered and searched", () => {
+test("lists are searched, their extremes found, summed and ordered [EXPR-02] [EXPR-03] [EXPR-04] [EXPR-05] [EXPR-06] [EXPR-07] [EXPR-08]", () => {
   assertValues(
     [
+      ["[1, 2, 2].indexOf(2)", "1"],
+      ["[1, 2, 2].lastIndexOf(2)", "2"],
+      ["[3, 1].min()", "1"],
+      ["[3, 1].max()", "3"],
+      ["[1, 3].sum()", "4"],
+      ["[duration('1m'), duration('1s')].sum()", "duration('61s')"],
+      ["[1, 2, 2].isSorted()", "true"],
+      ["[2, 1].isSorted()", "false"],
       ["[3.5, 1.0].sum()", "4.5"],
       ["[duration('1s'), duration('2s')].sum()", "duration('3s')"],
       ["dyn([]).sum()", "0"],
@@ -29,8 +37,10 @@ test("lists are summed, ordered and searched", () => {
   );
 });
 
-test("find and findAll give the parts that match", () => {
+test("matches says whether a part matches, find and findAll give the parts [EXPR-09] [EXPR-10] [EXPR-11]", () => {
   assertValues([
+    ["'abc'.matches('^a')", "true"],
+    ["'abc'.matches('^b')", "false"],
     ["'a1b2'.find('[0-9]')", "'1'"],
     ["'ab'.find('[0-9]')", "''"],
     ["'a1b2'.findAll('[0-9]')", "['1', '2']"],
