@@ -647,7 +647,7 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
 async function countsOf(twin: Twin, before: ReadonlyMap<string, number> = new Map()): Promise<Map<string, number>> {
   const { text } = await twin.api.get("/metrics");
   const counted =
-    /^(apiserver_(?:request_total|requested_deprecated_apis)\{(?!.*(?:flowcontrol|apiservices|endpointslices|"\/metrics")).*\}) (\d+)$/gm;
+    /^(apiserver_(?:request_total|requested_deprecated_apis)\{(?!.*(?:flowcontrol|apiservices|"endpoint|"\/metrics")).*\}) (\d+)$/gm;
   const counts = [...text.matchAll(counted)].map(([, series, count]) => [series!, Number(count)] as const);
   const added = counts.map(([series, count]) => [series, count - (before.get(series) ?? 0)] as const);
   return new Map(added.filter(([, count]) => count > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
