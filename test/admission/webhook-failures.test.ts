@@ -218,6 +218,25 @@ hooked("webhooks that hang one after the other have a time together", { admissio
   assert.deepEqual(counts, [1, 1, 0, 0]);
 });
 
+hooked(
+  "it costs that time once where all have less time than it asks for",
+  { admissionTimeoutMs: 4_000 },
+  async (on) => {
+    const { api, clock, hook } = on;
+    await hook("long", { hangs: true }, { timeoutSeconds: 30, failurePolicy: "Ignore" });
+    const waiting = create(api);
+    await asked("/long");
+    clock.advance(4_000);
+    (await waiting).expect(201);
+    const next = create(api);
+    const answered = await Promise.race([next, asked("/long", 2)]);
+    clock.advance(4_000);
+    await next;
+    assert.ok(answered !== undefined, "the next request did not wait");
+    assert.equal(server.take("/long").length, 1);
+  },
+);
+
 hooked("a request that ends while it waits for a webhook writes nothing", {}, async ({ api, clock, hook }) => {
   await hook("lazy", { hangs: true }, { timeoutSeconds: 30, failurePolicy: "Ignore" });
   const name = api.unique();

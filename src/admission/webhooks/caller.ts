@@ -175,7 +175,7 @@ export class WebhookCaller {
       } catch (error) {
         if (!(error instanceof WebhookCallError)) throw error;
         // A request in a hurry says nothing about the webhook.
-        if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < webhook.timeoutMs)) {
+        if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < this.#patienceMs(webhook))) {
           outcome = error.isTimeout ? "timeout" : "answered";
         }
         throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code);
@@ -188,6 +188,12 @@ export class WebhookCaller {
     } catch (error) {
       throw error instanceof ReviewError ? new CallFailure(name, error.message) : error;
     }
+  }
+
+  /** A webhook that gave no answer for this long does not answer: half the time that it may have at most. */
+  #patienceMs({ timeoutMs }: Webhook): number {
+    const { admissionTimeoutMs } = this.#options;
+    return (admissionTimeoutMs === 0 ? timeoutMs : Math.min(timeoutMs, admissionTimeoutMs)) / 2;
   }
 
   /** Milliseconds that a call may take. */
