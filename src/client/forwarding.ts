@@ -158,6 +158,8 @@ function exchange(request: ClientRequest, call: Forwarded, attempt: Attempt): Pr
     request.once("response", (response) => {
       if (waiting.settle()) resolve(answerOf(request, response, call.signal));
     });
+    // Node tells no more of a peer that changes the protocol without being asked to.
+    request.once("close", () => waiting.fail(new Error("the connection closed before an answer")));
     if (body === undefined) request.end();
     else pour(body, request);
   });

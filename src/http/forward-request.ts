@@ -245,6 +245,9 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
   return headers;
 }
 
+/** The largest status code that both protocols can tell. */
+const codeMax = 599;
+
 function replyOf(request: ApiRequest, answer: ForwardedAnswer, clock: Clock): Reply {
   const refused = redirectRefused(answer);
   if (refused !== undefined) {
@@ -252,6 +255,10 @@ function replyOf(request: ApiRequest, answer: ForwardedAnswer, clock: Clock): Re
     return refused;
   }
   const { code } = answer;
+  if (code < 200 || code > codeMax) {
+    answer.destroy();
+    return plainText(503, `error trying to reach service: the answer has the status code ${code}\n`);
+  }
   const reply = { code, headers: passedHeaders(answer) };
   if (code === 204 || code === 304) {
     void drain(answer);

@@ -190,6 +190,18 @@ inBothDomains("HTTP/2 clients are served as well", async (api) => {
   }
 });
 
+inBothDomains("status codes that no answer can have, and protocols nobody asked for, are failures", async (api) => {
+  await backend(api);
+  for (const [name, problem] of [
+    ["code-99", "the answer has the status code 99"],
+    ["code-999", "the answer has the status code 999"],
+    ["switch", "the connection closed before an answer"],
+  ] as const) {
+    const answered = (await api.get(`${flunders}/${name}`)).expect(503);
+    assert.equal(answered.text, `error trying to reach service: ${problem}\n`);
+  }
+});
+
 inBothDomains("redirects are not followed, and broken answers are told as such", async (api) => {
   const { received } = await backend(api);
   const redirected = (await api.get(`${flunders}/redirect`)).expect(502);

@@ -122,6 +122,10 @@ const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response
     response.write('{"half":');
     setTimeout(() => request.socket.destroy(), 20);
   },
+  "code-99": (request) => request.socket.write("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"),
+  "code-999": (request) => request.socket.write("HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"),
+  switch: (request) =>
+    request.socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\nConnection: Upgrade\r\n\r\n"),
   silent: () => undefined,
   headers: (_request, response) =>
     response
