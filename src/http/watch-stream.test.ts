@@ -1,6 +1,7 @@
 /** The initial objects of a watch whose client stops reading: released, and read again as of the beginning. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { storageReadError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import { openMemoryStore } from "#storage/memory.ts";
@@ -109,4 +110,37 @@ test("when the history has gone on without the client, it is told to start anew"
   await sink.readAll();
   assert.equal(lines(sink, "ERROR")[0], "ERROR Expired");
   assert.ok(sink.text.endsWith("END\n"));
+});
+
+test("objects that cannot be encoded once a webhook has converted them end the stream, initial ones and events", async () => {
+  const cache = await openMemoryStore({ clock: new FakeClock() });
+  await put(cache, "first", "broken");
+  const { entries, revision } = cache.range(prefix);
+  for (const initial of [entries, []]) {
+    const sink = new SlowSink();
+    sink.isReading = true;
+    const stream = new WatchStream({
+      cache,
+      prefix,
+      exact: false,
+      initial,
+      after: revision,
+      filter: undefined,
+      ready: () => Promise.resolve(undefined),
+      encoder: {
+        ...encoder,
+        event() {
+          throw storageReadError("it is broken");
+        },
+      },
+      bookmarks: false,
+      initialEventsEnd: undefined,
+      timeoutMs: 1e6,
+      clock: new FakeClock(),
+    });
+    stream.open(sink);
+    await put(cache, "second", "broken");
+    await sink.readAll();
+    assert.equal(sink.text, "ERROR StorageReadError\nEND\n");
+  }
 });

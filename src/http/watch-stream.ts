@@ -127,7 +127,7 @@ export class WatchStream implements ReplyStream {
       if (held !== undefined) this.#initial = { entries, held };
       if (!this.#over) this.#sendInitial();
     };
-    if (ready instanceof Promise) ready.then(send, (error: unknown) => this.#fail(error));
+    if (ready instanceof Promise) ready.then(send).catch((error: unknown) => this.#fail(error));
     else send(ready);
   }
 
@@ -179,7 +179,10 @@ export class WatchStream implements ReplyStream {
       const range = await cache.rangeAt(prefix, { at: after, from });
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
-      if (filter !== undefined) await ready?.(range.entries);
+      const held = filter === undefined ? undefined : await ready?.(range.entries);
+      // A long search leaves others time in which they forget what was converted.
+      if (held !== undefined) this.#initial = { entries: [], held };
+      if (this.#over) return;
       const entries = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
       this.#initial = { entries };
     } catch (error) {
@@ -228,13 +231,12 @@ export class WatchStream implements ReplyStream {
     );
     if (!(ready instanceof Promise)) return this.#send(events);
     this.#isConverting = true;
-    ready.then(
-      () => {
+    ready
+      .then(() => {
         this.#isConverting = false;
         if (!this.#over && this.#send(events)) this.#watch?.resume();
-      },
-      (error: unknown) => this.#fail(error),
-    );
+      })
+      .catch((error: unknown) => this.#fail(error));
     return false;
   }
 
