@@ -130,7 +130,7 @@ test("objects that cannot be encoded once a webhook has converted them end the s
       encoder: {
         ...encoder,
         event() {
-          throw storageReadError("it is broken");
+          throw storageReadError("first", "it is broken");
         },
       },
       bookmarks: false,
