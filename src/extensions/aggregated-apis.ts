@@ -25,10 +25,15 @@ const httpsPort = 443;
 export class AggregatedApis {
   readonly #byName = new Map<string, AggregatedApi>();
   readonly #byVersion = new Map<string, AggregatedApi>();
+  readonly #ownGroup: string;
   readonly #changed: (name: string) => void;
 
-  /** `changed` hears of every change to an API of another server, and of its removal. */
-  constructor(changed: (name: string) => void) {
+  /**
+   * `ownGroup` is that of APIServices: no APIService takes it away, since nobody could delete that one. `changed` hears of
+   * every change to an API of another server, and of its removal.
+   */
+  constructor(ownGroup: string, changed: (name: string) => void) {
+    this.#ownGroup = ownGroup;
     this.#changed = changed;
   }
 
@@ -58,7 +63,8 @@ export class AggregatedApis {
   /** The object as it is now; `undefined` when it is gone. */
   set(name: string, object: APIService | undefined): void {
     const before = this.#byName.get(name);
-    const api = object === undefined ? undefined : aggregatedApi(name, object);
+    const isOwn = object?.spec.group === this.#ownGroup;
+    const api = object === undefined || isOwn ? undefined : aggregatedApi(name, object);
     if (before === undefined && api === undefined) return;
     if (before !== undefined) this.#byVersion.delete(`${before.version}.${before.group}`);
     if (api === undefined) this.#byName.delete(name);

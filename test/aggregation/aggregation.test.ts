@@ -376,6 +376,15 @@ inBothDomains("an APIService that goes takes its group along, and gives it back 
   assert.ok(!groups.some((one) => one.string("name") === group));
 });
 
+inBothDomains("no APIService takes away the group of APIServices, so each can be deleted", async (api) => {
+  const own = apiServices.split("/")[2]!;
+  const name = `v1.${own}`;
+  const service = apiService("default", { group: own, insecureSkipTLSVerify: true });
+  (await api.post(apiServices, { ...service, metadata: { name } })).expect(201);
+  (await api.get(apiServices)).expect(200, { kind: "APIServiceList" });
+  (await api.delete(`${apiServices}/${name}`)).expect(200);
+});
+
 inBothDomains("what keeps requests from a server is told in its condition", async (api) => {
   const place = await api.place();
   const services = `/api/v1/namespaces/${place.ns}/services`;

@@ -9,12 +9,13 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 /** What decides where requests go; kept in step with the stored objects. */
 export class AggregationIndex {
   readonly #group: string;
-  readonly apis = new AggregatedApis((name) => this.changed?.(name));
+  readonly apis: AggregatedApis;
   /** Hears of every change. */
   changed: ((name: string) => void) | undefined;
 
   constructor({ rename }: ApiDomain) {
     this.#group = rename("apiregistration.k8s.io");
+    this.apis = new AggregatedApis(this.#group, (name) => this.changed?.(name));
   }
 
   /** `undefined` for other resources than APIServices. */
