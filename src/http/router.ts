@@ -117,6 +117,8 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     if (request.upgrade !== undefined) checkUpgrade(request, request.upgrade, verb);
     if (!isDispatched) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
+    // A conversion webhook may be waited for.
+    if (definition.conversion?.remote !== undefined) request.seats?.slow();
     const scope: Scope = {
       parts: isDispatched ? dispatchedParts : options.parts,
       request,

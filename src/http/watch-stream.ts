@@ -44,6 +44,8 @@ export interface WatchStreamOptions {
   readonly exact: boolean;
   /** Objects to send first, as ADDED; empty for a plain watch. */
   readonly initial: readonly Entry[];
+  /** What keeps those readable that a webhook converted. */
+  readonly held?: Held;
   /** Only events after this revision. */
   readonly after: Revision;
   readonly filter: EntryFilter;
@@ -73,7 +75,7 @@ const pieceLengthMax = 64 * 1024;
 const joinedFrames = new WeakMap<readonly StoreEvent[], Map<string, Buffer>>();
 
 export class WatchStream implements ReplyStream {
-  readonly #options: Omit<WatchStreamOptions, "initial">;
+  readonly #options: Omit<WatchStreamOptions, "initial" | "held">;
   #sink: StreamSink | undefined;
   #watch: Watch | undefined;
   #cancels: (() => void)[] = [];
@@ -89,9 +91,9 @@ export class WatchStream implements ReplyStream {
   #sendsMessages = false;
   onBegun: (() => void) | undefined;
 
-  constructor({ initial, ...options }: WatchStreamOptions) {
+  constructor({ initial, held, ...options }: WatchStreamOptions) {
     this.#options = options;
-    this.#initial = { entries: initial };
+    this.#initial = { entries: initial, held };
   }
 
   get hasBeginning(): boolean {

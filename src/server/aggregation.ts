@@ -53,6 +53,7 @@ export function openAggregation(
       const api = apiOf(apis, request);
       if (api === undefined) return undefined;
       if (!api.isAvailable) return unavailable();
+      request.seats?.slow();
       return backends.of(api).then(
         (backend) => forwardRequest(request, backend, forwarding),
         // The service is gone, or its address.

@@ -6,6 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import type { Held } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
@@ -33,13 +34,14 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
   if (isFresh) await cache.fresh();
   let initial: readonly Entry[] = [];
+  let held: Held;
   let after: Revision = revision;
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
-    if (filter !== undefined) await store.ready(found);
+    if (filter !== undefined) held = await store.ready(found);
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
@@ -60,6 +62,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       prefix,
       exact: isSingle,
       initial,
+      held,
       after,
       filter,
       encoder: frameEncoder(scope, view, encoding),
