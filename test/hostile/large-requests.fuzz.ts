@@ -629,7 +629,9 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
   const value = answer.value as ObjectBody | undefined; // JSON, or nothing
   const plain = path.split("?")[0]!;
   const isObject = answer.status < 300 && typeof value?.["metadata"] === "object" && value["kind"] !== "Status";
-  if (isObject && method !== "DELETE" && value["kind"] !== "PartialObjectMetadata") {
+  // A dry run shows an address that is drawn anew, which may be the one there is, and only here.
+  const isDry = path.includes("dryRun=");
+  if (isObject && !isDry && method !== "DELETE" && value["kind"] !== "PartialObjectMetadata") {
     const name = String(metaOf(value)["name"]);
     if (method === "POST") twin.objects.set(`${plain}/${name}`, value);
     else if (plain.endsWith(`/${name}`)) twin.objects.set(plain, value);
