@@ -1,8 +1,8 @@
 /** Closed loops: each connection sends its next request after the last answer. */
-import { Connection, textOf } from "./connection.ts";
+import { Connection, requestBytes, textOf } from "./connection.ts";
 import { type Usage, usageOf } from "./process-usage.ts";
 import type { Measurement } from "./suite.ts";
-import type { Target } from "./target.ts";
+import { Client, type Target } from "./target.ts";
 
 export interface ClosedLoop {
   readonly name: string;
@@ -57,4 +57,24 @@ export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Meas
     clientUsPerOp: (own.user + own.system) / count,
     rssMb: after.rssMb,
   };
+}
+
+export interface CreateLoop extends Omit<ClosedLoop, "next"> {
+  /** Of the collection. */
+  readonly path: string;
+  /** The body of an object of this name. */
+  object(name: string): string;
+}
+
+/** A loop of creates. The collection is emptied after it. */
+export async function createLoop(target: Target, { path, object, ...loop }: CreateLoop): Promise<Measurement> {
+  let serial = 0;
+  const measured = await closedLoop(target, {
+    ...loop,
+    next: (worker) => requestBytes("POST", path, target.token, object(`w-${worker}-${serial++}`)),
+  });
+  const after = await Client.open(target);
+  await after.send("DELETE", path);
+  after.close();
+  return measured;
 }

@@ -2,8 +2,7 @@
  * Custom resource workloads: creates of objects with 30 fields, and the delay until a new kind accepts its first
  * object. The definition has `x-kubernetes-validations` only where a name says so.
  */
-import { closedLoop } from "./closed-loop.ts";
-import { requestBytes } from "./connection.ts";
+import { createLoop } from "./closed-loop.ts";
 import { usageOf } from "./process-usage.ts";
 import { type Measurement, median, type PreparedWorkload, type Workload } from "./suite.ts";
 import { Client, dropNamespace, makeNamespace, type Target, uniqueSuffix } from "./target.ts";
@@ -171,21 +170,16 @@ async function prepareCreates(target: Target, { name, connections, isRuled }: Cr
   await untilCreated(client, path, widget(group, "first"));
   await checkEnforced(client, path, group, isRuled);
   client.close();
-  let serial = 0;
   return {
-    async measure(seconds) {
-      const measured = await closedLoop(target, {
+    measure: (seconds) =>
+      createLoop(target, {
         name,
         connections,
         seconds,
         operationsMax: createsMax,
-        next: (worker) => requestBytes("POST", path, target.token, widget(group, `w-${worker}-${serial++}`)),
-      });
-      const after = await Client.open(target);
-      await after.send("DELETE", path);
-      after.close();
-      return measured;
-    },
+        path,
+        object: (object) => widget(group, object),
+      }),
     async clean() {
       await dropDefinition(target, group);
       await dropNamespace(target, namespace);

@@ -2,8 +2,7 @@
  * Creates over 64 connections, with and without admission policies. Alone, after a build:
  * `node --conditions=source bench/policies.bench.ts`.
  */
-import { closedLoop } from "./closed-loop.ts";
-import { requestBytes } from "./connection.ts";
+import { createLoop } from "./closed-loop.ts";
 import { runAlone } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import { measureWorkloads, type PreparedWorkload, type Suite, type Workload } from "./suite.ts";
@@ -47,21 +46,16 @@ async function prepare(target: Target, name: string, hasPolicies: boolean): Prom
   const path = `/api/v1/namespaces/${namespace}/configmaps`;
   const label = uniqueSuffix();
   if (hasPolicies) await enforce(target, label, path);
-  let serial = 0;
   return {
-    async measure(seconds) {
-      const measured = await closedLoop(target, {
+    measure: (seconds) =>
+      createLoop(target, {
         name,
         connections,
         seconds,
         operationsMax: createsMax,
-        next: (worker) => requestBytes("POST", path, target.token, configMap(label, `c${worker}-${serial++}`)),
-      });
-      const after = await Client.open(target);
-      await after.send("DELETE", path);
-      after.close();
-      return measured;
-    },
+        path,
+        object: (object) => configMap(label, object),
+      }),
     async clean() {
       if (hasPolicies) await dropPolicies(target, label);
       await dropNamespace(target, namespace);

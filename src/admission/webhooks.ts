@@ -3,7 +3,7 @@
  * and the plugins that call them. Where none is configured, a write costs two comparisons.
  */
 import type { AdmissionPlugin } from "./plugin.ts";
-import { AdmissionWaits, type CallerOptions, WebhookCaller, type WebhookType } from "./webhooks/caller.ts";
+import { AdmissionStarts, type CallerOptions, WebhookCaller, type WebhookType } from "./webhooks/caller.ts";
 import { mutatingWebhooks } from "./webhooks/mutating.ts";
 import type { WebhookPluginParts } from "./webhooks/plugin-parts.ts";
 import { validatingWebhooks } from "./webhooks/validating.ts";
@@ -36,8 +36,8 @@ export function webhookPlugins(options: WebhookPluginOptions): {
   readonly validating: AdmissionPlugin;
 } {
   const { lists } = options;
-  const waits = new AdmissionWaits();
-  const caller = (type: WebhookType): WebhookCaller => new WebhookCaller(options, type, waits);
+  const starts = new AdmissionStarts();
+  const caller = (type: WebhookType): WebhookCaller => new WebhookCaller(options, type, starts);
   return {
     mutating: mutatingWebhooks({ ...options, list: lists.mutating, caller: caller("admit") }),
     validating: validatingWebhooks({ ...options, list: lists.validating, caller: caller("validating") }),

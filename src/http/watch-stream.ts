@@ -8,7 +8,7 @@ import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { expired, type Status, StatusError } from "#meta/status-error.ts";
-import type { Held } from "#registry/stored-object.ts";
+import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { WatchCache, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
@@ -28,12 +28,12 @@ export interface FrameEncoder {
 }
 
 /** Rejects when entries cannot be converted. */
-export type Ready = (entries: readonly Entry[]) => MaybePromise<Held>;
+export type Ready = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
 
 /** Objects to send first, and what keeps them readable. */
 interface Initial {
   readonly entries: readonly Entry[];
-  readonly held?: Held;
+  readonly held?: ConvertedObjects;
 }
 
 const nothing: Initial = { entries: [] };
@@ -45,7 +45,7 @@ export interface WatchStreamOptions {
   /** Objects to send first, as ADDED; empty for a plain watch. */
   readonly initial: readonly Entry[];
   /** What keeps those readable that a webhook converted. */
-  readonly held?: Held;
+  readonly held?: ConvertedObjects;
   /** Only events after this revision. */
   readonly after: Revision;
   readonly filter: EntryFilter;
@@ -125,7 +125,7 @@ export class WatchStream implements ReplyStream {
   #sendReady(): void {
     const { entries } = this.#initial;
     const ready = this.#options.ready?.(entries);
-    const send = (held: Held): void => {
+    const send = (held: ConvertedObjects): void => {
       if (held !== undefined) this.#initial = { entries, held };
       if (!this.#over) this.#sendInitial();
     };

@@ -39,7 +39,7 @@ import {
   updateStrategy,
   type WriteAttributes,
 } from "./resource-definition.ts";
-import type { Held, StoredObjects } from "./stored-object.ts";
+import type { ConvertedObjects, StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
 export interface Stored {
@@ -99,7 +99,7 @@ export interface Listed {
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
   /** What a webhook converted for this list; the entries can be read in the definition's version while it is held. */
-  readonly held?: Held | readonly Held[];
+  readonly held?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
 export interface UpdateOptions {
@@ -192,7 +192,7 @@ export class Store {
     return andThen<unknown, Entry>(reached, () => {
       const entry = this.#cache.get(this.key(namespace, name));
       if (entry === undefined) throw notFound(this.definition, name);
-      return andThen(this.#ready(entry), () => entry);
+      return andThen(this.#convertAnew(entry), () => entry);
     });
   }
 
@@ -317,7 +317,7 @@ export class Store {
       };
     }
     const entries: Entry[] = [];
-    const held: Held[] = [];
+    const held: ConvertedObjects[] = [];
     const pace = new Pace(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
@@ -351,12 +351,12 @@ export class Store {
   }
 
   /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
-  ready(entries: readonly Entry[]): MaybePromise<Held> {
+  ready(entries: readonly Entry[]): MaybePromise<ConvertedObjects> {
     return this.#objects.ready(this.definition, entries);
   }
 
   /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
-  #ready(entry: Entry): MaybePromise<Held> {
+  #convertAnew(entry: Entry): MaybePromise<ConvertedObjects> {
     return this.#objects.ready(this.definition, [entry], true);
   }
 
@@ -464,7 +464,7 @@ export class Store {
   }
 
   /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
-  #settle(entry: Entry): MaybePromise<Held | void> {
+  #settle(entry: Entry): MaybePromise<ConvertedObjects | void> {
     const settled = this.definition.strategy.afterCommit?.(entry.revision);
     return settled ?? this.ready([entry]);
   }
@@ -530,7 +530,7 @@ export class Store {
     for (let isNewest = false; ; isNewest = true) {
       let outcome: Outcome<T>;
       try {
-        const ready = entry && this.#ready(entry);
+        const ready = entry && this.#convertAnew(entry);
         if (ready instanceof Promise) await ready;
         outcome = await attempt(entry);
       } catch (error) {

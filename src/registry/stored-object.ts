@@ -33,7 +33,7 @@ export interface EntryView {
 }
 
 /** What webhooks converted, for as long as somebody needs it. */
-export type Held = readonly Unstructured[] | undefined;
+export type ConvertedObjects = readonly Unstructured[] | undefined;
 
 /** How a resource's objects lie in bytes. */
 export interface Layout {
@@ -293,7 +293,7 @@ export class StoredObjects {
    * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
    * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
    */
-  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<Held> {
+  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<ConvertedObjects> {
     const remote = definition.conversion?.remote;
     return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, anew);
   }

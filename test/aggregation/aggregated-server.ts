@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { type Api, eventually, file } from "../harness.ts";
 import { namespace as namespaceOf, namespaces } from "../objects.ts";
+import type { Fields } from "../view.ts";
 
 export const apiServices = "/apis/apiregistration.k8s.io/v1/apiservices";
 export const group = "wardle.example.com";
@@ -129,3 +130,11 @@ export const becomes = (api: Api, status: string, reason: string, message?: stri
       ...(message === undefined ? {} : { "status.conditions.0.message": message }),
     }),
   );
+
+/** Waits until aggregated discovery shows these fields of the group. */
+export const discovered = (api: Api, fields: Fields): Promise<unknown> =>
+  eventually(async () => {
+    const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const items = (await api.get("/apis", { accept })).expect(200).list("items");
+    items.find((item) => item.string("metadata.name") === group)!.has(fields);
+  });

@@ -4,7 +4,16 @@ import { after } from "node:test";
 import http2 from "node:http2";
 import { type Api, type Domain, eventually, suite } from "../harness.ts";
 import { connectRaw } from "../raw.ts";
-import { AggregatedServer, apiService, apiServices, base, becomes, group, register } from "./aggregated-server.ts";
+import {
+  AggregatedServer,
+  apiService,
+  apiServices,
+  base,
+  becomes,
+  discovered,
+  group,
+  register,
+} from "./aggregated-server.ts";
 
 const inBothDomains = suite();
 const ns = "shop";
@@ -353,15 +362,9 @@ inBothDomains("a server that stops makes its API unavailable, and available agai
   assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");
   (await api.get(`/apis/${group}`)).expect(200);
   (await api.patch(`${apiServices}/v1.${group}`, { spec: { versionPriority: 11 } })).expect(200);
-  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-  await eventually(async () => {
-    const items = (await api.get("/apis", { accept })).expect(200).list("items");
-    items
-      .find((item) => item.string("metadata.name") === group)!
-      .has({
-        "versions.0.freshness": "Stale",
-        "versions.0.resources.0.resource": "flunders",
-      });
+  await discovered(api, {
+    "versions.0.freshness": "Stale",
+    "versions.0.resources.0.resource": "flunders",
   });
   await server.start();
   await becomes(api, "True", "Passed");

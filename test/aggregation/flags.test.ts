@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Api, domains, eventually, file, gated, openServer } from "../harness.ts";
 import { namespaces } from "../objects.ts";
-import { AggregatedServer, apiService, apiServices, base, becomes, group } from "./aggregated-server.ts";
+import { AggregatedServer, apiService, apiServices, base, becomes, discovered, group } from "./aggregated-server.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const closing: (() => Promise<void>)[] = [];
@@ -53,15 +53,9 @@ for (const domain of domains) {
     assert.equal(last.client, "own-proxy");
     assert.ok(last.headers.includes("x-remote-uid: admin-uid"));
     // Resources that only the older form of discovery names.
-    const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    await eventually(async () => {
-      const items = (await api.get("/apis", { accept })).expect(200).list("items");
-      items
-        .find((item) => item.string("metadata.name") === group)!
-        .has({
-          "versions.0.resources.0.resource": "flunders",
-          "versions.0.resources.0.subresources.0.subresource": "status",
-        });
+    await discovered(api, {
+      "versions.0.resources.0.resource": "flunders",
+      "versions.0.resources.0.subresources.0.subresource": "status",
     });
   });
 

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
 import { namespaces } from "../objects.ts";
-import { apiServices, group } from "./aggregated-server.ts";
+import { apiServices, discovered, group } from "./aggregated-server.ts";
 
 const folder = fileURLToPath(new URL("../sample-apiserver/", import.meta.url));
 const program = join(temporaryFolder(), "sample-apiserver");
@@ -119,17 +119,13 @@ test(
       (await api.get(flunders("v1beta1"), { accept: "application/vnd.kubernetes.protobuf" })).expect(406);
       // Both servers decide about a user, and the other one knows who it is.
       (await api.get(flunders("v1beta1"), { as: "alice" })).refused(403, "Forbidden");
-      const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+      await discovered(api, {
+        "versions.0.version": "v1beta1",
+        "versions.0.freshness": "Current",
+        "versions.0.resources.0.resource": "flunders",
+        "versions.1.version": "v1alpha1",
+      });
       await eventually(async () => {
-        const items = (await api.get("/apis", { accept })).expect(200).list("items");
-        items
-          .find((item) => item.string("metadata.name") === group)!
-          .has({
-            "versions.0.version": "v1beta1",
-            "versions.0.freshness": "Current",
-            "versions.0.resources.0.resource": "flunders",
-            "versions.1.version": "v1alpha1",
-          });
         const { paths } = (await api.get("/openapi/v3")).expect(200).value as { paths: Record<string, object> };
         for (const version of versions) assert.ok(paths[`apis/${group}/${version}`] !== undefined);
       }, patienceMs);

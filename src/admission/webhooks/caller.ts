@@ -15,7 +15,7 @@ import type { Random } from "#std/random.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
-import type { Outcome } from "./breaker.ts";
+import type { Outcome } from "./circuit-breaker.ts";
 import { noDryRun, rejection } from "./rejection.ts";
 import {
   readAnswer,
@@ -92,12 +92,12 @@ class CallFailure extends Error {
 export class WebhookCaller {
   readonly #options: CallerOptions;
   readonly #type: WebhookType;
-  readonly #waits: AdmissionWaits;
+  readonly #starts: AdmissionStarts;
 
-  constructor(options: CallerOptions, type: WebhookType, waits: AdmissionWaits) {
+  constructor(options: CallerOptions, type: WebhookType, starts: AdmissionStarts) {
     this.#options = options;
     this.#type = type;
-    this.#waits = waits;
+    this.#starts = starts;
   }
 
   /**
@@ -202,7 +202,7 @@ export class WebhookCaller {
     const ofRequestMs = attributes.context.deadlineMs - clock.now();
     if (admissionTimeoutMs === 0) return Math.min(timeoutMs, ofRequestMs);
     const nowMs = clock.monotonic();
-    const leftMs = this.#waits.since(attributes, nowMs) + admissionTimeoutMs - nowMs;
+    const leftMs = this.#starts.since(attributes, nowMs) + admissionTimeoutMs - nowMs;
     if (leftMs <= 0) {
       throw new CallFailure(
         name,
@@ -216,7 +216,7 @@ export class WebhookCaller {
 const noBreaker = (): void => undefined;
 
 /** When admission of each write began to wait for webhooks, in both of its phases. */
-export class AdmissionWaits {
+export class AdmissionStarts {
   /** By object: a request may delete many. */
   readonly #byRequest = new WeakMap<RequestContext, Map<string, number>>();
 

@@ -10,7 +10,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import type { Clock } from "#std/clock.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import { RequestMatcher } from "../matching.ts";
-import { Breaker } from "./breaker.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
 import { type ReviewVersion, reviewVersions } from "./review.ts";
 
 export interface Webhook {
@@ -32,7 +32,7 @@ export interface Webhook {
   /** Compiled when they are first asked. */
   readonly conditions: (() => CompiledConditions) | undefined;
   /** Absent when every request is to wait for it. */
-  readonly breaker: Breaker | undefined;
+  readonly breaker: CircuitBreaker | undefined;
 }
 
 type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
@@ -119,7 +119,7 @@ export class WebhookList {
         matchConditions.length === 0
           ? undefined
           : () => (compiled ??= compileConditions(matchConditions, { hasParams: false, hasSelectors })),
-      breaker: ignoresFailure && hasBreakers ? new Breaker(clock) : undefined,
+      breaker: ignoresFailure && hasBreakers ? new CircuitBreaker(clock) : undefined,
     };
   }
 }

@@ -6,7 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { Held } from "#registry/stored-object.ts";
+import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
@@ -34,7 +34,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
   if (isFresh) await cache.fresh();
   let initial: readonly Entry[] = [];
-  let held: Held;
+  let held: ConvertedObjects;
   let after: Revision = revision;
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {

@@ -184,8 +184,6 @@ function storedExpressions({
 }
 
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-/** The API documents this one, too. Upstream refuses it. */
-const documentedReason = "Unauthorized";
 
 function validateValidation(validation: Validation, path: FieldPath, expressions: Expressions): readonly FieldError[] {
   const { expression, message = "", messageExpression = "", reason } = validation;
@@ -201,7 +199,7 @@ function validateValidation(validation: Validation, path: FieldPath, expressions
   } else if (message.trim().includes("\n")) {
     errors.push(invalid(path.child("message"), message, "message must not contain line breaks"));
   }
-  if (reason !== undefined && !reasons.includes(reason) && reason !== documentedReason) {
+  if (reason !== undefined && !reasons.includes(reason)) {
     errors.push(notSupported(path.child("reason"), reason, reasons));
   }
   return errors;

@@ -54,11 +54,11 @@ const defaultQueueLengthMax = 10_000;
 const deliveriesPerTurn = 200;
 /**
  * The pause of a large audience between two rounds, so that a busy writer's events are delivered several at a time: a
- * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher, at most 8 ms, and none
+ * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher, at most 4 ms, and none
  * below ten watchers.
  */
 const restPerWatcherMs = 0.1;
-const restMsMax = 8;
+const restMsMax = 4;
 /** Most events handed at once to a watcher that reads on from the log. */
 const pageLength = 500;
 

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { Breaker } from "./breaker.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
 
 test("after a timeout nobody calls for ten seconds, then one at a time until there is an answer", () => {
   const clock = new FakeClock();
-  const breaker = new Breaker(clock);
+  const breaker = new CircuitBreaker(clock);
   breaker.attempt()!("timeout");
   assert.equal(breaker.isOpen, true);
   clock.advance(9_999);
@@ -23,7 +23,7 @@ test("after a timeout nobody calls for ten seconds, then one at a time until the
 
 test("each pause without an answer at its end is followed by one twice as long, up to a minute", () => {
   const clock = new FakeClock();
-  const breaker = new Breaker(clock);
+  const breaker = new CircuitBreaker(clock);
   breaker.attempt()!("timeout");
   for (const pauseMs of [10_000, 20_000, 40_000, 60_000, 60_000]) {
     clock.advance(pauseMs - 1);
@@ -35,7 +35,7 @@ test("each pause without an answer at its end is followed by one twice as long, 
 
 test("calls that fail together begin one pause", () => {
   const clock = new FakeClock();
-  const breaker = new Breaker(clock);
+  const breaker = new CircuitBreaker(clock);
   const calls = [breaker.attempt()!, breaker.attempt()!, breaker.attempt()!];
   for (const end of calls) end("timeout");
   clock.advance(10_000);
@@ -44,7 +44,7 @@ test("calls that fail together begin one pause", () => {
 
 test("a trial that its caller gave up leaves the next one free, and decides nothing", () => {
   const clock = new FakeClock();
-  const breaker = new Breaker(clock);
+  const breaker = new CircuitBreaker(clock);
   breaker.attempt()!("timeout");
   clock.advance(10_000);
   breaker.attempt()!("none");

@@ -11,7 +11,7 @@ const pauseMsMax = 60_000;
 /** What became of an attempt. `none`: it was given up for reasons of the caller's. */
 export type Outcome = "answered" | "timeout" | "none";
 
-export class Breaker {
+export class CircuitBreaker {
   readonly #clock: Pick<Clock, "monotonic">;
   #pauseMs = 0;
   /** Of the monotonic clock. */
