@@ -8,7 +8,7 @@ import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
-import { type ImagePolicyOptions, ImagePolicyWebhook } from "./image-policy-webhook.ts";
+import { type ImagePolicyOptions, imagePolicyWebhook } from "./image-policy-webhook.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
 type Respond = (spec: ImageReviewSpec) => Promise<{ code: number; body: string }>;
@@ -46,7 +46,7 @@ function asked(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
     },
     close() {},
   };
-  const plugin = new ImagePolicyWebhook({
+  const plugin = imagePolicyWebhook({
     domain: kubernetesDomain,
     url: "https://hook/images",
     headers: { authorization: "Bearer hook-secret" },
@@ -69,7 +69,7 @@ function asked(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
     const annotate = (key: string, value: string): void => void (noted[key] = value);
     const attributes = attributesOf(object, { ...podAttributes, context: { ...context, annotate }, ...more });
     try {
-      await plugin.validate(attributes);
+      await plugin.validate!(attributes); // it validates
       return undefined;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;

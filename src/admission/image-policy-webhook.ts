@@ -14,7 +14,7 @@ import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, type Operation, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface ImagePolicyOptions {
   readonly domain: ApiDomain;
@@ -42,10 +42,23 @@ const answerBytesMax = 64 * 1024;
 /** Different questions that wait for the webhook; more count as not answered. */
 const waitingMax = 1000;
 
-/** The plugin, and the way to give up its calls. */
-export class ImagePolicyWebhook implements AdmissionPlugin {
-  readonly name = "ImagePolicyWebhook";
-  readonly operations: readonly Operation[] = ["CREATE", "UPDATE"];
+/** The plugin; `close` gives up its calls. */
+export function imagePolicyWebhook(options: ImagePolicyOptions): AdmissionPlugin & { close(): void } {
+  const reviews = new ImageReviews(options);
+  return {
+    name: "ImagePolicyWebhook",
+    operations: ["CREATE", "UPDATE"],
+    validate: (attributes) => (hasImages(attributes) ? reviews.check(attributes) : undefined),
+    close: () => reviews.close(),
+  };
+}
+
+function hasImages({ resource, subresource }: AdmissionAttributes): boolean {
+  if (resource.group !== "" || resource.resource !== "pods") return false;
+  return subresource === "" || subresource === "ephemeralcontainers";
+}
+
+class ImageReviews {
   readonly #options: ImagePolicyOptions;
   readonly #kept = new ExpiringCache<ImageReviewStatus>(keptMax);
   readonly #waiting = new Map<string, Promise<ImageReviewStatus>>();
@@ -62,17 +75,13 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
     this.#apiVersion = rename("imagepolicy.k8s.io/v1alpha1");
   }
 
-  validate(attributes: AdmissionAttributes): void | Promise<void> {
-    const { resource, subresource } = attributes;
-    if (resource.group !== "" || resource.resource !== "pods") return undefined;
-    if (subresource !== "" && subresource !== "ephemeralcontainers") return undefined;
+  check(attributes: AdmissionAttributes): void | Promise<void> {
     const spec = this.#specOf(attributes);
     const key = hash("sha256", JSON.stringify(spec), "latin1");
     const kept = this.#kept.get(key, this.#options.clock.monotonic());
     return kept === undefined ? this.#wait(attributes, this.#ask(key, spec)) : this.#decide(attributes, kept);
   }
 
-  /** Gives up what is under way. */
   close(): void {
     this.#gone.abort();
   }

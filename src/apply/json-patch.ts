@@ -7,7 +7,7 @@ import { isObject } from "#std/is-object.ts";
 import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import { kindOf } from "#schema/mismatch.ts";
-import { setKey } from "#std/set-key.ts";
+import { setKey } from "#schema/json-members.ts";
 import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 

@@ -8,7 +8,7 @@ import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { type JsonObject, jsonEquals } from "./json-value.ts";
-import { reconcileFields } from "./reconcile-fields.ts";
+import { reconcileFields } from "./schema-fields.ts";
 export { managersProblem } from "./field-managers.ts";
 import { fold, identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";

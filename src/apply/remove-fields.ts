@@ -1,10 +1,7 @@
-/**
- * Removes a set of fields from a value, and adds to a set the structs that its paths lead through. Used to drop fields
- * that no manager applies any more. Source: structured-merge-diff's `typed` package.
- */
+/** Removes a set of fields from a value, to drop those that no manager applies any more. */
 import type { Schema } from "#schema/schema.ts";
-import { setKey } from "#std/set-key.ts";
-import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";
+import { setKey } from "#schema/json-members.ts";
+import { type FieldSet, isMemberNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject } from "./json-value.ts";
 import {
   elementsOf,
@@ -73,35 +70,4 @@ function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): r
   if (!isChanged) return list;
   rememberElements(rule, kept, sameElements(elements, keptElements) ? elements : keptElements);
   return kept;
-}
-
-/** The set with every struct member that it reaches into as a member of its own. */
-export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet {
-  return withStructsNode(schema, set, false);
-}
-
-function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: boolean): FieldSet {
-  const elements = childrenOf(node);
-  let isSame = isMember === isMemberNode(node) || elements.length === 0;
-  // Items of lists are mostly alike.
-  let lastItem: FieldSet | undefined;
-  let lastMade: FieldSet | undefined;
-  const nodes = elements.map((element) => {
-    const child = node[element]!;
-    if (element.startsWith("k:")) {
-      if (child !== lastItem) {
-        lastItem = child;
-        lastMade = withStructsNode(schema?.items, child, isMemberNode(child));
-      }
-      if (lastMade !== child) isSame = false;
-      return lastMade!;
-    }
-    const name = element.startsWith("f:") ? element.slice(2) : undefined;
-    const isField = name !== undefined && schema?.fields?.has(name) === true;
-    const below = name === undefined ? undefined : memberSchema(schema, name);
-    const made = withStructsNode(below, child, isField || isMemberNode(child));
-    if (made !== child) isSame = false;
-    return made;
-  });
-  return isSame ? node : (makeNode(isMember, elements, nodes) ?? node);
 }

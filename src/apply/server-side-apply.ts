@@ -30,8 +30,8 @@ import {
 } from "./managed-fields.ts";
 import { mergeApplied } from "./merge-applied.ts";
 import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
-import { markReconciled } from "./reconcile-fields.ts";
-import { removeFields, withStructs } from "./remove-fields.ts";
+import { removeFields } from "./remove-fields.ts";
+import { markReconciled, withStructs } from "./schema-fields.ts";
 import { compareTyped, type FieldChanges, fieldsOf, unownedMetadata, zeroOf } from "./typed-fields.ts";
 
 export interface FieldApply extends ObjectVersions {

@@ -6,7 +6,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { attributes, pathAttributes } from "./attributes-for-tests.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
-import { type ReviewSpec, WebhookAuthorizer, type WebhookOptions } from "./webhook.ts";
+import { type ReviewSpec, webhookAuthorizer, type WebhookOptions } from "./webhook.ts";
 
 type Respond = (spec: ReviewSpec, call: OutgoingCall) => Promise<{ code: number; body: string }>;
 
@@ -26,7 +26,7 @@ function asked(respond: Respond, over: Partial<WebhookOptions> = {}) {
     },
     close() {},
   };
-  const authorizer = new WebhookAuthorizer({
+  const authorizer = webhookAuthorizer({
     name: "hook",
     url: "https://hook/authz",
     headers: { authorization: "Bearer hook-secret" },
@@ -304,7 +304,7 @@ test("an explanation tells what it last said, while that counts, and asks nobody
 
 test("it lists no rules, and says so", () => {
   const { authorizer } = asked(allowing);
-  const rules = authorizer.rulesFor();
+  const rules = authorizer.rulesFor({ name: "u", groups: [] }, "");
   assert.deepEqual(rules, {
     resourceRules: [],
     nonResourceRules: [],

@@ -11,7 +11,7 @@ import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
-import { type Attributes, type Authorizer, type Decision, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
+import { type Attributes, type Authorizer, type Decision, noOpinion, type Verdict } from "./authorizer.ts";
 
 /** The question to the webhook, also the input of match conditions. In the form of version v1. */
 export interface ReviewSpec {
@@ -75,7 +75,23 @@ const reasonMax = 1024;
 const waitingMax = 2000;
 const firstPauseMs = 500;
 
-export class WebhookAuthorizer implements Required<Authorizer> {
+/** `close` aborts pending questions. */
+export function webhookAuthorizer(options: WebhookOptions): Required<Authorizer> & { close(): void } {
+  const reviews = new SubjectAccessReviews(options);
+  return {
+    authorize: (attributes) => reviews.verdict(attributes),
+    rulesFor: () => ({
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: true,
+      errors: ["webhook authorizer does not support user rule resolution"],
+    }),
+    explain: (attributes) => reviews.explain(attributes),
+    close: () => reviews.close(),
+  };
+}
+
+class SubjectAccessReviews {
   readonly #options: WebhookOptions;
   readonly #allowed = new ExpiringCache<Verdict>(keptMax);
   readonly #others = new ExpiringCache<Verdict>(keptMax);
@@ -86,7 +102,7 @@ export class WebhookAuthorizer implements Required<Authorizer> {
     this.#options = options;
   }
 
-  authorize(attributes: Attributes): MaybePromise<Verdict> {
+  verdict(attributes: Attributes): MaybePromise<Verdict> {
     const { conditions, selectors, observe } = this.#options;
     const spec = specOf(attributes, selectors);
     const match = conditions.length === 0 ? "all" : matching(conditions, spec);
@@ -107,15 +123,6 @@ export class WebhookAuthorizer implements Required<Authorizer> {
     return asked;
   }
 
-  rulesFor(): Rules {
-    return {
-      resourceRules: [],
-      nonResourceRules: [],
-      incomplete: true,
-      errors: ["webhook authorizer does not support user rule resolution"],
-    };
-  }
-
   explain(attributes: Attributes): string {
     const { conditions, name, selectors } = this.#options;
     const spec = specOf(attributes, selectors);
@@ -125,7 +132,6 @@ export class WebhookAuthorizer implements Required<Authorizer> {
     return `Webhook ${name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
   }
 
-  /** Aborts pending questions. */
   close(): void {
     this.#gone.abort();
   }

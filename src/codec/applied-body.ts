@@ -7,7 +7,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers } from "#schema/plain-numbers.ts";
+import { countKeys, plainNumbers } from "#schema/json-members.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Room } from "#std/room.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";

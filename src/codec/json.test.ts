@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys } from "#schema/plain-numbers.ts";
+import { countKeys } from "#schema/json-members.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { decodeJson, encodePrettyJson, escapeHtml } from "./json.ts";
 

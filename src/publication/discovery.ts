@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import type { Encodable, Encoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
-import { madeContent } from "#http/contents.ts";
+import { madeContent } from "#http/object-reply.ts";
 import { plainText } from "#http/plain-text.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";

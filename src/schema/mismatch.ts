@@ -7,7 +7,7 @@ import { parseTime } from "#meta/time.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { base64Error, canonicalBase64 } from "./base64.ts";
 import { DecodeError } from "./decode-error.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDuration } from "#std/go-duration.ts";
 import type { Schema } from "./schema.ts";
 
 /**

@@ -10,9 +10,9 @@ import { canonicalQuantity } from "#meta/quantity.ts";
 import { canonicalTime } from "#meta/time.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { canonicalBase64 } from "./base64.ts";
-import { canonicalDuration } from "./duration.ts";
+import { canonicalDuration } from "#std/go-duration.ts";
 import { mismatchError } from "./mismatch.ts";
-import { countKeys, withRawNumbers } from "./plain-numbers.ts";
+import { countKeys, withRawNumbers } from "./json-members.ts";
 import { isJsonObject } from "./nested-field.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
 

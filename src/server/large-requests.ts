@@ -4,7 +4,7 @@
  * `large-requests/exchange.ts` answers what a thread asks the server.
  */
 import type { Encoding } from "#codec/encoding.ts";
-import { JsonContent } from "#http/contents.ts";
+import { JsonContent } from "#http/object-reply.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";
 import { type ExchangeOptions, LargeExchange } from "./large-requests/exchange.ts";

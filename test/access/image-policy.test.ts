@@ -7,7 +7,17 @@ import { openLog } from "#std/log.ts";
 import { StartError } from "#std/start-error.ts";
 import { patchTypes } from "../client.ts";
 import { Decider } from "../decider.ts";
-import { Api, type Domain, domains, file, type Observed, observed, openServer, renamer } from "../harness.ts";
+import {
+  Api,
+  type Domain,
+  domains,
+  eventually,
+  file,
+  type Observed,
+  observed,
+  openServer,
+  renamer,
+} from "../harness.ts";
 import { configMap, pod } from "../objects.ts";
 
 const decider = await Decider.open<ImageReviewSpec>();
@@ -110,7 +120,7 @@ policed("a webhook that gives no answer refuses", {}, async ({ api, pods, clock,
   const before = decider.questions.length;
   const answer = api.post(pods, podOf("p", "silent"));
   await clock.untilWaiting(30_000);
-  assert.equal(decider.questions.length, before + 1);
+  await eventually(() => Promise.resolve(assert.equal(decider.questions.length, before + 1)));
   clock.advance(30_000);
   (await answer).refused(403, "Forbidden", /no answer from 127\.0\.0\.1:\d+ within 30000ms$/);
   assert.ok(logged.some((line) => line.includes("the image policy webhook gave no answer")));

@@ -2,6 +2,7 @@
  * Timestamps and durations: their texts, their arithmetic with its limits, and the fields of a date in a time zone.
  * Source: RFC 3339, and Go's texts of durations.
  */
+import { parseDuration as goDuration } from "#std/go-duration.ts";
 import { CelError, Duration, Timestamp } from "../values.ts";
 import { plainText } from "./numbers.ts";
 import { remember } from "./remember.ts";
@@ -79,33 +80,10 @@ function offsetText(seconds: number): string {
   return `${seconds < 0 ? "-" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
-const unitNanoseconds: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1000n,
-  µs: 1000n,
-  μs: 1000n,
-  ms: 1_000_000n,
-  s: second,
-  m: 60n * second,
-  h: 3600n * second,
-};
-
 /** Go's `1h30m`, `-1.5s`, `0`; `undefined` for other texts and more than 292 years. */
 export function parseDuration(text: string): Duration | undefined {
-  const match = /^([+-]?)(.+)$/s.exec(text);
-  if (match === null || text.length > 1000) return undefined;
-  const rest = match[2]!;
-  if (rest === "0") return new Duration(0n);
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
-  let sum = 0n;
-  for (const [, whole, fraction, unit] of rest.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
-    const size = unitNanoseconds[unit!]!;
-    sum += BigInt(whole === "" ? 0 : whole!) * size;
-    const digits = (fraction ?? "").slice(0, 18);
-    if (digits !== "") sum += (BigInt(digits) * size) / 10n ** BigInt(digits.length);
-  }
-  const signed = match[1] === "-" ? -sum : sum;
-  return signed > durationMax || signed < durationMin ? undefined : new Duration(signed);
+  const nanoseconds = goDuration(text);
+  return typeof nanoseconds === "string" ? undefined : new Duration(nanoseconds);
 }
 
 /** In seconds: `1.5s`. */

@@ -6,7 +6,7 @@ import { badRequest, internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { StorageFull } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
-import { madeContent } from "../contents.ts";
+import { madeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
 import type { Negotiator } from "../negotiation.ts";
 import { type Filter, withHeaders } from "./filter.ts";

@@ -2,9 +2,8 @@
 import { badRequest } from "#meta/status-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
-import { StoredContent } from "../contents.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
-import { objectReply } from "../object-reply.ts";
+import { objectReply, StoredContent } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 

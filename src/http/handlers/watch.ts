@@ -10,7 +10,7 @@ import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
-import { madeContent, schemaOf, StoredContent } from "../contents.ts";
+import { madeContent, schemaOf, StoredContent } from "../object-reply.ts";
 import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";

@@ -5,7 +5,7 @@
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Room } from "#std/room.ts";
-import { setKey } from "#std/set-key.ts";
+import { setKey } from "../json-members.ts";
 import type { Json } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";

@@ -3,7 +3,7 @@
  * formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`, with the answers of a 1.32 server.
  */
 import { parseIp } from "#meta/names.ts";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "#std/go-duration.ts";
 
 export type FormatCheck = (text: string) => boolean;
 

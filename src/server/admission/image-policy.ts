@@ -2,7 +2,8 @@
  * The configuration of ImagePolicyWebhook, and the plugin opened by it. Loaded only when the plugin is on. Source:
  * upstream's `plugin/pkg/admission/imagepolicy/config.go`.
  */
-import { type ImagePolicyOptions, ImagePolicyWebhook } from "#admission/image-policy-webhook.ts";
+import { type ImagePolicyOptions, imagePolicyWebhook } from "#admission/image-policy-webhook.ts";
+import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
 import { printGoDuration } from "#std/go-duration.ts";
@@ -67,9 +68,9 @@ function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxM
 export function openImagePolicy(
   { connection, ...settings }: ImagePolicySettings,
   { domain, clock, random, log }: Pick<ImagePolicyOptions, "domain" | "clock" | "random"> & { readonly log: Log },
-): { readonly plugin: ImagePolicyWebhook; close(): void } {
+): { readonly plugin: AdmissionPlugin; close(): void } {
   const hook = openWebhook(connection, clock);
-  const plugin = new ImagePolicyWebhook({
+  const plugin = imagePolicyWebhook({
     ...settings,
     domain,
     clock,

@@ -16,7 +16,7 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import { withBigInts } from "#schema/plain-numbers.ts";
+import { withBigInts } from "#schema/json-members.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";

@@ -143,10 +143,10 @@ async function openAuthorizer(
       break;
   }
   const { connection, ...settings } = planned.webhook;
-  const { WebhookAuthorizer } = await import("#authz/webhook.ts");
+  const { webhookAuthorizer } = await import("#authz/webhook.ts");
   const { openWebhook } = await import("#client/webhook-connection.ts");
   const hook = openWebhook(connection, options.clock);
-  const authorizer = new WebhookAuthorizer({
+  const authorizer = webhookAuthorizer({
     ...settings,
     name: planned.name,
     ...hook,

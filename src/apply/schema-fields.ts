@@ -1,7 +1,6 @@
 /**
- * Adapts field sets to a schema that changed after they were written. A manager of parts of a value that is now atomic
- * owns the whole value. Parts of a value that was atomic have no managers until an apply names them. Source:
- * structured-merge-diff's `ReconcileFieldSetWithSchema`. Hot path: each set is walked once per schema.
+ * Field sets beside a schema: adapted to one that changed after they were written, and with the structs that their
+ * paths lead through. Source: structured-merge-diff's `typed` package. Hot path: each set is walked once per schema.
  */
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, leafNode, makeNode } from "./field-set.ts";
@@ -9,7 +8,10 @@ import { isWhole, listRuleOf, memberSchema } from "./topology.ts";
 
 const reconciled = new WeakMap<FieldSet, Schema>();
 
-/** The set itself when it is in line. */
+/**
+ * A manager of parts of a value that is now atomic owns the whole value; parts of a value that was atomic have no
+ * managers until an apply names them. The set itself when it is in line.
+ */
 export function reconcileFields(schema: Schema, set: FieldSet): FieldSet {
   if (reconciled.get(set) === schema) return set;
   const result = reconcileNode(schema, set);
@@ -50,4 +52,35 @@ function reconcileNode(schema: Schema | undefined, node: FieldSet): FieldSet {
     return lastMade!;
   });
   return isSame ? node : makeNode(isMemberNode(node), elements, nodes)!; // it has children
+}
+
+/** The set with every struct member that it reaches into as a member of its own. */
+export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet {
+  return withStructsNode(schema, set, false);
+}
+
+function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: boolean): FieldSet {
+  const elements = childrenOf(node);
+  let isSame = isMember === isMemberNode(node) || elements.length === 0;
+  // Items of lists are mostly alike.
+  let lastItem: FieldSet | undefined;
+  let lastMade: FieldSet | undefined;
+  const nodes = elements.map((element) => {
+    const child = node[element]!;
+    if (element.startsWith("k:")) {
+      if (child !== lastItem) {
+        lastItem = child;
+        lastMade = withStructsNode(schema?.items, child, isMemberNode(child));
+      }
+      if (lastMade !== child) isSame = false;
+      return lastMade!;
+    }
+    const name = element.startsWith("f:") ? element.slice(2) : undefined;
+    const isField = name !== undefined && schema?.fields?.has(name) === true;
+    const below = name === undefined ? undefined : memberSchema(schema, name);
+    const made = withStructsNode(below, child, isField || isMemberNode(child));
+    if (made !== child) isSame = false;
+    return made;
+  });
+  return isSame ? node : (makeNode(isMember, elements, nodes) ?? node);
 }

@@ -1,11 +1,16 @@
 /**
- * Converts raw numbers (`std/raw-number.ts`) of a decoded value: to exact integers where code computes with them, and
- * to plain numbers where upstream's untyped decoder does so.
+ * Members and numbers of decoded JSON values. Raw numbers (`std/raw-number.ts`) become exact integers where code
+ * computes with them, and plain numbers where upstream's untyped decoder does so.
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
-import { setKey } from "#std/set-key.ts";
 import { DecodeError } from "./decode-error.ts";
+
+/** Sets an own key, whatever its name: a plain assignment to `__proto__` would change the prototype. */
+export function setKey(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== "__proto__") object[key] = value;
+  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+}
 
 /** How many keys the objects inside `value` have, its own included. Deep values do not deepen the stack. */
 export function countKeys(value: unknown): number {
