@@ -16,8 +16,8 @@ export interface RawConnection {
 
 const patienceMs = 20_000;
 
-/** Connects with HTTP/1.1 agreed on. Errors of the connection count as its end. */
-export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawConnection> {
+/** A connection with HTTP/1.1 agreed on, which nothing reads yet. */
+export async function connectTls(endpoint: Endpoint, ca: string): Promise<tls.TLSSocket> {
   const socket = tls.connect({
     host: endpoint.host,
     port: endpoint.port,
@@ -30,6 +30,12 @@ export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawCon
   });
   // A connection that a failed test left open does not keep the process alive.
   socket.unref();
+  return socket;
+}
+
+/** Connects with HTTP/1.1 agreed on. Errors of the connection count as its end. */
+export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawConnection> {
+  const socket = await connectTls(endpoint, ca);
   let received = "";
   let isClosed = false;
   let wake: () => void = () => undefined;

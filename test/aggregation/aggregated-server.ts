@@ -12,6 +12,9 @@ export const apiServices = "/apis/apiregistration.k8s.io/v1/apiservices";
 export const group = "wardle.example.com";
 export const base = `/apis/${group}/v1`;
 
+/** What the route `flood` sends: far more than two connections can hold. */
+export const floodBytes = 256 * 1024 * 1024;
+
 const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
 
 export interface Received {
@@ -24,10 +27,17 @@ export interface Received {
   readonly body: string;
 }
 
+interface Flooded {
+  readonly flooded: string;
+  readonly bytes: number;
+}
+
 export class AggregatedServer {
   readonly received: Received[] = [];
   /** URLs of requests that were given up before their answer was complete. */
   readonly cut: string[] = [];
+  /** Bytes that answers of the route `flood` could write before they were held back, by URL. */
+  readonly flooded = new Map<string, number>();
   readonly #authority: FakeAuthority;
   readonly #settings: object;
   #child: ChildProcess | undefined;
@@ -42,7 +52,7 @@ export class AggregatedServer {
   static async start(api: Api, namespace: string, { hasAggregated = true } = {}): Promise<AggregatedServer> {
     const authority = await fakeAuthority("aggregated");
     const { certificate, key } = await authority.issue({ usage: "server", hosts: [`api.${namespace}.svc`] });
-    const settings = { certificate, key, domain: api.domain, hasAggregated };
+    const settings = { certificate, key, domain: api.domain, hasAggregated, floodBytes };
     const server = new AggregatedServer(authority, settings);
     await server.start();
     return server;
@@ -64,9 +74,10 @@ export class AggregatedServer {
     const lines = createInterface({ input: child.stdout });
     const ready = Promise.withResolvers<void>();
     lines.on("line", (line) => {
-      const value = JSON.parse(line) as Received | { readonly port: number } | { readonly cut: string };
+      const value = JSON.parse(line) as Received | { readonly port: number } | { readonly cut: string } | Flooded;
       if ("method" in value) this.received.push(value);
       else if ("cut" in value) this.cut.push(value.cut);
+      else if ("flooded" in value) this.flooded.set(value.flooded, value.bytes);
       else {
         this.#port = value.port;
         ready.resolve();

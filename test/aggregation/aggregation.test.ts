@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import http2 from "node:http2";
+import type { Duplex } from "node:stream";
 import { type Api, type Domain, eventually, suite } from "../harness.ts";
-import { connectRaw } from "../raw.ts";
+import { connectHttp2, connectRaw, connectTls } from "../raw.ts";
 import {
   AggregatedServer,
   apiService,
@@ -11,6 +12,7 @@ import {
   base,
   becomes,
   discovered,
+  floodBytes,
   group,
   register,
 } from "./aggregated-server.ts";
@@ -250,23 +252,45 @@ inBothDomains("who leaves ends the request at the other server too", async (api)
   await eventually(() => Promise.resolve(mentions(cut, "leaving=2")));
 });
 
-inBothDomains(
-  "a client that reads slowly holds the other server back, whose bytes do not pile up here",
-  async (api) => {
-    await backend(api);
-    const before = process.memoryUsage().arrayBuffers;
-    const raws = await Promise.all(Array.from({ length: 8 }, () => connectRaw(api.endpoint, api.server.ca)));
-    for (const { socket, write } of raws) {
-      socket.pause();
-      write(`GET ${flunders}/flood HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n`);
-    }
-    for (let look = 0; look < 10; look++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      assert.ok(process.memoryUsage().arrayBuffers - before < 64 * 1024 * 1024);
-    }
-    for (const { socket } of raws) socket.destroy();
+/** Asks for a path with a header, and reads nothing of the answer yet. */
+type Ask = (api: Api, path: string, authorization: string) => Promise<Duplex>;
+
+const ways: Readonly<Record<string, Ask>> = {
+  async "HTTP/1.1"({ endpoint, server }, path, authorization) {
+    const socket = await connectTls(endpoint, server.ca);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
+    return socket;
   },
-);
+  async "HTTP/2"({ endpoint, server }, path, authorization) {
+    const session = await connectHttp2(endpoint, server.ca);
+    const stream = session.request({ ":path": path, authorization });
+    stream.once("close", () => session.close());
+    return stream;
+  },
+};
+
+for (const [protocol, ask] of Object.entries(ways)) {
+  for (const verb of ["list", "watch"]) {
+    const title = `a client that does not read holds the other server back until it reads (${verb}, ${protocol})`;
+    inBothDomains(title, async (api) => {
+      const { flooded } = await backend(api);
+      const parameters = { misbehaviour: "flood", protocol, watch: String(verb === "watch") };
+      const url = `${flunders}?${new URLSearchParams(parameters).toString()}`;
+      const answer = await ask(api, url, "Bearer admin-token");
+      await eventually(() => Promise.resolve(assert.ok(flooded.has(url), "the other server is not held back")));
+      const held = flooded.get(url)!;
+      // What two connections hold, in the system for the most part; the rest of the body waits at the other server.
+      assert.ok(held < floodBytes, `${held} bytes were written`);
+      let read = 0;
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        read += piece.length;
+        if (read > held) break;
+      }
+      assert.ok(read > held, `${held} bytes were written, ${read} were read`);
+      answer.destroy();
+    });
+  }
+}
 
 const upgrade = (path: string, protocol: string, more: readonly string[] = []): string =>
   [

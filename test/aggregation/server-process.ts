@@ -17,14 +17,27 @@ interface Settings {
   /** API domain, for the media type of aggregated discovery. */
   readonly domain: string;
   readonly hasAggregated: boolean;
+  readonly floodBytes: number;
 }
 
 const settings = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as Settings;
 const group = "wardle.example.com";
 const base = `/apis/${group}/v1`;
-const flunders = new Map<string, object>();
-const watchers = new Set<ServerResponse>();
-let version = 1;
+interface Flunder {
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion?: string };
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+/** By namespace and name. */
+const flunders = new Map<string, Flunder>();
+interface WatchEvent {
+  readonly type: "ADDED" | "DELETED";
+  readonly object: Flunder;
+}
+/** The first has the resource version 2. */
+const events: WatchEvent[] = [];
+const watchers = new Set<(event: WatchEvent) => void>();
+const version = (): number => events.length + 1;
 
 const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
@@ -101,11 +114,46 @@ function reply(response: ServerResponse, code: number, body: object, headers: Re
   response.end(JSON.stringify(body));
 }
 
-function tell(type: string, object: object): void {
-  for (const watcher of watchers) watcher.write(`${JSON.stringify({ type, object })}\n`);
+/** Gives the object its resource version. */
+function happen(type: WatchEvent["type"], object: Flunder): Flunder {
+  const metadata = { ...object.metadata, resourceVersion: String(version() + 1) };
+  const event = { type, object: { ...object, metadata } };
+  events.push(event);
+  for (const tell of watchers) tell(event);
+  return event.object;
 }
 
-/** What misbehaves, by the name of the flunder that is asked for. */
+/** A server that is not held back is written to again long before. */
+const heldMs = 300;
+
+/** Sends many bytes, and prints how many could be written when it is held back for the first time. */
+function flood(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/octet-stream" });
+  const piece = Buffer.alloc(256 * 1024);
+  let written = 0;
+  let isTold = false;
+  let timer: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    if (!isTold) print({ flooded: request.url, bytes: written });
+    isTold = true;
+  };
+  const pour = (): void => {
+    clearTimeout(timer);
+    while (!response.destroyed && written < settings.floodBytes) {
+      written += piece.length;
+      if (response.write(piece)) continue;
+      timer = setTimeout(tell, heldMs);
+      return;
+    }
+    tell();
+    response.end();
+  };
+  response.on("drain", pour);
+  response.once("close", () => clearTimeout(timer));
+  pour();
+}
+
+/** What misbehaves, by the name of the flunder that is asked for, or a parameter. */
 const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
   redirect: (_request, response) => response.writeHead(302, { location: "https://elsewhere.example.com/" }).end(),
   reset: (request) => request.socket.destroy(),
@@ -144,14 +192,7 @@ const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response
     for (let piece = 0; piece < 64; piece++) response.write(Buffer.alloc(64 * 1024, piece));
     response.end();
   },
-  flood: (_request, response) => {
-    response.writeHead(200, { "content-type": "application/octet-stream" });
-    const pour = (): void => {
-      while (!response.destroyed && response.write(Buffer.alloc(256 * 1024)));
-    };
-    response.on("drain", pour);
-    pour();
-  },
+  flood,
   empty: (_request, response) => response.writeHead(204).end(),
   unacceptable: (_request, response) =>
     reply(response, 406, { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotAcceptable", code: 406 }),
@@ -176,46 +217,58 @@ function serve(request: IncomingMessage, response: ServerResponse, body: Buffer)
   const match = /^\/apis\/wardle\.example\.com\/v1\/(?:namespaces\/([^/]+)\/)?flunders(?:\/([^/]+))?$/.exec(path);
   if (match === null) return reply(response, 404, { kind: "Status", status: "Failure", code: 404 });
   const [, namespace = "", name = ""] = match;
-  const wrong = misbehaviours[name];
+  const wrong = misbehaviours[searchParams.get("misbehaviour") ?? name];
   if (wrong !== undefined) return wrong(request, response);
-  objects(request, response, { namespace, name, body, isWatch: searchParams.get("watch") === "true" });
+  const since = searchParams.get("watch") === "true" ? (searchParams.get("resourceVersion") ?? "") : undefined;
+  objects(request, response, { namespace, name, body, since });
 }
 
 interface Asked {
   readonly namespace: string;
   readonly name: string;
   readonly body: Buffer;
-  readonly isWatch: boolean;
+  /** The resource version after which a watch begins. */
+  readonly since: string | undefined;
+}
+
+/** Replays what came after a resource version, or shows what there is, and goes on with what comes. */
+function watch(response: ServerResponse, namespace: string, since: string): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  const tell = (event: WatchEvent): void => {
+    if (namespace !== "" && event.object.metadata.namespace !== namespace) return;
+    response.write(`${JSON.stringify(event)}\n`);
+  };
+  if (since === "" || since === "0") for (const object of flunders.values()) tell({ type: "ADDED", object });
+  else for (const event of events.slice(Math.max(0, Number(since) - 1))) tell(event);
+  watchers.add(tell);
+  response.once("close", () => watchers.delete(tell));
 }
 
 function objects(request: IncomingMessage, response: ServerResponse, asked: Asked): void {
-  const { namespace, name, body, isWatch } = asked;
-  if (isWatch) {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.flushHeaders();
-    watchers.add(response);
-    response.once("close", () => watchers.delete(response));
-    return;
-  }
+  const { namespace, name, body, since } = asked;
+  if (since !== undefined) return watch(response, namespace, since);
   if (request.method === "POST") {
-    const sent = JSON.parse(body.toString()) as { metadata: { name: string } };
-    const metadata = { ...sent.metadata, namespace, resourceVersion: String(++version) };
-    const object = { ...sent, apiVersion: `${group}/v1`, kind: "Flunder", metadata };
-    flunders.set(`${namespace}/${sent.metadata.name}`, object);
-    tell("ADDED", object);
+    const sent = JSON.parse(body.toString()) as Flunder;
+    const metadata = { ...sent.metadata, namespace };
+    const object = happen("ADDED", { ...sent, apiVersion: `${group}/v1`, kind: "Flunder", metadata });
+    flunders.set(`${namespace}/${object.metadata.name}`, object);
     return reply(response, 201, object);
   }
   if (request.method === "PUT") return reply(response, 200, { kind: "Received", bytes: body.length });
   const key = `${namespace}/${name}`;
   const found = flunders.get(key);
   if (request.method === "DELETE") {
-    for (const one of flunders.keys())
-      if (name === "" ? one.startsWith(`${namespace}/`) : one === key) flunders.delete(one);
+    for (const [one, object] of flunders) {
+      if (name === "" ? !one.startsWith(`${namespace}/`) : one !== key) continue;
+      flunders.delete(one);
+      happen("DELETED", object);
+    }
     return reply(response, 200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
   }
   if (name === "") {
     const items = [...flunders].filter(([one]) => namespace === "" || one.startsWith(`${namespace}/`));
-    const metadata = { resourceVersion: String(version) };
+    const metadata = { resourceVersion: String(version()) };
     return reply(response, 200, {
       kind: "FlunderList",
       apiVersion: `${group}/v1`,
