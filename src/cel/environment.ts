@@ -34,20 +34,22 @@ export interface DeclaredFunction {
   readonly members: readonly Candidate[];
 }
 
-/** Immutable. */
+/** Immutable. The table of functions is made when first asked for: a server may start without any expression. */
 export class Environment {
   readonly validators: readonly Validator[];
   readonly #parent: Environment | undefined;
+  readonly #libraries: readonly Library[];
   readonly #names = new Map<string, VariableReference | ConstantReference>();
-  readonly #functions: ReadonlyMap<string, DeclaredFunction>;
   readonly #findType: Declarations["findType"];
+  #functions: ReadonlyMap<string, DeclaredFunction> | undefined;
   /** The first parts of names with dots. */
-  readonly #prefixes = new Set<string>();
+  #prefixes: ReadonlySet<string> | undefined;
 
   /** With no `parent`, only what `declarations` say. */
   constructor(declarations: Declarations, parent?: Environment) {
     const libraries = declarations.libraries ?? [];
     this.#parent = parent;
+    this.#libraries = libraries;
     this.#findType = declarations.findType;
     this.validators = [...(parent?.validators ?? []), ...(declarations.validators ?? [])];
     for (const library of libraries) {
@@ -56,13 +58,6 @@ export class Environment {
     }
     for (const [name, type] of declarations.variables ?? []) {
       this.#names.set(name, { kind: "variable", name, type, isLoop: false });
-    }
-    const inherited = parent?.functions ?? new Map<string, DeclaredFunction>();
-    this.#functions = libraries.length === 0 ? inherited : joined(inherited, libraries);
-    const functionNames = libraries.length === 0 ? [] : [...this.#functions.keys()];
-    for (const name of [...this.#names.keys(), ...functionNames]) {
-      const dot = name.indexOf(".");
-      if (dot > 0) this.#prefixes.add(name.slice(0, dot));
     }
   }
 
@@ -73,17 +68,32 @@ export class Environment {
 
   /** All functions, by name. */
   get functions(): ReadonlyMap<string, DeclaredFunction> {
+    if (this.#functions === undefined) {
+      const inherited = this.#parent?.functions ?? new Map<string, DeclaredFunction>();
+      this.#functions = this.#libraries.length === 0 ? inherited : joined(inherited, this.#libraries);
+    }
     return this.#functions;
   }
 
   /** Whether a name with dots may begin with this part: a quick answer that spares looking for most of them. */
   mayBegin(part: string): boolean {
+    this.#prefixes ??= this.#ownPrefixes();
     return this.#prefixes.has(part) || this.#findType !== undefined || (this.#parent?.mayBegin(part) ?? false);
   }
 
   /** A variable, a constant, or the type of an object type. */
   findName(name: string): VariableReference | ConstantReference | undefined {
     return this.#findDeclared(name) ?? this.#findObjectType(name);
+  }
+
+  #ownPrefixes(): ReadonlySet<string> {
+    const functionNames = this.#libraries.length === 0 ? [] : this.functions.keys();
+    const prefixes = new Set<string>();
+    for (const name of [...this.#names.keys(), ...functionNames]) {
+      const dot = name.indexOf(".");
+      if (dot > 0) prefixes.add(name.slice(0, dot));
+    }
+    return prefixes;
   }
 
   #findDeclared(name: string): VariableReference | ConstantReference | undefined {
