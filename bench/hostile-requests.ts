@@ -127,6 +127,34 @@ const read = (path: string, accept?: string, more: Partial<HostileRequest> = {})
 
 const meta = (kind: string, domain: string): string => `application/json;as=${kind};g=meta.${domain};v=v1`;
 
+/** Expressions of about so many bytes together that take long to check, each of a kind of its own. */
+function hostileExpressions(list: string, bytes: number, seed: number): readonly string[] {
+  const kinds: readonly ((i: number) => string)[] = [
+    (i) => `${list}.size() != ${i + 1000}`,
+    (i) => `!'a'.matches('[a-z]{1,300}x${seed}${i}')`,
+    (i) => `${"[".repeat(100)}${i}${"]".repeat(100)} != []`,
+    (i) => `${"[1].all(a, ".repeat(8)}a != -${i + 1}${")".repeat(8)}`,
+  ];
+  const found: string[] = [];
+  for (let i = 0, left = bytes; left > 0; i++) {
+    found.push(kinds[(i + seed) % kinds.length]!(i));
+    left -= found.at(-1)!.length + 12;
+  }
+  return found;
+}
+
+const policy = (domain: string, name: string, expressions: readonly string[]): object => ({
+  apiVersion: `admissionregistration.${domain}/v1`,
+  kind: "ValidatingAdmissionPolicy",
+  metadata: { name },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE"], resources: ["policeds"] }],
+    },
+    validations: expressions.map((expression) => ({ expression })),
+  },
+});
+
 /** 1.2 MB of YAML as large as bodies may be, in block style. */
 const yamlBody = (name: string): Buffer => {
   const lines = Array.from({ length: 90_000 }, (_, i) => `  key${i}: 'value ${i} with words'`);
@@ -415,6 +443,96 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         body: Buffer.alloc(1024, " "),
         holdMs: at.holdMs,
         codes: [0, 400, 408, 429],
+      })),
+  },
+  "rule-definitions": {
+    about: "12 definitions of 60 KB of rules: short ones, regular expressions, nested lists and macros",
+    requests: ({ domain }, index) =>
+      Array.from({ length: 12 }, (_, i) => ({
+        method: "POST",
+        path: `${crds(domain)}?dryRun=All`,
+        body: Buffer.from(
+          definition(domain, `ruled${index}x${i}s`, `Ruled${index}x${i}`, {
+            type: "object",
+            properties: {
+              list: {
+                type: "array",
+                maxItems: 9,
+                items: { type: "integer" },
+                "x-kubernetes-validations": hostileExpressions("self", 60_000, i).map((rule) => ({ rule })),
+              },
+            },
+          }),
+        ),
+      })),
+  },
+  "costly-rules": {
+    about: "20 objects whose rules take as long as they may, of 40 KB of them",
+    prepare: (at) =>
+      define(at, "costlies", "Costly", {
+        type: "object",
+        properties: {
+          list: {
+            type: "array",
+            maxItems: 450,
+            items: { type: "integer" },
+            "x-kubernetes-validations": [
+              ...hostileExpressions("self", 40_000, 0),
+              ...Array.from({ length: 14 }, (_, i) => `self.all(a, self.all(b, a + b + ${i} >= 0))`),
+            ].map((rule) => ({ rule })),
+          },
+        },
+      }),
+    requests: (at, index) =>
+      Array.from({ length: 20 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "costlies"),
+        body: json({
+          apiVersion: `${group}/v1`,
+          kind: "Costly",
+          metadata: { name: `c${index}-${i}` },
+          list: Array.from({ length: 300 }, (_value, k) => k),
+        }),
+      })),
+  },
+  "policy-writes": {
+    about: "12 policies of 60 KB of expressions",
+    requests: ({ domain }, index) =>
+      Array.from({ length: 12 }, (_, i) => ({
+        method: "POST",
+        path: `/apis/admissionregistration.${domain}/v1/validatingadmissionpolicies?dryRun=All`,
+        body: json(policy(domain, `p${index}-${i}`, hostileExpressions("object.items", 60_000, i))),
+      })),
+  },
+  "costly-policies": {
+    about: "5 objects that 10 policies look at, each for as long as it may",
+    async prepare(at) {
+      await define(at, "policeds", "Policed", listOf({}));
+      const ten = "[0,1,2,3,4,5,6,7,8,9]";
+      const loop = (i: number): string =>
+        `${ten}.all(a, ${ten}.all(b, ${ten}.all(c, ${ten}.all(d, ${ten}.all(e, a + b + c + d + e >= -${i})))))`;
+      const path = `/apis/admissionregistration.${at.domain}/v1`;
+      for (let i = 0; i < 10; i++) {
+        const expressions = Array.from({ length: 12 }, (_, k) => loop(k));
+        await make(
+          at,
+          `${path}/validatingadmissionpolicies`,
+          JSON.stringify(policy(at.domain, `costly${i}`, expressions)),
+        );
+        const binding = {
+          apiVersion: `admissionregistration.${at.domain}/v1`,
+          kind: "ValidatingAdmissionPolicyBinding",
+          metadata: { name: `costly${i}` },
+          spec: { policyName: `costly${i}`, validationActions: ["Deny"] },
+        };
+        await make(at, `${path}/validatingadmissionpolicybindings`, JSON.stringify(binding));
+      }
+    },
+    requests: (at, index) =>
+      Array.from({ length: 5 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "policeds"),
+        body: json({ apiVersion: `${group}/v1`, kind: "Policed", metadata: { name: `p${index}-${i}` } }),
       })),
   },
   "delete-definitions": {

@@ -13,9 +13,9 @@ import { drive, type MaybePromise } from "#std/maybe-promise.ts";
 import {
   type Activation,
   Budget,
-  type CompiledExpression,
+  CompiledExpression,
   conditionsCostMax,
-  evaluateExpression,
+  evaluateAll,
   type Outcome,
   OutOfBudget,
 } from "./expressions/evaluation.ts";
@@ -148,7 +148,7 @@ function shownNamespace(namespace: Namespace | undefined): Value {
 
 /** Match conditions, in order. */
 export interface CompiledConditions {
-  readonly conditions: readonly (CompiledExpression & { readonly name: string })[];
+  readonly conditions: readonly { readonly name: string; readonly expression: CompiledExpression }[];
 }
 
 export interface ConditionOptions {
@@ -157,7 +157,7 @@ export interface ConditionOptions {
   readonly hasSelectors: boolean;
 }
 
-/** A condition that cannot be compiled has no value when it is asked. Keep the result: this takes some time. */
+/** Conditions are compiled when they are first asked; keep the result. One that cannot be compiled has no value. */
 export function compileConditions(
   conditions: readonly MatchCondition[],
   { hasParams, hasSelectors }: ConditionOptions,
@@ -166,8 +166,7 @@ export function compileConditions(
   return {
     conditions: conditions.map(({ name, expression }) => ({
       name,
-      source: expression,
-      compiled: compileAdmission(expression, "condition", environment),
+      expression: new CompiledExpression(expression, () => compileAdmission(expression, "condition", environment)),
     })),
   };
 }
@@ -187,28 +186,24 @@ export function evaluateConditions(
   values: RequestValues,
   params?: ApiObject,
 ): MaybePromise<ConditionsResult> {
-  return conditions.length === 0 ? { outcome: "matches" } : drive(evaluateAll(conditions, values, params));
+  return conditions.length === 0 ? { outcome: "matches" } : drive(evaluateEach(conditions, values, params));
 }
 
-function* evaluateAll(
+function* evaluateEach(
   conditions: CompiledConditions["conditions"],
   values: RequestValues,
   params: ApiObject | undefined,
 ): Generator<Promise<unknown>, ConditionsResult, unknown> {
   const budget = new Budget(conditionsCostMax);
   const activation = values.activation({ params });
-  const outcomes: Outcome[] = [];
+  const expressions = conditions.map(({ expression }) => expression);
   try {
-    for (const condition of conditions) {
-      const outcome = evaluateExpression(condition, activation, budget, values.checks);
-      outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
-    }
+    return resultOf(conditions, yield* evaluateAll(expressions, activation, budget, values.checks));
   } catch (error) {
     // Upstream: what came out before does not count.
     if (error instanceof OutOfBudget) return { error };
     throw error;
   }
-  return resultOf(conditions, outcomes);
 }
 
 function resultOf(conditions: CompiledConditions["conditions"], outcomes: readonly Outcome[]): ConditionsResult {

@@ -11,10 +11,11 @@ import type { Schema } from "#schema/schema.ts";
 import { drive } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { type ConditionsResult, evaluateConditions } from "./admission-expressions.ts";
-import { Budget, evaluateExpression, type Outcome, OutOfBudget, policyCostMax } from "./expressions/evaluation.ts";
+import { Budget, evaluateAll, OutOfBudget, policyCostMax } from "./expressions/evaluation.ts";
 import type { Matched } from "./matching.ts";
 import type { ObjectForms } from "./object-form.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal, withObject } from "./plugin.ts";
+import { compileVariables } from "./policies/compiled-policy.ts";
 import { activationOf, type Steps } from "./policies/evaluate-policy.ts";
 import { type CompiledMutatingPolicy, compileMutatingPolicy, mutated, MutationProblem } from "./policies/mutations.ts";
 import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
@@ -144,16 +145,16 @@ function* applyMutations(
   const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
   if ("error" in conditions) throw new MutationProblem(conditions.error.message);
   if (conditions.outcome === "no") return request;
+  yield* compileVariables(policy);
   const budget = new Budget(policyCostMax);
   let current = request;
   for (const mutation of policy.mutations) {
     const values = yield* current.valuesFor(matched);
     const activation = activationOf(policy, values, param, budget);
-    const evaluated = evaluateExpression(mutation, activation, budget, values.checks);
-    const outcome = evaluated instanceof Promise ? ((yield evaluated) as Outcome) : evaluated; // of that promise
-    if ("error" in outcome) throw new MutationProblem(outcome.error);
+    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
+    if ("error" in outcome!) throw new MutationProblem(outcome.error);
     const object = yield* current.inForm(current.attributes.object, matched.kind);
-    const changed = mutated(mutation, outcome.value, object!, options.schemaOf(matched.kind)); // there is one
+    const changed = mutated(mutation, outcome!.value, object!, options.schemaOf(matched.kind)); // there is one
     if (changed === undefined || changed === object) continue;
     const reread = options.forms.reread(changed, matched.kind);
     const { attributes } = current;

@@ -12,6 +12,7 @@ import { compilePattern } from "./evaluate/pattern.ts";
 import { parseDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
+import { expandedSize } from "#schema/structural.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
 import { homogeneousLiterals, validArgument, validFormats } from "./validators.ts";
@@ -66,12 +67,34 @@ export function compileExpression(source: string, environment: Environment, want
   return instantiate(checked);
 }
 
+/** How many instructions the regular expressions of one expression may have, about. They take 0.2 s at most. */
+const patternsSizeMax = 50_000;
+
+/** What a call with a regular expression, and one without regard to case or with classes of Unicode, weighs beside others. */
+const patternBase = 70;
+const classFactor = 20;
+
+/**
+ * About how many instructions the regular expressions in a source may have, by what compiling them takes. The text around
+ * them is counted too: it only has to be an upper bound.
+ */
+export function patternsSize(source: string): number {
+  const calls = source.match(/\b(?:matches|find|findAll)\s*\(/g)?.length ?? 0;
+  if (calls === 0) return 0;
+  return expandedSize(source) * (/\\[pP]|\(\?\w*i/.test(source) ? classFactor : 1) + patternBase * calls;
+}
+
+/** Why so many instructions are too many. */
+export const patternsProblem = (whose: string, max: number): Problem =>
+  refused(`compilation failed: regular expressions of ${whose} must not have more than ${max} instructions together`);
+
 /** The first half of compilation: what the expression is, and its type. */
 export function checkExpression(
   source: string,
   environment: Environment,
   options: Pick<ParseOptions, "repetition"> = {},
 ): Checked | Problem {
+  if (patternsSize(source) > patternsSizeMax) return patternsProblem("an expression", patternsSizeMax);
   const parsed = parse(source, { ...options, hasTwoVariables: hasTwoVariables(environment) });
   if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
   const checked = check(parsed.ast, environment);

@@ -3,6 +3,8 @@
  * is. The parts are in `rules/`. Source: KEP-2876, and upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { atOnce, inTurns, type Pieces } from "#std/turn.ts";
 import { checkRules } from "./rules/check.ts";
 import type { StoredExpressions } from "./rules/compile.ts";
 import { type RuleOptions, CompiledRules, type RuleFindings, RuleRun } from "./rules/evaluate.ts";
@@ -14,28 +16,43 @@ export type { RuleFindings, RuleOptions } from "./rules/evaluate.ts";
 export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
   schema: (props, path, isRight) => checkRules(props, path, isRight, stored),
   defaults() {
-    const rules = new CompiledRules();
+    // All defaults of a schema share the budget that an object has.
+    const run = new RuleRun(new CompiledRules(atOnce));
     return (node, value, field, isWhole) => {
-      const run = new RuleRun(rules);
-      run.default(node, value, field, isWhole);
-      return run.errors;
+      atOnce(run.default(node, value, field, isWhole));
+      return [...run.errors];
     };
   },
 });
 
+/** Objects whose rules cost more, about a millisecond, wait for a turn of the event loop. */
+const turnCost = 100_000;
+
 /** The rules of a stored schema. */
 export class SchemaRules {
   readonly #schema: StructuralSchema;
-  readonly #rules = new CompiledRules();
+  readonly #rules = new CompiledRules(inTurns);
+  /** What the last object cost; it is not known of the first ones. */
+  #spent = Number.POSITIVE_INFINITY;
 
   constructor(schema: StructuralSchema) {
     this.#schema = schema;
   }
 
-  /** What the rules say about a whole object, given the one before an update. Takes 0.5 s at most. */
-  check(value: unknown, options: RuleOptions = {}): RuleFindings {
+  /**
+   * What the rules say about a whole object, given the one before an update. Takes 0.5 s at most, in pieces of a few
+   * milliseconds.
+   */
+  check(value: unknown, options: RuleOptions = {}): MaybePromise<RuleFindings> {
+    return inTurns(this.#run(value, options));
+  }
+
+  *#run(value: unknown, options: RuleOptions): Pieces<RuleFindings> {
+    // Of many requests at once, each waits for its turn where the first piece may be long.
+    if (this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);
-    run.object(this.#schema.node, value, options);
+    yield* run.object(this.#schema.node, value, options);
+    this.#spent = run.spent;
     return run;
   }
 }

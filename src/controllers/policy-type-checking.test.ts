@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import { atOnce } from "#std/turn.ts";
 import { type ServedKinds, typeWarnings } from "./policy-type-checking.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
@@ -32,7 +33,7 @@ const rule = (resources: readonly string[], apiGroups: readonly string[] = ["app
 /** The findings of one expression about deployments, without the place in it. */
 function findings(expression: string, more: Partial<ValidatingAdmissionPolicySpec> = {}): readonly string[] {
   const matchConstraints = { resourceRules: [rule(["deployments"])] };
-  const warnings = typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds);
+  const warnings = atOnce(typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds));
   return warnings.flatMap(({ warning }) =>
     [...warning.matchAll(/: ERROR: <input>:\d+:\d+: (.*)$/gm)].map((m) => m[1]!),
   );
@@ -67,7 +68,7 @@ test("a finding names the field and each kind, in order", () => {
     { expression: "object.foo == 1", messageExpression: "string(object.bar)" },
   ];
   const place = "\n | object.foo == 1\n | ......^\n";
-  const warnings = typeWarnings({ matchConstraints, validations }, kinds);
+  const warnings = atOnce(typeWarnings({ matchConstraints, validations }, kinds));
   assert.deepEqual(warnings[0], {
     fieldRef: "spec.validations[1].expression",
     warning: `/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'foo'${place}\napps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'foo'${place}`,

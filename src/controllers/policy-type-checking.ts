@@ -11,6 +11,7 @@ import { kindEnvironment, type NamedSchema, typeFindings } from "#cel/kind-expre
 import { found } from "#client/rest-client.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { bigIntOf } from "#std/int64.ts";
+import { inTurns, type Pieces } from "#std/turn.ts";
 import type { Controller } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -42,7 +43,7 @@ export const policyTypeCheckingController =
         const object = `${path}/${encodeURIComponent(name)}`;
         const policy = await found(client.get<ValidatingAdmissionPolicy>(object));
         if (policy === undefined || !isUnchecked(policy)) return;
-        const expressionWarnings = typeWarnings(policy.spec, kinds);
+        const expressionWarnings = await inTurns(typeWarnings(policy.spec, kinds));
         const status = {
           observedGeneration: policy.metadata.generation,
           typeChecking: expressionWarnings.length === 0 ? {} : { expressionWarnings },
@@ -63,8 +64,14 @@ export const policyTypeCheckingController =
 const isUnchecked = ({ metadata, status }: ValidatingAdmissionPolicy): boolean =>
   bigIntOf(status.observedGeneration ?? 0) < bigIntOf(metadata.generation ?? 0);
 
+/** Others have a turn after checks of expressions of this length, which take a millisecond. */
+const pieceLength = 1000;
+
 /** Findings about each expression of the validations, with those of all kinds together. */
-export function typeWarnings(spec: ValidatingAdmissionPolicySpec, kinds: ServedKinds): readonly ExpressionWarning[] {
+export function* typeWarnings(
+  spec: ValidatingAdmissionPolicySpec,
+  kinds: ServedKinds,
+): Pieces<readonly ExpressionWarning[]> {
   const { paramKind, validations = [], variables = [] } = spec;
   const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
   const about = { hasSelectors: kinds.hasSelectors, hasVariables: variables.length > 0 };
@@ -73,18 +80,27 @@ export function typeWarnings(spec: ValidatingAdmissionPolicySpec, kinds: ServedK
     expression: kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
     messageExpression: kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
   }));
-  return validations.flatMap((validation, at) =>
-    (["expression", "messageExpression"] as const).flatMap((name) => {
+  const warnings: ExpressionWarning[] = [];
+  let length = 0;
+  for (const [at, validation] of validations.entries()) {
+    for (const name of ["expression", "messageExpression"] as const) {
       const source = validation[name] ?? "";
-      const findings = places.flatMap((place) => {
-        const finding = source === "" ? undefined : typeFindings(source, place[name]);
-        return finding === undefined ? [] : [`${place.title}: ${finding}\n`];
-      });
-      return findings.length === 0
-        ? []
-        : [{ fieldRef: `spec.validations[${at}].${name}`, warning: findings.join("\n") }];
-    }),
-  );
+      if (source === "") continue;
+      const findings: string[] = [];
+      for (const place of places) {
+        if (length > pieceLength) {
+          length = 0;
+          yield undefined;
+        }
+        const finding = typeFindings(source, place[name]);
+        if (finding !== undefined) findings.push(`${place.title}: ${finding}\n`);
+        length += source.length;
+      }
+      if (findings.length === 0) continue;
+      warnings.push({ fieldRef: `spec.validations[${at}].${name}`, warning: findings.join("\n") });
+    }
+  }
+  return warnings;
 }
 
 function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSchema | undefined {

@@ -12,6 +12,7 @@ import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy, UpdateStrategy, WriteAttributes } from "#registry/resource-definition.ts";
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
 import type { CustomVersion } from "./custom-version.ts";
@@ -43,26 +44,25 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
       if (sameMembers(next, old, outside)) return next;
       return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
     },
-    validate(object, attributes) {
+    validate(object) {
       const { structural } = version;
-      const errors = [
+      return [
         ...validateValue(object, structural),
         ...checkScale(object, scale, true),
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural),
       ];
-      return withRules(errors, version, object, {}, attributes);
     },
-    validateUpdate(object, old, attributes) {
+    validateUpdate(object, old) {
       const { structural } = version;
-      const errors = [
+      return [
         ...validateValue(object, structural, old),
         ...checkScale(object, scale, true),
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural, old),
       ];
-      return withRules(errors, version, object, { old }, attributes);
     },
+    checkRules: (object, old, found, attributes) => ruleFindings(version, object, { old }, found, attributes),
     ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
     warningsOnUpdate,
@@ -74,18 +74,19 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
   return {
     resetFields: statusResets,
     prepareForUpdate: onlyStatus,
-    validateUpdate(object, old, attributes) {
+    validateUpdate(object, old) {
       const { structural } = version;
       const status = structural.property("status");
       const isChecked = status !== undefined && Object.hasOwn(object, "status");
-      const errors = [
+      return [
         ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
         ...checkScale(object, scale, false),
         ...checkListTypes(object, structural, old),
       ];
-      // Upstream: a write of the status has to keep the rules of all parts.
-      return withRules(errors, version, object, { old, isStrict: true }, attributes);
     },
+    // Upstream: a write of the status has to keep the rules of all parts.
+    checkRules: (object, old, found, attributes) =>
+      ruleFindings(version, object, { old, isStrict: true }, found, attributes),
     warningsOnUpdate,
   };
 }
@@ -102,23 +103,26 @@ const blocking: ReadonlySet<FieldErrorType> = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-/** The errors of the schema, and those of its rules. */
-function withRules(
-  errors: readonly FieldError[],
+/** The errors of the schema's rules, given the others of the schema. */
+function ruleFindings(
   { rules }: CustomVersion,
   object: Unstructured,
   options: RuleOptions,
+  others: readonly FieldError[],
   { context }: WriteAttributes,
-): readonly FieldError[] {
-  if (rules === undefined) return errors;
-  if (errors.some(({ type }) => blocking.has(type))) {
+): MaybePromise<readonly FieldError[]> {
+  if (rules === undefined) return [];
+  if (others.some(({ type }) => blocking.has(type))) {
     const detail =
       "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-    return [...errors, invalid("", null, detail)];
+    return [invalid("", null, detail)];
   }
-  const found = rules.check(object, options);
-  for (const finding of found.tolerated) context.warn(printFieldError(finding));
-  return found.errors.length === 0 ? errors : [...errors, ...found.errors];
+  const checked = rules.check(object, options);
+  if (checked instanceof Promise) context.slow?.();
+  return andThen(checked, ({ errors, tolerated }) => {
+    for (const finding of tolerated) context.warn(printFieldError(finding));
+    return errors;
+  });
 }
 
 /** The old object with the new status, and the record of who owns what. */

@@ -259,6 +259,10 @@ class Context implements RequestContext {
     return this.#request.audit?.wantsRequest === true;
   }
 
+  slow(): void {
+    this.#request.seats?.slow();
+  }
+
   warn(text: string): void {
     const { warnings } = this.#request;
     if (!warnings.includes(text)) warnings.push(text);

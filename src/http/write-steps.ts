@@ -60,9 +60,12 @@ export function decodeBody(
   return { object, hasEmptyLists: decoded.hasEmptyLists };
 }
 
-/** Defaults the schema cannot say. */
+/** With defaults the schema cannot say. Throws when checks of the object are too large for the event loop. */
 export function defaulted(scope: Scope, object: Unstructured): Unstructured {
-  return scope.definition.strategy.defaults?.(object) ?? object;
+  const { strategy } = scope.definition;
+  const full = strategy.defaults?.(object) ?? object;
+  if (strategy.weight !== undefined) scope.parts.sizes.check(strategy.weight(full));
+  return full;
 }
 
 /**

@@ -12,6 +12,8 @@ export interface RequestContext {
   readonly signal: AbortSignal | undefined;
   /** Milliseconds since the epoch at which the request gives up. */
   readonly deadlineMs: number;
+  /** The request takes long: its flow leaves seats to others from now on. */
+  slow?(): void;
   /** Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. */
   warn(text: string): void;
   /** Adds an annotation to the audit event of the request. */

@@ -56,6 +56,13 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
   prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
   /** Findings beyond metadata (which the store checks itself). */
   validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
+  /** Findings that may take long, given those of `validate` or `validateUpdate`. `old` is `undefined` for a create. */
+  checkRules?(
+    object: T,
+    old: T | undefined,
+    found: readonly FieldError[],
+    attributes: WriteAttributes,
+  ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
   /** Fields that such a write never changes, so never owns. */
   readonly resetFields?: FieldSet;
@@ -73,6 +80,8 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: T): T;
+  /** What checks cost beyond those of plain fields, in bytes of ordinary JSON; by it, requests are large or not. */
+  weight?(object: T): number;
   /**
    * Sets fields derived from the name. Runs on creates once the name is known (generated ones too), before validation.
    */

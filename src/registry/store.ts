@@ -405,6 +405,8 @@ export class Store {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
       const allocated = allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
       const candidate = allocated instanceof Promise ? await allocated : allocated;
+      const found = strategy.validate?.(candidate, attributes) ?? [];
+      const late = strategy.checkRules?.(candidate, undefined, found, attributes) ?? [];
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
@@ -412,7 +414,8 @@ export class Store {
           field: "metadata",
           standardFinalizers: definition.anyFinalizers !== true,
         }),
-        ...(strategy.validate?.(candidate, attributes) ?? []),
+        ...found,
+        ...(late instanceof Promise ? await late : late),
       ]);
       if (attempt === 1) {
         for (const text of strategy.warningsOnCreate?.(candidate, attributes) ?? []) attributes.context.warn(text);
@@ -595,12 +598,15 @@ export class Store {
     const kept = allocate(this.#keepSystemFields(wanted, old), old);
     let next = kept instanceof Promise ? await kept : kept;
     if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
+    const found = hooks.validateUpdate?.(next, old, attributes) ?? [];
+    const late = hooks.checkRules?.(next, old, found, attributes) ?? [];
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
         standardFinalizers: definition.anyFinalizers !== true,
         repeats: definition.metadataRepeats ?? 0,
       }),
-      ...(hooks.validateUpdate?.(next, old, attributes) ?? []),
+      ...found,
+      ...(late instanceof Promise ? await late : late),
     ]);
     for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
     await options.validate?.(next, old);

@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from "./clock.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 
 /** How long a piece of long work may last before others have a turn. */
 const pieceMs = 4;
@@ -22,6 +23,28 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(goOn);
   });
+}
+
+/** Work in pieces: it yields a promise that it waits for, or `undefined` where others may have a turn. */
+export type Pieces<T> = Generator<Promise<unknown> | undefined, T, unknown>;
+
+/** Runs the pieces; others have a turn between them. Done at once if there is only one. */
+export function inTurns<T>(pieces: Pieces<T>): MaybePromise<T> {
+  const first = pieces.next();
+  return first.done === true ? first.value : goOnWith(pieces, first.value);
+}
+
+async function goOnWith<T>(pieces: Pieces<T>, waiting: Promise<unknown> | undefined): Promise<T> {
+  let next = pieces.next(await (waiting ?? turn()));
+  while (next.done !== true) next = pieces.next(await (next.value ?? turn()));
+  return next.value;
+}
+
+/** Runs pieces that wait for nothing, without pauses. */
+export function atOnce<T>(pieces: Pieces<T>): T {
+  let next = pieces.next();
+  while (next.done !== true) next = pieces.next();
+  return next.value;
 }
 
 /** When long work should pause. */

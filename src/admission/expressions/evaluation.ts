@@ -4,19 +4,56 @@ import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
+import { turn } from "#std/turn.ts";
 
-/** An expression, and its program or why there is none. */
-export interface CompiledExpression {
+/** A program, or why there is none. */
+export type Compiled = TypedProgram | { readonly problem: string };
+
+/** An expression, compiled when it is first used. */
+export class CompiledExpression {
   readonly source: string;
-  readonly compiled: TypedProgram | { readonly problem: string };
+  readonly #compile: () => Compiled;
+  #compiled: Compiled | undefined;
+  #lastCost = 0;
+
+  constructor(source: string, compile: () => Compiled) {
+    this.source = source;
+    this.#compile = compile;
+  }
+
+  /** What it will cost, as far as that can be known. */
+  get expectedCost(): number {
+    return this.#compiled === undefined ? this.source.length * compileCost : this.#lastCost;
+  }
+
+  hasCost(cost: number): void {
+    this.#lastCost = cost;
+  }
+
+  get isCompiled(): boolean {
+    return this.#compiled !== undefined;
+  }
+
+  get compiled(): Compiled {
+    return (this.#compiled ??= this.#compile());
+  }
 }
 
 /** What a single expression may cost. */
-export const callCostMax = 1_000_000;
+const callCostMax = 1_000_000;
 
 /** What the expressions of one policy may cost together for one request; match conditions have one of their own. */
 export const policyCostMax = 10_000_000;
 export const conditionsCostMax = 2_500_000;
+
+/** Steps that costs do not show: of one expression, and of all of a policy for one request, about 0.1 s. */
+const callWorkMax = 8_000_000;
+const workMax = 16_000_000;
+/** Others have a turn after expressions that took a few milliseconds, and before one that will take one by itself. */
+const turnCost = 500_000;
+const turnCostOfNext = 100_000;
+/** What compiling a character costs, in the same units. */
+const compileCost = 500;
 
 /** Thrown when expressions together cost more than they may. Upstream's words. */
 export class OutOfBudget extends Error {
@@ -28,6 +65,8 @@ export class OutOfBudget extends Error {
 /** Units of cost that are left. */
 export class Budget {
   #left: number;
+  #workLeft = workMax;
+  #sinceTurn = 0;
 
   constructor(units: number) {
     this.#left = units;
@@ -37,10 +76,30 @@ export class Budget {
     return this.#left;
   }
 
+  /** Of steps that costs do not show. */
+  get workLeft(): number {
+    return this.#workLeft;
+  }
+
   /** Throws `OutOfBudget`. */
-  spend(units: number): void {
-    if (units > this.#left) throw new OutOfBudget();
+  spend(units: number, work: number): void {
+    this.#sinceTurn += units + work;
+    if (units > this.#left || work > this.#workLeft) throw new OutOfBudget();
     this.#left -= units;
+    this.#workLeft -= work;
+  }
+
+  /** What everything has cost since the last pause. */
+  get sinceTurn(): number {
+    return this.#sinceTurn;
+  }
+
+  /** To be waited for before the next expression, when others should have a turn. */
+  pauseBefore({ expectedCost, isCompiled }: CompiledExpression): Promise<void> | undefined {
+    const isDue = this.#sinceTurn > turnCost || expectedCost > turnCostOfNext;
+    if (isDue) this.#sinceTurn = 0;
+    if (!isCompiled) this.#sinceTurn += expectedCost;
+    return isDue ? turn() : undefined;
   }
 }
 
@@ -48,17 +107,58 @@ export type Outcome = { readonly value: Value } | { readonly error: string };
 
 export type Activation = { readonly [name: string]: Value | undefined };
 
+/** Of one evaluation. */
+export const limitsOf = ({ left, workLeft }: Budget): { readonly costLimit: number; readonly workLimit: number } => ({
+  costLimit: Math.min(callCostMax, left),
+  workLimit: Math.min(callWorkMax, workLeft),
+});
+
 /** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and what `AuthorizationChecks` throw. */
 export function evaluateNow({ compiled }: CompiledExpression, activation: Activation, budget: Budget): Outcome {
   if ("problem" in compiled) return { error: `compilation error: ${compiled.problem}` };
   try {
-    const result = compiled.program.evaluate(activation, { costLimit: Math.min(callCostMax, budget.left) });
-    budget.spend(result.cost);
+    const result = compiled.program.evaluate(activation, limitsOf(budget));
+    budget.spend(result.cost, result.work);
     return "error" in result ? { error: result.error.message } : result;
   } catch (error) {
     if (isTooDeep(error)) return { error: "the expression nests too deeply" };
     throw error;
   }
+}
+
+/** Evaluates one after the other; others have a turn where that takes long. Left out are those that are absent. */
+export function evaluateAll(
+  expressions: readonly CompiledExpression[],
+  activation: Activation,
+  budget: Budget,
+  checks: AuthorizationChecks,
+): Generator<Promise<unknown>, readonly Outcome[], unknown>;
+export function evaluateAll(
+  expressions: readonly (CompiledExpression | undefined)[],
+  activation: Activation,
+  budget: Budget,
+  checks: AuthorizationChecks,
+): Generator<Promise<unknown>, readonly (Outcome | undefined)[], unknown>;
+export function* evaluateAll(
+  expressions: readonly (CompiledExpression | undefined)[],
+  activation: Activation,
+  budget: Budget,
+  checks: AuthorizationChecks,
+): Generator<Promise<unknown>, readonly (Outcome | undefined)[], unknown> {
+  const outcomes: (Outcome | undefined)[] = [];
+  for (const expression of expressions) {
+    if (expression === undefined) {
+      outcomes.push(undefined);
+      continue;
+    }
+    const pause = budget.pauseBefore(expression);
+    if (pause !== undefined) yield pause;
+    const before = budget.sinceTurn;
+    const outcome = evaluateExpression(expression, activation, budget, checks);
+    outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
+    expression.hasCost(budget.sinceTurn - before);
+  }
+  return outcomes;
 }
 
 /** Evaluates, and waits for answers of the authorizer. Throws or rejects with `OutOfBudget`. */

@@ -1,14 +1,19 @@
-/** A validating policy with its expressions compiled. */
+/**
+ * A validating policy with its expressions, each compiled when it is first used, since some take long. Variables have to
+ * be compiled before what uses them (`compileVariables`).
+ */
 import type { ValidatingAdmissionPolicySpec, Validation, Variable } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type AdmissionVariables, compileAdmission, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
-import type { CompiledExpression } from "../expressions/evaluation.ts";
+import { turn } from "#std/turn.ts";
+import { CompiledExpression } from "../expressions/evaluation.ts";
 import type { CompiledVariable } from "./variables.ts";
 
-export interface CompiledValidation extends CompiledExpression {
+export interface CompiledValidation {
   readonly validation: Validation;
+  readonly expression: CompiledExpression;
   /** Says why; without one, the validation's own text does. */
   readonly message: CompiledExpression | undefined;
 }
@@ -23,7 +28,7 @@ export interface CompiledCommon {
 
 export interface CompiledPolicy extends CompiledCommon {
   readonly validations: readonly CompiledValidation[];
-  readonly auditAnnotations: readonly (CompiledExpression & { readonly key: string })[];
+  readonly auditAnnotations: readonly { readonly key: string; readonly expression: CompiledExpression }[];
 }
 
 export type CommonSpec = Pick<
@@ -31,21 +36,24 @@ export type CommonSpec = Pick<
   "paramKind" | "matchConditions" | "variables" | "failurePolicy"
 >;
 
-/** Compiled variables, and the environment of expressions that use them. */
+/** Variables, and the environment of expressions that use them. */
 interface WithVariables {
   readonly variables: readonly CompiledVariable[];
+  /** Of the variables that are compiled. */
+  readonly types: ReadonlyMap<string, CelType>;
   readonly environment: Environment;
 }
 
 export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors: boolean): CompiledPolicy {
-  const { common, environment } = compileCommon(spec, hasSelectors);
+  const { common, environment, types } = compileCommon(spec, hasSelectors);
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: false, hasSelectors };
-  const ofMessages = withVariableTypes(admissionEnvironment(about), common.variables);
+  const plain = admissionEnvironment(about);
+  const ofMessages = common.variables.length === 0 ? plain : withVariables(plain, types);
   return {
     ...common,
     validations: (spec.validations ?? []).map((validation) => ({
-      ...compileOne(validation.expression, "condition", environment),
       validation,
+      expression: compileOne(validation.expression, "condition", environment),
       message:
         (validation.messageExpression ?? "") === ""
           ? undefined
@@ -53,7 +61,7 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
     })),
     auditAnnotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
       key,
-      ...compileOne(valueExpression, "auditAnnotation", environment),
+      expression: compileOne(valueExpression, "auditAnnotation", environment),
     })),
   };
 }
@@ -62,39 +70,48 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
 export function compileCommon(
   spec: CommonSpec,
   hasSelectors: boolean,
-): { readonly common: CompiledCommon; readonly environment: Environment } {
+): Omit<WithVariables, "variables"> & { readonly common: CompiledCommon } {
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: true, hasSelectors };
-  const { variables, environment } = compileVariables(spec.variables ?? [], about);
+  const { variables, types, environment } = declareVariables(spec.variables ?? [], about);
   const conditions = compileConditions(spec.matchConditions ?? [], about);
-  return { common: { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" }, environment };
+  return { common: { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" }, types, environment };
 }
 
 export const compileOne = (
   source: string,
   purpose: Parameters<typeof compileAdmission>[1],
   environment: Environment,
-): CompiledExpression => ({ source, compiled: compileAdmission(source, purpose, environment) });
+): CompiledExpression => new CompiledExpression(source, () => compileAdmission(source, purpose, environment));
 
-/** A variable sees those before it. */
-export function compileVariables(variables: readonly Variable[], about: AdmissionVariables): WithVariables {
+function declareVariables(given: readonly Variable[], about: AdmissionVariables): WithVariables {
   const base = admissionEnvironment(about);
-  if (variables.length === 0) return { variables: [], environment: base };
-  const done: CompiledVariable[] = [];
   const types = new Map<string, CelType>();
+  if (given.length === 0) return { variables: [], types, environment: base };
   const environment = withVariables(base, types);
-  for (const { name, expression } of variables) {
-    const compiled = compileAdmission(expression, "variable", environment);
-    done.push({ name, compiled });
-    types.set(name, "problem" in compiled ? dyn : compiled.type);
-  }
-  return { variables: done, environment };
+  const variables = given.map(({ name, expression }) => ({
+    name,
+    expression: new CompiledExpression(expression, () => {
+      const compiled = compileAdmission(expression, "variable", environment);
+      types.set(name, "problem" in compiled ? dyn : compiled.type);
+      return compiled;
+    }),
+  }));
+  return { variables, types, environment };
 }
 
-/** The environment in which the compiled variables can be used. */
-function withVariableTypes(environment: Environment, variables: readonly CompiledVariable[]): Environment {
-  if (variables.length === 0) return environment;
-  const types = new Map(
-    variables.map(({ name, compiled }): [string, CelType] => [name, "problem" in compiled ? dyn : compiled.type]),
-  );
-  return withVariables(environment, types);
+/** Others have a turn after variables of this length, which take a millisecond. */
+const pieceLength = 1000;
+
+/** Compiles the variables of a policy: each sees those before it. */
+export function* compileVariables({ variables }: CompiledCommon): Generator<Promise<unknown>, void, unknown> {
+  let length = 0;
+  for (const { expression } of variables) {
+    if (expression.isCompiled) continue;
+    if (length > pieceLength) {
+      length = 0;
+      yield turn();
+    }
+    void expression.compiled;
+    length += expression.source.length;
+  }
 }

@@ -3,7 +3,6 @@
  * yielded. Source: upstream's `admission/plugin/policy/validating/validator.go`.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
-import { turn } from "#std/turn.ts";
 import type { Value } from "#cel/values.ts";
 import {
   type Activation,
@@ -11,15 +10,13 @@ import {
   evaluateConditions,
   type RequestValues,
 } from "../admission-expressions.ts";
+import { Budget, evaluateAll, type Outcome, OutOfBudget, policyCostMax } from "../expressions/evaluation.ts";
 import {
-  Budget,
-  type CompiledExpression,
-  evaluateExpression,
-  type Outcome,
-  OutOfBudget,
-  policyCostMax,
-} from "../expressions/evaluation.ts";
-import type { CompiledCommon, CompiledPolicy, CompiledValidation } from "./compiled-policy.ts";
+  type CompiledCommon,
+  type CompiledPolicy,
+  type CompiledValidation,
+  compileVariables,
+} from "./compiled-policy.ts";
 import { lazyVariables } from "./variables.ts";
 
 /** A validation that does not hold, or has no value. */
@@ -75,9 +72,11 @@ function* evaluateBody(
   values: RequestValues,
   params: ApiObject | undefined,
 ): Steps<PolicyResult> {
+  yield* compileVariables(policy);
   const budget = new Budget(policyCostMax);
   const activation = activationOf(policy, values, params, budget);
-  const outcomes = yield* evaluateAll(policy.validations, activation, budget, values);
+  const expressions = policy.validations.map(({ expression }) => expression);
+  const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
   const isHolding = (outcome: Outcome): boolean => "value" in outcome && outcome.value === true;
   let failures: readonly Failure[] = [];
   if (!outcomes.every(isHolding)) {
@@ -107,28 +106,6 @@ export function activationOf(
   return activation;
 }
 
-/** Others have a turn after expressions that took a few milliseconds. */
-const costBetweenPauses = 500_000;
-
-export function* evaluateAll(
-  expressions: readonly CompiledExpression[],
-  activation: Activation,
-  budget: Budget,
-  { checks }: RequestValues,
-): Steps<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  let paused = budget.left;
-  for (const expression of expressions) {
-    if (paused - budget.left > costBetweenPauses) {
-      yield turn();
-      paused = budget.left;
-    }
-    const outcome = evaluateExpression(expression, activation, budget, checks);
-    outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
-  }
-  return outcomes;
-}
-
 /** By validation; an error when they cost too much. */
 type Messages = readonly (Outcome | undefined)[] | { readonly problem: string };
 
@@ -141,13 +118,9 @@ function* evaluateMessages(
 ): Steps<Messages> {
   if (policy.validations.every(({ message }) => message === undefined)) return [];
   const activation = activationOf(policy, values, params, budget, false);
-  const messages: (Outcome | undefined)[] = [];
+  const messages = policy.validations.map(({ message }) => message);
   try {
-    for (const { message } of policy.validations) {
-      const outcome = message && evaluateExpression(message, activation, budget, values.checks);
-      messages.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
-    }
-    return messages;
+    return yield* evaluateAll(messages, activation, budget, values.checks);
   } catch (error) {
     if (error instanceof OutOfBudget) return { problem: error.message };
     throw error;
@@ -193,7 +166,8 @@ function* evaluateAnnotations(
 ): Steps<Omit<PolicyResult, "failures">> {
   const budget = new Budget(policyCostMax);
   const activation = activationOf(policy, values, params, budget);
-  const outcomes = yield* evaluateAll(policy.auditAnnotations, activation, budget, values);
+  const expressions = policy.auditAnnotations.map(({ expression }) => expression);
+  const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
   const annotations: PolicyResult["annotations"][number][] = [];
   const annotationErrors: string[] = [];
   for (const [at, { key }] of policy.auditAnnotations.entries()) {

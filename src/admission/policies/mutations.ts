@@ -12,7 +12,8 @@ import type { CompiledExpression } from "../expressions/evaluation.ts";
 import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
 import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";
 
-export interface CompiledMutation extends CompiledExpression {
+export interface CompiledMutation {
+  readonly expression: CompiledExpression;
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
   /** What is wrong with the value, whatever it is. */
   readonly problem?: string | undefined;
@@ -30,10 +31,10 @@ export function compileMutatingPolicy(
   const ofMutations = mutationEnvironment(environment);
   const compile = ({ patchType, applyConfiguration: apply, jsonPatch }: Mutation): CompiledMutation =>
     patchType === "JSONPatch"
-      ? { patchType, ...compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations) }
+      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations) }
       : {
           patchType: "ApplyConfiguration",
-          ...compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations),
+          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations),
           problem: misplacedPart(apply?.expression ?? ""),
         };
   return { ...common, mutations: (spec.mutations ?? []).map(compile) };

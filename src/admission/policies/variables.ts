@@ -1,11 +1,10 @@
 /** The `variables` of a policy: each is evaluated when it is first used, once for each request, parameters and purpose. */
-import type { TypedProgram } from "#cel/admission.ts";
 import { CelError, type Value } from "#cel/values.ts";
-import { type Activation, type Budget, callCostMax } from "../expressions/evaluation.ts";
+import { type Activation, type Budget, type CompiledExpression, limitsOf } from "../expressions/evaluation.ts";
 
 export interface CompiledVariable {
   readonly name: string;
-  readonly compiled: TypedProgram | { readonly problem: string };
+  readonly expression: CompiledExpression;
 }
 
 /** A plain object whose fields are evaluated when they are read; one without a value reads as an error. */
@@ -15,12 +14,12 @@ export function lazyVariables(
   budget: Budget,
 ): Value {
   const values = {};
-  for (const { name, compiled } of variables) {
+  for (const { name, expression } of variables) {
     // A later variable of the same name takes the place of the earlier one.
     Object.defineProperty(values, name, {
       configurable: true,
       enumerable: true,
-      get: once(name, compiled, activation, budget),
+      get: once(name, expression, activation, budget),
     });
   }
   return values;
@@ -28,7 +27,7 @@ export function lazyVariables(
 
 function once(
   name: string,
-  compiled: CompiledVariable["compiled"],
+  expression: CompiledExpression,
   activation: () => Activation,
   budget: Budget,
 ): () => Value | CelError {
@@ -39,7 +38,7 @@ function once(
     if (isRunning) return failure(name, "evaluate", "it refers to itself");
     isRunning = true;
     try {
-      known = evaluate(name, compiled, activation(), budget);
+      known = evaluate(name, expression, activation(), budget);
       return known;
     } finally {
       isRunning = false;
@@ -50,13 +49,13 @@ function once(
 /** Throws when the budget is over, or an answer of the authorizer is not there yet. */
 function evaluate(
   name: string,
-  compiled: CompiledVariable["compiled"],
+  { compiled }: CompiledExpression,
   activation: Activation,
   budget: Budget,
 ): Value | CelError {
   if ("problem" in compiled) return failure(name, "compile", compiled.problem);
-  const result = compiled.program.evaluate(activation, { costLimit: Math.min(callCostMax, budget.left) });
-  budget.spend(result.cost);
+  const result = compiled.program.evaluate(activation, limitsOf(budget));
+  budget.spend(result.cost, result.work);
   return "error" in result ? failure(name, "evaluate", result.error.message) : result.value;
 }
 

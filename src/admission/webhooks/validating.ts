@@ -3,6 +3,7 @@
  * that of the first webhook. Source: upstream's plugin of this name.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
+import { Pace } from "#std/turn.ts";
 import { isExempt, type Matched } from "../matching.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../plugin.ts";
 import type { Question } from "./caller.ts";
@@ -39,7 +40,9 @@ async function askAll(
   const checks = checksOf(parts);
   const called: (Relevant & { readonly question: Question })[] = [];
   let last: Question | undefined;
+  const pace = new Pace(parts.clock);
   for (const one of relevant) {
+    if (pace.isDue) await pace.pause();
     // Most webhooks see the same form, which is converted and encoded once.
     const isSame = last !== undefined && isSameForm(last.matched, one.matched);
     const question: Question = isSame ? last! : await questionOf(parts, attributes, one.matched);

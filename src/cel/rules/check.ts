@@ -5,6 +5,7 @@
 import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid } from "#meta/field-error.ts";
 import { additionalOf, itemsOf, type JsonSchemaProps, namesOf, type ValidationRule } from "#schema/structural.ts";
 import type { Int64 } from "#std/int64.ts";
+import { atOnce } from "#std/turn.ts";
 import { exceededText } from "../cost.ts";
 import { times } from "../cost/calls.ts";
 import { cardinality } from "../schema-types.ts";
@@ -78,7 +79,7 @@ class Walk {
 
   #rules(props: JsonSchemaProps, place: Place): void {
     const path = `${place.path}.x-kubernetes-validations`;
-    const compiled = this.#compiler.place(props, place.isWhole);
+    const compiled = atOnce(this.#compiler.place(props, place.isWhole));
     if (compiled === undefined) {
       const text =
         "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";

@@ -2,15 +2,23 @@
  * Compiles the rules of one place in a schema: each with its message expression, its costs, and what is wrong with it in
  * upstream's words. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
-import { expandedSize, type JsonSchemaProps, type ValidationRule } from "#schema/structural.ts";
+import type { JsonSchemaProps, ValidationRule } from "#schema/structural.ts";
 import type { Checked } from "../checked.ts";
 import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
-import { checkExpression, environmentWith, instantiate, type Problem } from "../expression.ts";
+import {
+  checkExpression,
+  environmentWith,
+  instantiate,
+  patternsProblem,
+  patternsSize,
+  type Problem,
+} from "../expression.ts";
 import type { Repetition } from "../parse.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { optionalOf } from "../types.ts";
+import type { Pieces } from "#std/turn.ts";
 
 /** Expressions that a stored definition has: they may use what new ones may not yet. */
 export interface StoredExpressions {
@@ -42,6 +50,9 @@ const repeatedMax = 20_000;
 /** How many instructions the regular expressions of all rules of a schema may have, about. */
 const patternsSizeMax = 500_000;
 
+/** Others have a turn after rules of this length, which take a millisecond. */
+const pieceLength = 1000;
+
 /** Compiles the rules of one schema, place by place. */
 export class RuleCompiler {
   readonly #stored: StoredExpressions;
@@ -55,7 +66,7 @@ export class RuleCompiler {
   }
 
   /** `isWhole`: the values have metadata. `undefined`: the schema leaves their type open, so there can be no rules. */
-  place(props: JsonSchemaProps, isWhole: boolean): CompiledPlace | undefined {
+  *place(props: JsonSchemaProps, isWhole: boolean): Pieces<CompiledPlace | undefined> {
     const variable = schemaVariable(props, `selfType${++this.#places}`, isWhole, this.#declarations);
     if (variable === undefined) return undefined;
     const context = {
@@ -64,18 +75,24 @@ export class RuleCompiler {
       stored: this.#stored,
       check: (text: string, environment: Environment) => this.#check(text, environment),
     };
-    const rules = props["x-kubernetes-validations"] ?? [];
-    return { variable, rules: rules.map((rule) => compileRule(rule, context)) };
+    const rules: CompiledRule[] = [];
+    let length = 0;
+    for (const given of props["x-kubernetes-validations"] ?? []) {
+      if (length > pieceLength) {
+        length = 0;
+        yield undefined;
+      }
+      rules.push(compileRule(given, context));
+      length += (given.rule?.length ?? 0) + (given.messageExpression?.length ?? 0);
+    }
+    return { variable, rules };
   }
 
   #check(text: string, environment: Environment): Checked | Problem {
-    // Only counted repetition makes a pattern much larger than its text.
-    if (/\{\d/.test(text)) this.#patternsSize += expandedSize(text);
-    if (this.#patternsSize <= patternsSizeMax) {
-      return checkExpression(text, environment, { repetition: this.#repetition });
-    }
-    const what = `regular expressions of all rules must not have more than ${patternsSizeMax} instructions together`;
-    return refused(`compilation failed: ${what}`);
+    this.#patternsSize += patternsSize(text);
+    return this.#patternsSize > patternsSizeMax
+      ? patternsProblem("all rules", patternsSizeMax)
+      : checkExpression(text, environment, { repetition: this.#repetition });
   }
 }
 

@@ -12,6 +12,8 @@ import {
   type SchemaNode,
   type ValidationRule,
 } from "#schema/structural.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Pieces } from "#std/turn.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
 import { readerOf } from "../evaluate/read.ts";
@@ -24,6 +26,8 @@ const callCostMax = 1_000_000;
 const objectCostMax = 10_000_000;
 /** Steps beyond costs, for all rules of an object: about 200 ms. */
 const objectWorkMax = 32_000_000;
+/** Others have a turn after evaluations that cost so much, work included: about 4 ms. */
+const pieceCost = 500_000;
 /** What an evaluation counts as, however little it does. */
 const evaluationWork = 16;
 /** In bytes. */
@@ -51,15 +55,27 @@ export interface RuleOptions {
 
 /** The rules of one schema, compiled as they are needed. */
 export class CompiledRules {
+  readonly #run: <T>(pieces: Pieces<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
-  readonly #places = new Map<JsonSchemaProps, CompiledPlace | undefined>();
+  readonly #places = new Map<JsonSchemaProps, MaybePromise<CompiledPlace | undefined>>();
 
-  at(node: SchemaNode, isWhole: boolean): CompiledPlace | undefined {
-    const known = this.#places.get(node.props);
-    if (known !== undefined || this.#places.has(node.props)) return known;
-    const place = this.#compiler.place(node.props, isWhole);
-    this.#places.set(node.props, place);
-    return place;
+  /** `run` compiles, in turns or at once. */
+  constructor(run: <T>(pieces: Pieces<T>) => MaybePromise<T>) {
+    this.#run = run;
+  }
+
+  at({ props }: SchemaNode, isWhole: boolean): MaybePromise<CompiledPlace | undefined> {
+    const known = this.#places.get(props);
+    if (known !== undefined || this.#places.has(props)) return known;
+    const made = this.#run(this.#compiler.place(props, isWhole));
+    this.#places.set(props, made);
+    if (made instanceof Promise) {
+      made.then(
+        (place) => this.#places.set(props, place),
+        () => this.#places.delete(props),
+      );
+    }
+    return made;
   }
 }
 
@@ -72,7 +88,7 @@ interface Step {
 /** Ends all evaluation. */
 class Stopped extends Error {}
 
-/** One run of rules over values, with one budget. */
+/** One run of rules over values, in pieces, with one budget. */
 export class RuleRun implements RuleFindings {
   readonly errors: FieldError[] = [];
   readonly tolerated: FieldError[] = [];
@@ -83,63 +99,70 @@ export class RuleRun implements RuleFindings {
   readonly #way: Step[] = [];
   #costLeft = objectCostMax;
   #workLeft = objectWorkMax;
+  #sincePause = 0;
 
   constructor(rules: CompiledRules) {
     this.#rules = rules;
   }
 
   /** The rules of a whole object and of all in it, given the one before an update. */
-  object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): void {
+  *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Pieces<void> {
     if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
-    this.#untilStopped(() => this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
+    yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
   }
 
   /** The rules of the default at `field`: as a new value, then as one that stays. */
-  default(node: SchemaNode, value: unknown, field: string, isWhole: boolean): void {
+  *default(node: SchemaNode, value: unknown, field: string, isWhole: boolean): Pieces<void> {
     this.#field = field;
-    this.#untilStopped(() => {
-      this.#value(node, value as Value, undefined, isWhole); // of JSON
-      if (this.errors.length === 0) this.#value(node, value as Value, value as Value, isWhole); // the same
-    });
+    this.errors.length = 0;
+    yield* this.#untilStopped(this.#value(node, value as Value, undefined, isWhole)); // of JSON
+    if (this.errors.length === 0) yield* this.#untilStopped(this.#value(node, value as Value, value as Value, isWhole));
   }
 
-  #untilStopped(work: () => void): void {
+  /** What all evaluations have cost, work included. */
+  get spent(): number {
+    return objectCostMax - this.#costLeft + objectWorkMax - this.#workLeft;
+  }
+
+  *#untilStopped(work: Pieces<void>): Pieces<void> {
     try {
-      work();
+      yield* work;
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
       this.#way.length = 0;
     }
   }
 
-  #value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): void {
+  *#value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): Pieces<void> {
     if (value === null || value === undefined) return;
-    if (node.props["x-kubernetes-validations"] !== undefined) this.#place(node, value, old ?? undefined, isWhole);
+    if (node.props["x-kubernetes-validations"] !== undefined) {
+      yield* this.#place(node, value, old ?? undefined, isWhole);
+    }
     if (typeof value !== "object") return;
-    if (Array.isArray(value)) this.#list(node, value as readonly Value[], old);
-    else this.#object(node, value as Json, old);
+    if (Array.isArray(value)) yield* this.#list(node, value as readonly Value[], old);
+    else yield* this.#object(node, value as Json, old);
   }
 
-  #list({ items, listType, mapKeys }: SchemaNode, list: readonly Value[], old: Value | undefined): void {
+  *#list({ items, listType, mapKeys }: SchemaNode, list: readonly Value[], old: Value | undefined): Pieces<void> {
     if (items === undefined || !items.hasRules) return;
     const before = listType === "map" && Array.isArray(old) ? itemsByKey(old, mapKeys) : undefined;
     for (let at = 0; at < list.length; at++) {
       this.#way.push({ at, isProperty: false });
       const key = before === undefined ? undefined : itemKey(list[at], mapKeys);
       const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined); // of the old list
-      this.#value(items, list[at]!, oldItem, items.embedded);
+      yield* this.#value(items, list[at]!, oldItem, items.embedded);
       this.#way.pop();
     }
   }
 
-  #object({ properties, additional }: SchemaNode, object: Json, old: Value | undefined): void {
+  *#object({ properties, additional }: SchemaNode, object: Json, old: Value | undefined): Pieces<void> {
     const before = isObject(old) ? old : undefined;
     const oldMember = (name: string): Value | undefined =>
       before !== undefined && Object.hasOwn(before, name) ? before[name] : undefined;
     if (typeof additional === "object" && additional.hasRules) {
       for (const at of Object.keys(object).sort()) {
         this.#way.push({ at, isProperty: false });
-        this.#value(additional, object[at]!, oldMember(at), additional.embedded);
+        yield* this.#value(additional, object[at]!, oldMember(at), additional.embedded);
         this.#way.pop();
       }
     }
@@ -147,18 +170,25 @@ export class RuleRun implements RuleFindings {
     for (const [at, property] of properties) {
       if (!property.hasRules || !Object.hasOwn(object, at)) continue;
       this.#way.push({ at, isProperty: true });
-      this.#value(property, object[at]!, oldMember(at), property.embedded);
+      yield* this.#value(property, object[at]!, oldMember(at), property.embedded);
       this.#way.pop();
     }
   }
 
-  #place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): void {
-    const place = this.#rules.at(node, isWhole);
+  *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Pieces<void> {
+    const made = this.#rules.at(node, isWhole);
+    const place = made instanceof Promise ? ((yield made) as CompiledPlace | undefined) : made; // of that promise
+    // Many may have waited for it.
+    if (made instanceof Promise) yield undefined;
     if (place === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
     }
     for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
+      if (this.#sincePause > pieceCost) {
+        this.#sincePause = 0;
+        yield undefined;
+      }
       this.#rule(given, place.rules[at]!, { node, self, old, place });
     }
   }
@@ -191,6 +221,7 @@ export class RuleRun implements RuleFindings {
       { costLimit: callCostMax, workLimit: Math.min(this.#workLeft, workMax) },
     );
     this.#workLeft -= found.work + evaluationWork;
+    this.#sincePause += found.cost + found.work + evaluationWork;
     if (found.cost > this.#costLeft) return undefined;
     this.#costLeft -= found.cost;
     return found;

@@ -10,6 +10,7 @@ import type { FieldError } from "#meta/field-error.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
+import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateMutatingPolicy } from "./validate-mutating-policy.ts";
 import { validateBinding, validateBindingCommon, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
@@ -32,6 +33,12 @@ export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<Val
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
+      weight: ({ spec }) =>
+        expressionWeight([
+          ...commonExpressions(spec),
+          ...(spec.validations ?? []).flatMap(({ expression, messageExpression }) => [expression, messageExpression]),
+          ...(spec.auditAnnotations ?? []).map(({ valueExpression }) => valueExpression),
+        ]),
       validate: (policy) => validatePolicy(policy, undefined, check),
       validateUpdate: (policy, old) => validatePolicy(policy, old, check),
       subresources: { status: { validateUpdate: validatePolicyStatus } },
@@ -50,6 +57,14 @@ export function mutatingPolicies({ gate }: KindEnvironment): KindBehaviour<Mutat
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
+      weight: ({ spec }) =>
+        expressionWeight([
+          ...commonExpressions(spec),
+          ...(spec.mutations ?? []).flatMap(({ applyConfiguration, jsonPatch }) => [
+            applyConfiguration?.expression,
+            jsonPatch?.expression,
+          ]),
+        ]),
       validate: (policy) => validateMutatingPolicy(policy, undefined, check),
       validateUpdate: (policy, old) => validateMutatingPolicy(policy, old, check),
     },
@@ -57,6 +72,9 @@ export function mutatingPolicies({ gate }: KindEnvironment): KindBehaviour<Mutat
 }
 
 type PolicySpec = MutatingAdmissionPolicy["spec"];
+
+const commonExpressions = ({ matchConditions, variables }: Pick<PolicySpec, "matchConditions" | "variables">) =>
+  [...(matchConditions ?? []), ...(variables ?? [])].map(({ expression }) => expression);
 
 const defaultSpec = (spec: PolicySpec): PolicySpec =>
   editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch);

@@ -9,6 +9,7 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { editItems, editField, fillAbsent } from "../edit.ts";
+import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateWebhooks } from "./validate-webhook.ts";
 
@@ -35,6 +36,10 @@ function webhooks(
     ],
     strategy: {
       defaults: (object) => editItems(object, "webhooks", defaults),
+      weight: ({ webhooks: all }) =>
+        expressionWeight(
+          (all ?? []).flatMap(({ matchConditions }) => (matchConditions ?? []).map(({ expression }) => expression)),
+        ),
       validate: (configuration) => validateWebhooks(configuration, undefined, check),
       validateUpdate: (configuration, old) => validateWebhooks(configuration, old, check),
     },

@@ -13,8 +13,10 @@ import type {
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { fieldText } from "#meta/field-texts.ts";
+import { isObject } from "#std/is-object.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
+import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 
@@ -30,6 +32,7 @@ export function customResourceDefinitions(
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => withStorageVersion(editField(object, "spec", defaultSpec), true),
+      weight: ({ spec }) => expressionWeight(ruleTexts(spec)),
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object) => withStorageVersion(object, false),
       validate: (object) => validateDefinition(object, rules),
@@ -40,6 +43,22 @@ export function customResourceDefinitions(
       terminate: (object, old) => terminating(object, old, finalizer),
     },
   };
+}
+
+/** The expressions of all rules, looked for at any depth. */
+function* ruleTexts({ versions }: CustomResourceDefinitionSpec): Generator<string | undefined> {
+  const waiting: unknown[] = (versions ?? []).map(({ schema }) => schema?.openAPIV3Schema);
+  while (waiting.length > 0) {
+    const part = waiting.pop();
+    if (typeof part !== "object" || part === null) continue;
+    for (const inner of Object.values(part)) waiting.push(inner);
+    const rules: unknown = "x-kubernetes-validations" in part ? part["x-kubernetes-validations"] : undefined;
+    if (!Array.isArray(rules)) continue;
+    for (const rule of rules as readonly unknown[]) {
+      if (!isObject(rule)) continue;
+      for (const text of [rule["rule"], rule["messageExpression"]]) if (typeof text === "string") yield text;
+    }
+  }
 }
 
 /** Name and creation, with the texts that clients of 1.32 are shown. */

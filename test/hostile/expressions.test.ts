@@ -1,0 +1,158 @@
+/** Expressions that take long: they are checked in threads when they are written, and compiled and evaluated in pieces. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { patchTypes } from "../client.ts";
+import { crds, custom, definition } from "../crds.ts";
+import { Api, eventually, gated, openServer } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+const admission = "/apis/admissionregistration.k8s.io/v1";
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+const rules = (...texts: readonly string[]): object => ({
+  "x-kubernetes-validations": texts.map((rule) => ({ rule })),
+});
+const listSchema = (...texts: readonly string[]): object => ({
+  type: "object",
+  properties: { l: { type: "array", maxItems: 450, items: { type: "integer" }, ...rules(...texts) } },
+});
+
+async function withServer(run: (api: Api) => Promise<void>): Promise<void> {
+  const server = await openServer("k8s.io", gated);
+  const api = new Api(server);
+  try {
+    await run(api);
+  } finally {
+    api.close();
+    await server.close();
+  }
+}
+
+/** Whether the work begins a thread. The server must not have one yet. */
+async function beginsThread(work: () => Promise<unknown>): Promise<boolean> {
+  let begun = false;
+  const begin = (): void => void (begun = true);
+  process.once("worker", begin);
+  await work();
+  process.off("worker", begin);
+  return begun;
+}
+
+/** How many rounds the event loop made meanwhile. */
+async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
+  let rounds = 0;
+  let isCounting = true;
+  const count = (): void => {
+    rounds++;
+    if (isCounting) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  isCounting = false;
+  return rounds;
+}
+
+const policy = (name: string, ...expressions: readonly string[]): object => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingAdmissionPolicy",
+  metadata: { name },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+    },
+    validations: expressions.map((expression) => ({ expression })),
+  },
+});
+
+const webhooks = (expression: string): object => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  metadata: { name: "conditional" },
+  webhooks: [
+    {
+      name: "a.example.com",
+      clientConfig: { url: "https://127.0.0.1:1/" },
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      matchConditions: [{ name: "c", expression }],
+    },
+  ],
+});
+
+const many = Array.from({ length: 100 }, (_, at) => `self.size() != ${at + 1000}`);
+
+for (const [what, path, few, body] of [
+  [
+    "a definition",
+    crds,
+    definition("few.example.com", { schema: listSchema("self.size() < 5") }),
+    definition("many.example.com", { schema: listSchema(...many) }),
+  ],
+  [
+    "a policy",
+    `${admission}/validatingadmissionpolicies`,
+    policy("few", "object.metadata.name != 'x'"),
+    policy("many", ...many.map((text) => text.replace("self", "object.metadata.name"))),
+  ],
+  [
+    "a webhook configuration",
+    `${admission}/validatingwebhookconfigurations`,
+    webhooks("object.metadata.name != 'x'"),
+    webhooks(many.map((text) => text.replace("self", "object.metadata.name")).join(" && ")),
+  ],
+] as const) {
+  test(`${what} with many expressions is checked in a thread, one with few is not`, async () => {
+    await withServer(async (api) => {
+      assert.equal(await beginsThread(async () => (await api.post(`${path}?dryRun=All`, few)).expect(201)), false);
+      assert.equal(await beginsThread(async () => (await api.post(`${path}?dryRun=All`, body)).expect(201)), true);
+    });
+  });
+}
+
+test("a small patch that gives a definition many expressions is checked in a thread", async () => {
+  await withServer(async (api) => {
+    const group = "patched.example.com";
+    (await api.post(crds, definition(group, { schema: listSchema(...many.slice(0, 10)) }))).expect(201);
+    const from = "/spec/versions/0/schema/openAPIV3Schema/properties/l/x-kubernetes-validations";
+    const copies = Array.from({ length: 90 }, (_, at) => ({
+      op: "copy",
+      from: `${from}/${at % 10}`,
+      path: `${from}/-`,
+    }));
+    const patch = () => api.patch(`${crds}/widgets.${group}`, copies, patchTypes.json);
+    assert.equal(await beginsThread(async () => (await patch()).expect(200)), true);
+  });
+});
+
+test("others have a turn while the rules of an object are compiled and evaluated", async () => {
+  await withServer(async (api) => {
+    const group = "costly.example.com";
+    const texts = Array.from({ length: 14 }, (_, at) => `self.all(a, self.all(b, a + b + ${at} >= 0))`);
+    (await api.post(crds, definition(group, { schema: listSchema(...many, ...texts) }))).expect(201);
+    const widgets = `/apis/${group}/v1/widgets`;
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    const create = (name: string, length: number) => () =>
+      api.post(widgets, custom(group, name, { l: Array.from({ length }, (_, at) => at) }));
+    await roundsDuring(create("first", 1));
+    const usual = await roundsDuring(create("small", 1));
+    const costly = await roundsDuring(create("costly", 300));
+    assert.ok(costly > usual + 10, `${costly} rounds, ${usual} for a small one`);
+  });
+});
+
+test("others have a turn while the policies that a request is the first to meet are compiled", async () => {
+  await withServer(async (api) => {
+    const expressions = Array.from({ length: 400 }, (_, at) => `object.metadata.name != 'name-${at}' || ${at} == -1`);
+    (await api.post(`${admission}/validatingadmissionpolicies`, policy("many", ...expressions))).expect(201);
+    const binding = {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name: "many" },
+      spec: { policyName: "many", validationActions: ["Warn"] },
+    };
+    (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
+    const first = await roundsDuring(() => api.post(configMaps, configMap("first")));
+    const second = await roundsDuring(() => api.post(configMaps, configMap("second")));
+    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+  });
+});
