@@ -3,13 +3,18 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { readCommandLine } from "./command-line.ts";
 import { type Json, type RuleCase, ruleCase } from "./differ-rules.ts";
+import { compareWebhooks } from "./differ-webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --webhooks --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
+  --webhooks        the cases of test/webhooks and random configurations of webhooks with random writes: what both servers
+                    ask a webhook server that this starts, and what they answer
+  --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
+  --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io
   --reference URL,TOKEN
                     the other one, a kube-apiserver. A token is that of a user who may do everything, or @FILE, which
@@ -176,6 +181,9 @@ async function compareObjects(
 
 const { values } = readCommandLine(usage, {
   rules: { type: "boolean" },
+  webhooks: { type: "boolean" },
+  record: { type: "string" },
+  only: { type: "string" },
   ours: { type: "string" },
   reference: { type: "string" },
   seed: { type: "string" },
@@ -183,21 +191,31 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-if (values.rules !== true) {
-  process.stderr.write("say what to compare: --rules; --help prints what there is\n");
+if ((values.rules === true) === (values.webhooks === true)) {
+  process.stderr.write("say what to compare: --rules or --webhooks; --help prints what there is\n");
   process.exit(2);
 }
 const servers = [readServer("ours", values.ours), readServer("reference", values.reference)];
 const first = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
+const runs = Number(values.runs ?? 50);
 const differencesMax = Number(values.differences ?? 10);
-const comparison = new Comparison(servers);
-let cases = 0;
-for (let seed = first; seed < first + Number(values.runs ?? 50) && comparison.differing < differencesMax; seed++) {
-  await compareRules(comparison, ruleCase(seed), seed);
-  cases++;
-  if (values.verbose === true) process.stdout.write(`seed ${seed}: ${comparison.compared} answers compared\n`);
+
+async function rules(): Promise<number> {
+  const comparison = new Comparison(servers);
+  let cases = 0;
+  for (let seed = first; seed < first + runs && comparison.differing < differencesMax; seed++) {
+    await compareRules(comparison, ruleCase(seed), seed);
+    cases++;
+    if (values.verbose === true) process.stdout.write(`seed ${seed}: ${comparison.compared} answers compared\n`);
+  }
+  const { compared, differing } = comparison;
+  process.stdout.write(`${cases} cases from seed ${first}, ${compared} answers compared, ${differing} differ\n`);
+  return differing;
 }
+
+const differing =
+  values.rules === true
+    ? await rules()
+    : await compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed: values.seed === undefined });
 for (const { agent } of servers) agent.destroy();
-const { compared, differing } = comparison;
-process.stdout.write(`${cases} cases from seed ${first}, ${compared} answers compared, ${differing} differ\n`);
 process.exitCode = differing === 0 ? 0 : 1;

@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
+import { convert } from "./extensions/converter.ts";
 
 /** What is answered to every question at a path; without anything it is allowed. */
 export interface WebhookAnswer {
@@ -27,8 +28,8 @@ export interface WebhookAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Never answers. */
   readonly hangs?: boolean;
-  /** For converters: the `apiVersion` of each object is set, nothing else. */
-  readonly converts?: boolean;
+  /** For converters: the `apiVersion` of each object is set, with `ports` the fields that go with it, too. */
+  readonly converts?: boolean | "ports";
 }
 
 /** A question as it arrived. */
@@ -159,13 +160,15 @@ async function reply(
 function reviewOf(answer: WebhookAnswer, { apiVersion, kind, request }: Received["review"]): object {
   const { patch = [], patchTimes = 1, warningBytes, response, converts } = answer;
   const operations = Array.from({ length: patchTimes }, () => patch).flat();
-  const converted = (object: object): object => ({ ...object, apiVersion: request["desiredAPIVersion"] });
+  const wanted = String(request["desiredAPIVersion"]);
+  const converted = (object: object): object =>
+    converts === "ports" ? convert(object as Parameters<typeof convert>[0], wanted) : { ...object, apiVersion: wanted };
   return {
     apiVersion,
     kind,
     response: {
       uid: request.uid,
-      ...(converts === true
+      ...(converts !== undefined
         ? { result: { status: "Success" }, convertedObjects: (request["objects"] as readonly object[]).map(converted) }
         : { allowed: true }),
       ...(patch.length === 0

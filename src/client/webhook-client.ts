@@ -156,7 +156,10 @@ function objectOf({ code, headers, body }: OutgoingAnswer): Readonly<Record<stri
   } catch {
     value = undefined;
   }
-  if (code < 200 || code > 206) throw new WebhookCallError(refusalText(code, value, text), { code });
+  if (code < 200 || code > 206) {
+    const type = String(headers["content-type"] ?? "text/plain");
+    throw new WebhookCallError(refusalText(code, value, type.startsWith("text/") ? text : "unknown"), { code });
+  }
   if (text === "") {
     const type = headers["content-type"] ?? "application/json";
     throw new WebhookCallError(`0-length response with status code: ${code} and content type: ${String(type)}`);

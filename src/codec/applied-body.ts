@@ -12,7 +12,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Room } from "#std/room.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
-import { coerceEmbedded, type CustomType } from "./custom-object.ts";
+import { coerceEmbedded, type CustomType, withoutNullTime } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, withType } from "./object.ts";
 import { kindOf } from "./unreadable.ts";
@@ -114,5 +114,5 @@ function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findi
     : value;
   const filled = applyDefaults(coerced, structural, false, room) as MergedValue["value"]; // an object stays one
   const { kind: _kind, apiVersion: _version, metadata: _metadata, ...rest } = filled;
-  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
+  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata: withoutNullTime(metadata), ...rest };
 }

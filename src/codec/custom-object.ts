@@ -184,7 +184,14 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
   if (findings.unknown && unknown !== undefined) {
     for (const problem of unknownFields(schema, sortedJson(value))) unknown.push(problem.replace('"', `"${path}.`));
   }
-  return metadata;
+  return withoutNullTime(metadata);
+}
+
+/** Custom objects have no time of creation where others have a null. */
+export function withoutNullTime(metadata: ObjectMeta): ObjectMeta {
+  if (metadata.creationTimestamp !== null) return metadata;
+  const { creationTimestamp: _none, ...rest } = metadata;
+  return rest;
 }
 
 /** Decodes the metadata of embedded objects by its type; the same value when nothing changes. */
@@ -227,7 +234,7 @@ export function coerceEmbedded(
 function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: string): unknown {
   try {
     const { creationTimestamp, ...rest } = readMetadata(value, schema, unknown, path);
-    return creationTimestamp === undefined || creationTimestamp === null ? rest : { creationTimestamp, ...rest };
+    return creationTimestamp === undefined ? rest : { creationTimestamp, ...rest };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw new DecodeError(`${path}: Invalid value: ${showValue(value)}: ${error.message}`, { cause: error });

@@ -60,8 +60,10 @@ interface SentReview {
 /** Throws when the answer is no successful one to this review. */
 function convertedObjects(answer: unknown, { apiVersion, request }: SentReview): readonly unknown[] {
   if (!isObject(answer)) throw new Error("couldn't get version/kind; the answer is no object");
-  if (answer["kind"] !== "ConversionReview" || answer["apiVersion"] !== apiVersion) {
-    throw new Error(`no kind ${text(answer["kind"])} is expected for version ${text(answer["apiVersion"])}`);
+  const { kind, apiVersion: given } = answer;
+  if (kind !== "ConversionReview" || given !== apiVersion) {
+    const got = `${shown(given).includes("/") ? "" : "/"}${shown(given)}, Kind=${shown(kind)}`;
+    throw new Error(`expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${got}`);
   }
   const { response } = answer;
   if (!isObject(response)) throw new Error("no response provided");
@@ -80,7 +82,7 @@ function convertedObjects(answer: unknown, { apiVersion, request }: SentReview):
 }
 
 const text = (value: unknown): string => JSON.stringify(value ?? "");
-const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? ""));
+const shown = (value: unknown = ""): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** The converted form of `original` with the metadata that a webhook may not change. */
 function accepted(

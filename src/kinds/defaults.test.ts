@@ -152,6 +152,7 @@ test("workloads get counts and ways to roll out", () => {
       completions: 1,
       parallelism: 1,
       backoffLimit: 6,
+      manualSelector: false,
       completionMode: "NonIndexed",
       suspend: false,
       podReplacementPolicy: "TerminatingOrFailed",

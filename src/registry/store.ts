@@ -593,7 +593,7 @@ export class Store {
     const hooks = updateStrategy(definition.strategy, attributes.subresource);
     const old = this.object(entry);
     const wanted = await options.transform(old);
-    if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
+    if (options.uidIsPrecondition) checkUid(definition, wanted, old);
     this.#checkVersion(wanted, entry, name);
     const kept = allocate(this.#keepSystemFields(wanted, old), old);
     let next = kept instanceof Promise ? await kept : kept;
@@ -650,13 +650,6 @@ export class Store {
       if (error instanceof StatusError && error.status.reason === "AlreadyExists") return undefined;
       throw error;
     }
-  }
-
-  #checkUid(wanted: Unstructured, old: Unstructured, name: string): void {
-    const { uid = "" } = wanted.metadata;
-    if (uid === "" || uid === old.metadata.uid) return;
-    const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
-    throw conflict(this.definition, name, reason);
   }
 
   /** Throws when the new object insists on a version that is not the present one. */
@@ -912,6 +905,14 @@ const deleteWorkers = 256;
 interface End {
   readonly deletionTimestamp: string;
   readonly graceSeconds: Int64;
+}
+
+/** Throws `conflict` when the new object names another uid than the present one has. */
+export function checkUid(definition: ResourceDefinition, wanted: Unstructured, old: Unstructured): void {
+  const { uid = "", name = "" } = wanted.metadata;
+  if (uid === "" || uid === old.metadata.uid) return;
+  const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
+  throw conflict(definition, name, reason);
 }
 
 function withMeta(object: Unstructured, more: Partial<ObjectMeta>): Unstructured {

@@ -114,7 +114,7 @@ hooked("garbage, errors, another uid, redirects and endless answers are refusals
     ],
     [{ response: { allowed: "yes" } }, /failed to call webhook: json: cannot unmarshal string into Go struct field /],
     [
-      { code: 500, body: "boom" },
+      { code: 500, body: "boom", headers: { "content-type": "text/plain" } },
       'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding',
     ],
     [{ code: 404, body: "" }, "failed to call webhook: the server could not find the requested resource"],

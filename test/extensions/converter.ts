@@ -11,7 +11,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 
-interface Converted {
+export interface Converted {
   apiVersion: string;
   kind: string;
   metadata: Record<string, unknown> & { annotations?: Record<string, string>; labels?: Record<string, string> };
@@ -59,7 +59,8 @@ export async function startConverter(): Promise<Converter> {
   };
 }
 
-function convert(object: Converted, apiVersion: string): Converted {
+/** The object in another version, as the webhook answers where nothing goes wrong. */
+export function convert(object: Converted, apiVersion: string): Converted {
   const { host, port, address, ...rest } = object.spec ?? {};
   const [newHost, newPort] = (address ?? "").split(":");
   const isOld = apiVersion.endsWith("/v1");

@@ -1,4 +1,5 @@
 /** PUT of an object, or of its status. */
+import { checkUid } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
@@ -7,7 +8,7 @@ import { checkName, dedupedOwners, inNamespace, readObject, writeAttributes } fr
 import { replaceObject } from "./replace.ts";
 
 export async function updateObject(scope: Scope): Promise<Reply> {
-  const { request, parts, definition } = scope;
+  const { request, parts, definition, store } = scope;
   const options = writeOptions(request.query, "UpdateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
@@ -16,7 +17,11 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,
-    next: () => ({ ...body, object }),
+    next(current) {
+      // Before plugins are asked.
+      if (current !== undefined) checkUid(store.definition, object, current);
+      return { ...body, object };
+    },
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }

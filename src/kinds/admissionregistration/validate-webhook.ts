@@ -82,10 +82,6 @@ const allEffects = ["None", "NoneOnDryRun", "Some", "Unknown"];
 function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): FieldError[] {
   const { failurePolicy, matchPolicy, sideEffects, timeoutSeconds, namespaceSelector, objectSelector } = webhook;
   const errors = [
-    ...checkReviewVersions(webhook.admissionReviewVersions ?? [], at.child("admissionReviewVersions"), {
-      missing: `must specify one of ${acceptedReviewVersions.join(", ")}`,
-      mustKnow: demands.knowsVersion,
-    }),
     ...checkName(webhook.name, at.child("name")),
     ...(webhook.rules ?? []).flatMap((rule, index) => validateRule(rule, at.child("rules").index(index))),
     ...checkOneOf(failurePolicy, policies, at.child("failurePolicy")),
@@ -102,16 +98,22 @@ function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): Fie
   }
   errors.push(...validateLabelSelector(namespaceSelector ?? {}, at.child("namespaceSelector")));
   errors.push(...validateLabelSelector(objectSelector ?? {}, at.child("objectSelector")));
-  errors.push(...checkClient(webhook, at.child("clientConfig")));
   if ("reinvocationPolicy" in webhook) {
     errors.push(...checkOneOf(webhook.reinvocationPolicy, reinvocations, at.child("reinvocationPolicy")));
   }
+  errors.push(...checkClient(webhook, at.child("clientConfig")));
   if (demands.conditions !== undefined) {
     const conditions = webhook.matchConditions ?? [];
     errors.push(
       ...checkConditions(conditions, at.child("matchConditions"), { hasParams: false, ...demands.conditions }),
     );
   }
+  errors.push(
+    ...checkReviewVersions(webhook.admissionReviewVersions ?? [], at.child("admissionReviewVersions"), {
+      missing: `must specify one of ${acceptedReviewVersions.join(", ")}`,
+      mustKnow: demands.knowsVersion,
+    }),
+  );
   return errors;
 }
 

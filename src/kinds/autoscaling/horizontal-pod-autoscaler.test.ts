@@ -44,3 +44,22 @@ test("the older version says how many pods there are, even none", () => {
   const made = newer.create({ metadata: { name: "h" }, spec: { scaleTargetRef, maxReplicas: 3 } });
   assert.deepEqual(older.definition.conversion!.fromHub(made)["status"], { currentReplicas: 0, desiredReplicas: 0 });
 });
+
+test("the newer version leaves out that there are none", () => {
+  const made = older.create({ metadata: { name: "h" }, spec: { scaleTargetRef, maxReplicas: 3 } });
+  const { toHub } = older.definition.conversion!;
+  const status = (currentReplicas: number): object =>
+    toHub({ ...made, status: { currentReplicas, desiredReplicas: 0 } })["status"] as object;
+  assert.deepEqual(status(0), { desiredReplicas: 0, currentMetrics: null });
+  assert.deepEqual(status(2), { currentReplicas: 2, desiredReplicas: 0, currentMetrics: null });
+});
+
+test("the target of the newer version's default is that of the older one, unless annotations hold metrics", () => {
+  const target = (annotations: Readonly<Record<string, string>>): unknown => {
+    const made = older.create({ metadata: { name: "h", annotations }, spec: { scaleTargetRef, maxReplicas: 3 } });
+    return (made["spec"] as Record<string, unknown>)["targetCPUUtilizationPercentage"];
+  };
+  assert.equal(target({}), 80);
+  const metrics = '[{"type":"Pods","pods":{"metric":{"name":"m"},"target":{"type":"AverageValue","averageValue":"1"}}}]';
+  assert.equal(target({ [`${prefix}metrics`]: metrics }), undefined);
+});

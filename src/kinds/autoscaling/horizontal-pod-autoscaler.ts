@@ -13,6 +13,7 @@ import type {
   MetricStatus,
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
+import { jsonEquals } from "#apply/json-value.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Column, Conversion } from "#registry/resource-definition.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -39,7 +40,16 @@ export function horizontalPodAutoscalersV1(
   return {
     conversion,
     columns: columnsOf(columns, conversion.toHub),
-    strategy: { defaults: (object) => editField(object, "spec", (spec) => fillAbsent(spec, { minReplicas: 1 })) },
+    strategy: {
+      defaults(object) {
+        const next = editField(object, "spec", (spec) => fillAbsent(spec, { minReplicas: 1 }));
+        const { metrics = [] } = conversion.toHub(next).spec;
+        // What is the default of v2 is seen in v1, too.
+        return jsonEquals(metrics, [cpuMetric(80)])
+          ? editField(next, "spec", (spec) => fillAbsent(spec, { targetCPUUtilizationPercentage: 80 }))
+          : next;
+      },
+    },
   };
 }
 
@@ -91,7 +101,7 @@ function v1Conversion(
     toHub({ metadata, spec, status }) {
       const { rest, kept } = takeAnnotations(metadata, prefix, schema);
       const { targetCPUUtilizationPercentage: target, ...limits } = spec;
-      const { currentCPUUtilizationPercentage: current, ...counts } = status;
+      const { currentCPUUtilizationPercentage: current, currentReplicas, ...counts } = status;
       const currentMetrics = [...(current === undefined ? [] : [cpuStatus(current)]), ...(kept.currentMetrics ?? [])];
       return {
         metadata: rest,
@@ -101,6 +111,7 @@ function v1Conversion(
           ...(kept.behavior === undefined ? {} : { behavior: kept.behavior }),
         }),
         status: {
+          ...(currentReplicas === 0 ? {} : { currentReplicas }),
           ...counts,
           currentMetrics: currentMetrics.length === 0 ? null : currentMetrics,
           ...(kept.conditions === undefined ? {} : { conditions: kept.conditions }),

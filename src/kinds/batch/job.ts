@@ -48,6 +48,7 @@ function defaultSpec(spec: JobSpec): JobSpec {
     backoffLimit: next.backoffLimitPerIndex === undefined ? 6 : unlimited,
     completionMode: "NonIndexed",
     suspend: false,
+    manualSelector: false,
     podReplacementPolicy: next.podFailurePolicy === undefined ? "TerminatingOrFailed" : "Failed",
   });
   next = editField(next, "podFailurePolicy", (policy) =>

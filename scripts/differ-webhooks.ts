@@ -1,0 +1,128 @@
+/**
+ * `npm run differ -- --webhooks`: the cases of `test/webhooks/`, and generated ones, run against both servers, which ask the same
+ * webhook server. What each was answered and what it asked is compared, whole.
+ */
+import { writeFileSync } from "node:fs";
+import type { Agent } from "node:https";
+import { Client } from "../test/client.ts";
+import { webhookCases } from "../test/webhooks/cases.ts";
+import { webhookCase } from "./differ-webhook-cases.ts";
+import { type Case, type Line, Session } from "../test/webhooks/session.ts";
+import { WebhookServer } from "../test/webhook-server.ts";
+
+export interface WebhooksOptions {
+  /** The first number of generated cases, and how many of them. */
+  readonly first: number;
+  readonly runs: number;
+  readonly differencesMax: number;
+  /** Runs the cases of `test/webhooks/`, too. */
+  readonly isFixed: boolean;
+  readonly record?: string | undefined;
+  readonly only?: string | undefined;
+  readonly verbose?: boolean | undefined;
+}
+
+interface Server {
+  readonly name: string;
+  readonly url: URL;
+  readonly token: string;
+  readonly agent: Agent;
+}
+
+/** How many lines differ; ours is the first server, the reference the second. */
+export async function compareWebhooks(servers: readonly Server[], options: WebhooksOptions): Promise<number> {
+  const { first, runs, differencesMax, isFixed, record, only = "", verbose } = options;
+  const clients = servers.map(({ name, url, token, agent }) => {
+    const endpoint = {
+      host: url.hostname,
+      port: Number(url.port),
+      agent,
+      rename: (text: string) => text,
+      tokens: { admin: token },
+    };
+    return { name, client: new Client(endpoint) };
+  });
+  const webhooks = await WebhookServer.open();
+  const recorded: Record<string, readonly string[]> = {};
+  let [lines, differing, cases] = [0, 0, 0];
+  const compare = async (one: Case): Promise<void> => {
+    const id = `x${Math.random().toString(36).slice(2, 8)}`;
+    const compared = await compareCase(one, clients, webhooks, id);
+    cases++;
+    lines += compared.lines;
+    differing += compared.differences.length;
+    if (webhookCases.includes(one)) recorded[one.name] = compared.records[1]!.map(({ brief }) => brief);
+    for (const text of compared.differences) process.stdout.write(`${text}\n\n`);
+    if (verbose === true) process.stdout.write(`${one.name}: ${compared.lines} lines compared\n`);
+  };
+  for (const one of isFixed ? webhookCases.filter(({ name }) => name.includes(only)) : []) await compare(one);
+  for (let seed = first; only === "" && seed < first + runs && differing < differencesMax; seed++) {
+    await compare(webhookCase(seed));
+  }
+  if (record !== undefined) writeFileSync(record, `${JSON.stringify(recorded, undefined, 2)}\n`);
+  await webhooks.close();
+  process.stdout.write(`${cases} cases, ${lines} requests and questions compared, ${differing} differ\n`);
+  return differing;
+}
+
+/** What two servers made of one case, one after the other. */
+interface CaseDifference {
+  readonly lines: number;
+  /** A description of each line that differs. */
+  readonly differences: readonly string[];
+  /** Of each server, in order. */
+  readonly records: readonly (readonly Line[])[];
+}
+
+/** Runs a case on each; names are the two servers'. */
+async function compareCase(
+  { name, run }: Case,
+  clients: readonly { readonly name: string; readonly client: Client }[],
+  webhooks: WebhookServer,
+  id: string,
+): Promise<CaseDifference> {
+  const records: (readonly Line[])[] = [];
+  for (const { name: side, client } of clients) {
+    const session = await Session.open(client, webhooks, { run: id, side });
+    try {
+      await run(session);
+    } catch (error) {
+      session.note(`ended with ${String(error)}`);
+      process.stdout.write(`${name} at ${side}: ${String(error)}\n`);
+    } finally {
+      await session.close();
+    }
+    records.push(session.lines);
+  }
+  const [one = [], other = []] = records.map(grouped);
+  const differences: string[] = [];
+  for (let at = 0; at < Math.max(one.length, other.length); at++) {
+    const [a = [], b = []] = [one[at], other[at]];
+    for (let line = 0; line < Math.max(a.length, b.length); line++) {
+      const pair = [a[line], b[line]];
+      if (pair[0]?.brief === pair[1]?.brief && pair[0]?.whole === pair[1]?.whole) continue;
+      const shown = clients.map((side, index) => `--- ${side.name}\n${shownLine(pair[index], pair[1 - index])}`);
+      differences.push([`${name}: ${(a[0] ?? b[0])!.brief.slice(0, 120)}`, ...shown].join("\n"));
+    }
+  }
+  return { lines: records[1]!.length, differences, records };
+}
+
+/** Each request with the questions about it. */
+function grouped(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const groups: Line[][] = [];
+  for (const line of lines) {
+    if (line.brief.startsWith("  ")) groups.at(-1)?.push(line);
+    else groups.push([line]);
+  }
+  return groups;
+}
+
+/** The line, and of its details those that the other one has not. */
+function shownLine(line: Line | undefined, other: Line | undefined): string {
+  if (line === undefined) return "(nothing)";
+  if (other === undefined) return line.brief;
+  const there = new Set(other.whole.split("\n"));
+  const only = line.whole.split("\n").filter((text) => !there.has(text));
+  return [line.brief, ...only.slice(0, 40)].join("\n");
+}

@@ -1,0 +1,366 @@
+/**
+ * Steps of a case against one server, written down: each request with its answer, and what webhooks were sent
+ * meanwhile. What differs from run to run (uids, times, versions, generated names) is replaced, so that the records of two servers
+ * can be compared. Requests and names are Kubernetes'; the client translates them.
+ */
+import assert from "node:assert/strict";
+import { type Answer, type Client, patchTypes, type SendOptions } from "../client.ts";
+import type { Received, WebhookAnswer, WebhookServer } from "../webhook-server.ts";
+import { View } from "../view.ts";
+
+/** One request or one question. */
+export interface Line {
+  /** What tests expect. */
+  readonly brief: string;
+  /** All of it. */
+  readonly whole: string;
+}
+
+/** One group of steps; its name says what they are about. */
+export interface Case {
+  readonly name: string;
+  readonly run: (on: Session) => Promise<void>;
+}
+
+export type Phase = "mutating" | "validating";
+
+export interface SessionOptions {
+  /** Part of all names, and of nothing else that is compared. */
+  readonly run: string;
+  /** Tells servers apart that ask the same webhook server. */
+  readonly side: string;
+}
+
+export interface StepOptions extends SendOptions {
+  /** Fields of the answer that the brief line has. */
+  readonly show?: readonly string[];
+  /** Nothing but the code of the answer is kept: what differs of the rest is documented. */
+  readonly isVague?: boolean;
+}
+
+const registration = "/apis/admissionregistration.k8s.io/v1";
+const kinds: Readonly<Record<Phase, string>> = {
+  mutating: "MutatingWebhookConfiguration",
+  validating: "ValidatingWebhookConfiguration",
+};
+
+/** Path of the configurations of a phase, or of one. */
+export const configurations = (phase: Phase, name = ""): string =>
+  `${registration}/${phase}webhookconfigurations${name === "" ? "" : `/${name}`}`;
+
+/** The rule of most cases, with other resources of the core group. */
+export const coreRule = (...resources: readonly string[]): object => ({
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  operations: ["*"],
+  resources: resources.length === 0 ? ["configmaps"] : resources,
+});
+
+/** A patch with one operation that sets a value. */
+export const sets = (path: string, value: unknown): WebhookAnswer => ({ patch: [{ op: "add", path, value }] });
+
+/** A refusal with this message. */
+export const denies = (message: string): WebhookAnswer => ({ response: { allowed: false, status: { message } } });
+
+const volatileKeys = new Set([
+  "resourceVersion",
+  "clusterIP",
+  "clusterIPs",
+  "nodePort",
+  "token",
+  "storageVersionHash",
+  "continue",
+]);
+
+/** Selects the config maps of a case alone. */
+export const ownMaps = "fieldSelector=metadata.name!%3Dkube-root-ca.crt";
+
+export class Session {
+  readonly lines: Line[] = [];
+  readonly ns: string;
+  readonly run: string;
+  /** A group for custom resources. */
+  readonly group: string;
+  readonly #client: Client;
+  readonly #server: WebhookServer;
+  readonly #prefix: string;
+  readonly #made: string[] = [];
+  readonly #generated = new Map<string, string>();
+  readonly #shown = new Map<string, readonly string[]>();
+  readonly #phases = new Map<string, Phase>();
+  readonly #converted: Received[] = [];
+  #markers = 0;
+
+  private constructor(client: Client, server: WebhookServer, { run, side }: SessionOptions) {
+    this.#client = client;
+    this.#server = server;
+    this.#prefix = `/${side}/${run}/`;
+    this.run = run;
+    this.ns = `ns-${run}`;
+    this.group = `${run}.example.com`;
+  }
+
+  /** With a namespace of its own. */
+  static async open(client: Client, server: WebhookServer, options: SessionOptions): Promise<Session> {
+    const session = new Session(client, server, options);
+    await session.prepare("POST", "/api/v1/namespaces", { metadata: { name: session.ns } });
+    session.#made.push(`/api/v1/namespaces/${session.ns}`);
+    return session;
+  }
+
+  /** The path of a collection in the namespace, or of an object: `pods`, `apps/v1/deployments/d`. */
+  path(rest: string): string {
+    const [, group, tail] = /^([a-z0-9.-]+\/v\d\w*)\/(.*)$/.exec(rest) ?? [];
+    const root = group === undefined ? "/api/v1" : `/apis/${group}`;
+    return `${root}/namespaces/${this.ns}/${tail ?? rest}`;
+  }
+
+  /** A name of this run. */
+  name(text: string): string {
+    return `${text}-${this.run}`;
+  }
+
+  /** A request that is written down, with the questions that webhooks were asked meanwhile. */
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    { show = [], isVague = false, ...options }: StepOptions = {},
+  ): Promise<Answer> {
+    await this.#questions();
+    const answer = await this.#client.send(method, path, body, options);
+    const { generateName, name } = (answer.at("metadata") ?? {}) as { generateName?: string; name?: string }; // of an object
+    if (generateName !== undefined && name !== undefined) this.#generated.set(name, `${generateName}GENERATED`);
+    const asked = await this.#questions();
+    const failure = answer.status < 400 || isVague ? [] : [answer.at("reason"), answer.at("message")];
+    const fields = show.map((field) => `${field}=${shown(answer.at(field))}`);
+    const warnings = answer.warnings.map((text) => `warning: ${text}`);
+    const said = [method, this.#client.endpoint.rename(path), answer.status, ...failure, ...fields, ...warnings].join(
+      " ",
+    );
+    const { value = answer.text } = answer;
+    this.#write(said, isVague ? "" : { answer: value, warnings });
+    this.lines.push(...asked);
+    return answer;
+  }
+
+  post(path: string, body: unknown, options?: StepOptions): Promise<Answer> {
+    return this.send("POST", path, body, options);
+  }
+
+  /** A merge patch, or another type. */
+  patch(path: string, body: unknown, options?: StepOptions): Promise<Answer> {
+    return this.send("PATCH", path, body, { type: patchTypes.merge, ...options });
+  }
+
+  /** Reads an object, changes it, and writes it back; only the write is written down. */
+  async edit(
+    path: string,
+    change: (object: Record<string, unknown>) => object,
+    options?: StepOptions,
+  ): Promise<Answer> {
+    const { value } = (await this.#client.get(path)).expect(200);
+    return this.send("PUT", path, change(value as Record<string, unknown>), options); // an object
+  }
+
+  /** A request that is not written down, and must succeed. */
+  async prepare(method: string, path: string, body?: unknown, options?: SendOptions): Promise<Answer> {
+    const answer = await this.#client.send(method, path, body, options);
+    assert.ok(answer.status < 300, answer.title);
+    await this.#questions();
+    return answer;
+  }
+
+  /** Writes down one line of a case's own. */
+  note(brief: string, whole: unknown = ""): void {
+    this.#write(brief, whole);
+  }
+
+  /** A definition of custom resources, from when on they are served. */
+  async define(definition: object, collection: string): Promise<void> {
+    const made = await this.prepare("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+    this.#made.unshift(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${made.string("metadata.name")}`);
+    await this.served(collection);
+  }
+
+  /** Waits until a collection can be read. */
+  async served(collection: string): Promise<void> {
+    await this.#until(async () => (await this.#client.get(collection)).status === 200, collection);
+  }
+
+  /** Deletes this at the end, before what was made earlier. */
+  removesLater(path: string): void {
+    this.#made.unshift(path);
+  }
+
+  /** Where the webhook of this name is asked. */
+  async client(id: string, answer: WebhookAnswer = {}): Promise<{ readonly url: string; readonly caBundle: string }> {
+    return this.#server.at(this.#prefix + id, answer);
+  }
+
+  /** A webhook of a configuration, for config maps of the namespace unless it says more. `show` are fields of its questions. */
+  async webhook(
+    phase: Phase,
+    id: string,
+    answer?: WebhookAnswer,
+    more: object = {},
+    show: readonly string[] = [],
+  ): Promise<object> {
+    this.#shown.set(id, show);
+    this.#phases.set(id, phase);
+    return {
+      name: `${id}.${this.run}.example.com`,
+      clientConfig: await this.client(id, answer),
+      rules: [coreRule()],
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": this.ns } },
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      ...more,
+    };
+  }
+
+  /** Registers a webhook alone, in a configuration of its name, and waits until it is in force. */
+  async hook(
+    phase: Phase,
+    id: string,
+    answer?: WebhookAnswer,
+    more: object = {},
+    show: readonly string[] = [],
+  ): Promise<void> {
+    await this.configure(phase, id, [await this.webhook(phase, id, answer, more, show)]);
+    await this.settled();
+  }
+
+  /** A configuration of this name; not in force at once. */
+  async configure(phase: Phase, name: string, webhooks: readonly object[], labels: object = {}): Promise<void> {
+    const metadata = { name: this.name(name), labels };
+    const body = { apiVersion: "admissionregistration.k8s.io/v1", kind: kinds[phase], metadata, webhooks };
+    await this.prepare("POST", configurations(phase), body);
+    this.removesLater(configurations(phase, this.name(name)));
+  }
+
+  /** Waits until all that was registered, changed and removed before is in force. */
+  async settled(): Promise<void> {
+    const isFirst = this.#markers === 0;
+    const mark = `${this.run}-${++this.#markers}`;
+    for (const phase of ["mutating", "validating"] as const) {
+      const name = this.name("marker");
+      const webhook = await this.webhook(phase, "marker", denies("marker"), {
+        name: `marker-${phase}.${this.run}.example.com`,
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
+        objectSelector: { matchLabels: { marker: `${phase}-${mark}` } },
+      });
+      if (isFirst) await this.configure(phase, "marker", [webhook]);
+      else {
+        const type = { type: patchTypes.merge };
+        await this.prepare("PATCH", configurations(phase, name), { webhooks: [webhook] }, type);
+      }
+      const map = { metadata: { name, labels: { marker: `${phase}-${mark}` } } };
+      const path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+      await this.#until(async () => (await this.#client.post(path, map)).status === 400, `the ${phase} marker ${mark}`);
+    }
+    await this.#questions();
+  }
+
+  /** Removes what the case made. */
+  async close(): Promise<void> {
+    for (const path of this.#made) await this.#client.delete(path);
+    this.#client.close();
+  }
+
+  async #until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+    for (let attempt = 0; attempt < 600; attempt++) {
+      if (await isSo()) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error(`${this.run}: ${what} is not in force`);
+  }
+
+  /**
+   * What webhooks were asked about the session's own requests since the last time: mutating ones in their order, then the
+   * others, which are asked at once, by name. When converters are asked is a server's choice.
+   */
+  async #questions(): Promise<Line[]> {
+    await this.#server.at(`${this.#prefix}all-has-arrived`);
+    const mine = this.#server.received.filter(({ path }) => path.startsWith(this.#prefix));
+    for (const one of mine) this.#server.received.splice(this.#server.received.indexOf(one), 1);
+    const named = mine.map((received) => ({ id: received.path.slice(this.#prefix.length), received }));
+    for (const { received } of named) if (received.review.kind === "ConversionReview") this.#converted.push(received);
+    const asked = named.filter(
+      ({ received: { review } }) => new View(review, String, "").at("request.userInfo.username") === "admin",
+    );
+    const isLate = ({ id }: { readonly id: string }): boolean => this.#phases.get(id) === "validating";
+    const late = asked.filter(isLate).map((one) => this.#question(one));
+    return [
+      ...asked.filter((one) => !isLate(one)).map((one) => this.#question(one)),
+      ...late.toSorted((a, b) => (a.brief + a.whole < b.brief + b.whole ? -1 : 1)),
+    ];
+  }
+
+  #question({ id, received }: { readonly id: string; readonly received: Received }): Line {
+    const { review, query } = received;
+    const view = new View(review.request, (text) => this.#client.endpoint.rename(text), id);
+    const parts = ["resource.group", "resource.version", "resource.resource", "subResource"];
+    const resource = parts.filter((part) => (view.at(part) ?? "") !== "").map((part) => view.string(part));
+    const name = view.at("name") === undefined ? "-" : view.string("name");
+    const about = [view.string("operation"), resource.join("/"), view.string("kind.kind"), name];
+    const fields = (this.#shown.get(id) ?? []).map((field) => `${field}=${shown(view.at(field))}`);
+    return this.#line(`  ${id}: ${[...about, ...fields].join(" ")}`, { query, review });
+  }
+
+  /** Writes down which versions converters were asked for until now, and the form of the questions. */
+  conversions(): void {
+    const forms = new Map<string, Line>();
+    for (const { query, review } of this.#converted) {
+      const { objects: _objects, ...request } = review.request;
+      const from = new View(review.request, String, "").string("objects.0.apiVersion");
+      const line = this.#line(`converted from ${from} to ${String(request["desiredAPIVersion"])}`, {
+        query,
+        ...review,
+        request,
+      });
+      forms.set(line.brief, line);
+    }
+    this.lines.push(...[...forms.values()].toSorted((a, b) => (a.brief < b.brief ? -1 : 1)));
+    this.#converted.length = 0;
+  }
+
+  #write(brief: string, whole: unknown): void {
+    this.lines.push(this.#line(brief, whole));
+  }
+
+  #line(brief: string, whole: unknown): Line {
+    return { brief: this.#same(brief), whole: this.#same(JSON.stringify(sorted(whole), undefined, 1)) };
+  }
+
+  /** Without what is this server's and this run's alone. */
+  #same(text: string): string {
+    let same = text
+      .replaceAll(this.#prefix, "/")
+      .replaceAll(this.run, "RUN")
+      .replaceAll(`:${this.#server.port}`, ":PORT")
+      .replaceAll(this.#server.caBundle, "CA")
+      .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UID")
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "TIME")
+      .replaceAll(/(kube-api-access-)\w{5}/g, "$1GENERATED");
+    for (const [name, generated] of this.#generated) same = same.replaceAll(name, generated);
+    return same;
+  }
+}
+
+const shown = (value: unknown): string => JSON.stringify(sorted(value)) ?? "none";
+
+/** With sorted keys, and without values that are the server's choice. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(sorted);
+    // Their order is that of times.
+    const isOwners = items.some((item) => new View(item, String, "").at("fieldsType") !== undefined);
+    return isOwners ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(
+    ([key, inner]) => [key, volatileKeys.has(key) ? "VOLATILE" : sorted(inner)] as const,
+  );
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
