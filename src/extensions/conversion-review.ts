@@ -8,19 +8,27 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
-import { unclassified } from "#meta/status-error.ts";
+import { StatusError, unclassified } from "#meta/status-error.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
 
-/** Sends a review to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words. */
-export type AskReview = (webhook: WebhookConversion, review: object) => Promise<unknown>;
+/**
+ * Sends a review to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words, or with a
+ * `StatusError`, which clients are told as it is.
+ */
+export type AskReview = (
+  webhook: WebhookConversion,
+  review: object,
+  signal: AbortSignal | undefined,
+) => Promise<unknown>;
 
-/** Objects of one custom resource in another version of it. Rejects with `StatusError` (500). */
+/** Objects of one custom resource in another version of it. Rejects with `StatusError` (500, or 429). */
 export type ConvertObjects = (
   webhook: WebhookConversion,
   objects: readonly Unstructured[],
   apiVersion: string,
+  signal?: AbortSignal,
 ) => Promise<readonly Unstructured[]>;
 
 /** The versions of reviews there are, the preferred one first. */
@@ -28,7 +36,7 @@ const reviewVersions = ["v1", "v1beta1"];
 
 export function conversionByReview(domain: ApiDomain, random: Random, ask: AskReview): ConvertObjects {
   const group = domain.rename("apiextensions.k8s.io");
-  return async (webhook, objects, apiVersion) => {
+  return async (webhook, objects, apiVersion, signal) => {
     const [first] = objects;
     if (first === undefined) return [];
     const found = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
@@ -41,8 +49,9 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     };
     let converted: readonly unknown[];
     try {
-      converted = convertedObjects(await ask(webhook, review), review);
+      converted = convertedObjects(await ask(webhook, review, signal), review);
     } catch (error) {
+      if (error instanceof StatusError) throw error;
       throw failed(`failed: ${error instanceof Error ? error.message : String(error)}`);
     }
     if (converted.length !== objects.length) {

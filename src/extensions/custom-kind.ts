@@ -138,10 +138,10 @@ export class CustomKind {
     const { strategy, webhook } = spec.conversion ?? {};
     if (strategy !== "Webhook" || webhook === undefined) return undefined;
     return {
-      async convert(objects, apiVersion) {
+      async convert(objects, apiVersion, signal) {
         // Upstream: what is stored is given defaults, what a webhook made of it is not.
         const sent = objects.map((object) => filled(object, known, objectBytesMax));
-        const converted = await convert(webhook, sent, apiVersion);
+        const converted = await convert(webhook, sent, apiVersion, signal);
         return converted.map((object) => reshape(object, known.get(apiVersion)!.structural)); // one of the known
       },
     };

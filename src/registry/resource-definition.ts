@@ -135,8 +135,8 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
 
 /** A conversion by a webhook: it takes time, and its results are kept with the stored objects (`StoredObjects.ready`). */
 export interface RemoteConversion {
-  /** Objects of one kind, in another version of it. One call for all. */
-  convert(objects: readonly Unstructured[], apiVersion: string): Promise<readonly Unstructured[]>;
+  /** Objects of one kind, in another version of it. One call for all. `signal` gives it up. */
+  convert(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
 }
 
 /** Identifies schemas; those of another epoch may be equal. */

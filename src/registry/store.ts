@@ -39,7 +39,7 @@ import {
   updateStrategy,
   type WriteAttributes,
 } from "./resource-definition.ts";
-import type { ConvertedObjects, StoredObjects } from "./stored-object.ts";
+import type { Caller, ConvertedObjects, StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
 export interface Stored {
@@ -49,6 +49,7 @@ export interface Stored {
 }
 
 export interface DeleteRequest extends Partial<DeleteOptions> {
+  readonly caller?: Caller;
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */
   readonly admit?: ((old: Unstructured) => Promise<void> | void) | undefined;
@@ -90,6 +91,7 @@ export interface ListRequest {
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
   readonly filter: EntryFilter;
+  readonly caller?: Caller;
 }
 
 export interface Listed {
@@ -186,13 +188,13 @@ export class Store {
   }
 
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
-  get(namespace: string, name: string, resourceVersion: string): MaybePromise<Entry> {
+  get(namespace: string, name: string, resourceVersion: string, caller?: Caller): MaybePromise<Entry> {
     const reached =
       resourceVersion === "" ? this.#cache.fresh() : resourceVersion === "0" ? undefined : this.reach(resourceVersion);
     return andThen<unknown, Entry>(reached, () => {
       const entry = this.#cache.get(this.key(namespace, name));
       if (entry === undefined) throw notFound(this.definition, name);
-      return andThen(this.#convertAnew(entry), () => entry);
+      return andThen(this.#convertAnew(entry, caller), () => entry);
     });
   }
 
@@ -294,11 +296,11 @@ export class Store {
     start: string,
     read: (from: string, count: number | undefined) => Promise<Range>,
   ): Promise<Listed> {
-    const { limit, filter, name } = request;
+    const { limit, filter, name, caller } = request;
     if (name !== undefined && (request.namespace !== "" || !this.definition.namespaced)) {
       const key = `${prefix}${name}`;
       const range = await read(key, 1);
-      const held = await this.ready(range.entries);
+      const held = await this.ready(range.entries, caller);
       const entry = range.entries[0];
       const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
       const entries = found ? [entry] : [];
@@ -313,7 +315,7 @@ export class Store {
         revision: range.revision,
         continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
         remainingItemCount: range.more ? range.remaining : undefined,
-        held: await this.ready(range.entries),
+        held: await this.ready(range.entries, caller),
       };
     }
     const entries: Entry[] = [];
@@ -321,7 +323,7 @@ export class Store {
     const pace = new Pace(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
-      held.push(await this.ready(range.entries));
+      held.push(await this.ready(range.entries, caller));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
         if (i % entriesPerLook === 0 && pace.isDue) await pace.pause();
@@ -351,13 +353,13 @@ export class Store {
   }
 
   /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
-  ready(entries: readonly Entry[]): MaybePromise<ConvertedObjects> {
-    return this.#objects.ready(this.definition, entries);
+  ready(entries: readonly Entry[], caller?: Caller): MaybePromise<ConvertedObjects> {
+    return this.#objects.ready(this.definition, entries, caller);
   }
 
   /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
-  #convertAnew(entry: Entry): MaybePromise<ConvertedObjects> {
-    return this.#objects.ready(this.definition, [entry], true);
+  #convertAnew(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects> {
+    return this.#objects.ready(this.definition, [entry], caller, true);
   }
 
   /** Decoded object of an entry. */
@@ -439,20 +441,20 @@ export class Store {
       // Asked for like this since a thread of large requests knows no other object by itself.
       const found = await this.#cache.getAt(key, this.#cache.revision);
       if (found !== undefined) return undefined;
-      return { object: await this.#objects.afterDryRun(definition, object), entry: undefined };
+      return { object: await this.#objects.afterDryRun(definition, object, attributes.context), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const encoded = this.#encode(object, attributes, true);
     const value = encoded instanceof Promise ? await encoded : encoded;
     const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl });
     if (!result.ok) return undefined;
-    await this.#settle(result.entry);
+    await this.#settle(result.entry, attributes.context);
     return { object: this.object(result.entry), entry: result.entry };
   }
 
   /** Encodes a client's object. Throws when it is too large to be stored; deletions skip that check. */
   #encode(object: Unstructured, attributes: WriteAttributes, creates = false): MaybePromise<Encoded> {
-    return andThen(this.#objects.toStored(this.definition, object), (hub) => {
+    return andThen(this.#objects.toStored(this.definition, object, attributes.context), (hub) => {
       const encoded = this.#objects.encode(this.definition, hub, creates);
       if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
       const { managedFields, ...metadata } = object.metadata;
@@ -462,14 +464,14 @@ export class Store {
   }
 
   /** Encodes an object that is about to go. */
-  async #encodeLast(object: Unstructured): Promise<Encoded> {
-    return this.#objects.encode(this.definition, await this.#objects.toStored(this.definition, object));
+  async #encodeLast(object: Unstructured, caller: Caller | undefined): Promise<Encoded> {
+    return this.#objects.encode(this.definition, await this.#objects.toStored(this.definition, object, caller));
   }
 
   /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
-  #settle(entry: Entry): MaybePromise<ConvertedObjects | void> {
+  #settle(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects | void> {
     const settled = this.definition.strategy.afterCommit?.(entry.revision);
-    return settled ?? this.ready([entry]);
+    return settled ?? this.ready([entry], caller);
   }
 
   #exists(object: Unstructured): StatusError {
@@ -517,7 +519,7 @@ export class Store {
     allocate: Allocate,
     options: UpdateOptions,
   ): Promise<Updated> {
-    return this.#fromNewest(this.key(namespace, name), async (entry) => {
+    return this.#fromNewest(this.key(namespace, name), attributes.context, async (entry) => {
       if (entry === undefined) return this.#createInstead(name, attributes, options);
       const next = await this.#changed(entry, name, attributes, allocate, options);
       return this.#write(entry, next, attributes);
@@ -528,12 +530,16 @@ export class Store {
    * Runs a write on the cached version. When other processes write to the store as well, it may be outdated. The write
    * then loses its comparison, and a refusal or a write without changes is tried again when the cache is fresh.
    */
-  async #fromNewest<T>(key: string, attempt: (entry: Entry | undefined) => Promise<Outcome<T>>): Promise<T> {
+  async #fromNewest<T>(
+    key: string,
+    caller: Caller | undefined,
+    attempt: (entry: Entry | undefined) => Promise<Outcome<T>>,
+  ): Promise<T> {
     let entry = this.#cache.get(key);
     for (let isNewest = false; ; isNewest = true) {
       let outcome: Outcome<T>;
       try {
-        const ready = entry && this.#convertAnew(entry);
+        const ready = entry && this.#convertAnew(entry, caller);
         if (ready instanceof Promise) await ready;
         outcome = await attempt(entry);
       } catch (error) {
@@ -619,7 +625,7 @@ export class Store {
     const isFinished = this.#isFinished(next);
     if (!isFinished && jsonEquals(next, old)) return { unwritten: { object: old, entry, created: false } };
     if (attributes.dryRun) {
-      const object = await this.#objects.afterDryRun(this.definition, next);
+      const object = await this.#objects.afterDryRun(this.definition, next, attributes.context);
       return { unwritten: { object, entry: undefined, created: false } };
     }
     // Upstream: watchers are told of what was there, the writer of what it would have written.
@@ -627,7 +633,7 @@ export class Store {
       ? await this.#cache.remove(entry.key, entry.revision)
       : await this.#replace(entry, next, attributes);
     if (!result.ok) return { lostTo: result.current };
-    const settled = this.#settle(result.entry);
+    const settled = this.#settle(result.entry, attributes.context);
     if (settled !== undefined) await settled;
     if (isFinished) return { written: { object: next, entry: undefined, created: false } };
     return { written: { object: this.object(result.entry), entry: result.entry, created: false } };
@@ -703,7 +709,8 @@ export class Store {
 
   /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and errors of `admit`. */
   delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
-    return this.#fromNewest(this.key(namespace, name), async (entry): Promise<Outcome<Deleted>> => {
+    const { caller } = request;
+    return this.#fromNewest(this.key(namespace, name), caller, async (entry): Promise<Outcome<Deleted>> => {
       if (entry === undefined) throw notFound(this.definition, name);
       const old = this.object(entry);
       this.#checkPreconditions(old, name, request.preconditions);
@@ -711,30 +718,34 @@ export class Store {
       const end = this.#endOf(old, request.gracePeriodSeconds);
       if (end === undefined) return { unwritten: { object: old, entry, removed: false } };
       const next = this.#marked(old, end, request);
-      if (next === undefined) return this.#remove(entry, this.#atItsEnd(old, end), request.dryRun);
+      if (next === undefined) return this.#remove(entry, this.#atItsEnd(old, end), request);
       if (next === old) return { unwritten: { object: old, entry, removed: false } };
       if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
-      const encoded = await this.#encodeLast(next);
+      const encoded = await this.#encodeLast(next, caller);
       const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true });
       if (!result.ok) return { lostTo: result.current };
-      await this.#settle(result.entry);
+      await this.#settle(result.entry, caller);
       return { written: { object: this.object(result.entry), entry: result.entry, removed: false } };
     });
   }
 
   /** Removes an entry; for kinds with graceful deletion, watchers first see the deletion mark. */
-  async #remove(entry: Entry, last: Unstructured, dryRun: boolean): Promise<Outcome<Deleted>> {
+  async #remove(
+    entry: Entry,
+    last: Unstructured,
+    { dryRun, caller }: Pick<DeleteRequest, "dryRun" | "caller">,
+  ): Promise<Outcome<Deleted>> {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
     let { revision } = entry;
     if (!jsonEquals(last, this.object(entry))) {
-      const encoded = await this.#encodeLast(last);
+      const encoded = await this.#encodeLast(last, caller);
       const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true });
       if (!marked.ok) return { lostTo: marked.current };
       ({ revision } = marked.entry);
     }
     const result = await this.#cache.remove(entry.key, revision);
     if (!result.ok) return { lostTo: result.current };
-    await this.#settle(result.entry);
+    await this.#settle(result.entry, caller);
     const object = withMeta(last, { resourceVersion: String(result.entry.revision) });
     return { written: { object, entry: undefined, removed: true } };
   }

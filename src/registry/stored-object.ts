@@ -10,6 +10,7 @@ import { escapeHtml } from "#codec/json.ts";
 import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
 import { storageReadError, unclassified } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
@@ -31,6 +32,9 @@ export interface EntryView {
   /** What webhooks converted it to. `StoredObjects` holds the last ones, others live while a request uses them. */
   converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
 }
+
+/** Who waits for a conversion; it is given up when nobody does. A signal costs something, so it is asked for late. */
+export type Caller = Pick<RequestContext, "signal">;
 
 /** What webhooks converted, for as long as somebody needs it. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
@@ -204,11 +208,16 @@ export class StoredObjects {
   }
 
   /** `object`, which is in the definition's version, in the stored one. */
-  toStored(definition: ResourceDefinition, object: Unstructured): MaybePromise<Unstructured> {
+  toStored(
+    definition: ResourceDefinition,
+    object: Unstructured,
+    caller: Caller | undefined,
+  ): MaybePromise<Unstructured> {
     const { conversion, version, storage } = definition;
     if (conversion === undefined) return object;
     if (conversion.remote === undefined || version === storage.version) return conversion.toHub(object);
-    return conversion.remote.convert([object], layoutOf(definition).storedApiVersion).then(([stored]) => stored!); // as many as were sent
+    const converted = conversion.remote.convert([object], layoutOf(definition).storedApiVersion, caller?.signal);
+    return converted.then(([stored]) => stored!); // as many as were sent
   }
 
   /** Encodes `hub`, an object in the stored version, by a write that may create it. */
@@ -293,31 +302,38 @@ export class StoredObjects {
    * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
    * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
    */
-  ready(definition: ResourceDefinition, entries: readonly Entry[], anew = false): MaybePromise<ConvertedObjects> {
+  ready(
+    definition: ResourceDefinition,
+    entries: readonly Entry[],
+    caller: Caller | undefined,
+    anew = false,
+  ): MaybePromise<ConvertedObjects> {
     const remote = definition.conversion?.remote;
-    return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, anew);
+    return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, caller, anew);
   }
 
   #readyBy(
     remote: RemoteConversion,
     definition: ResourceDefinition,
     entries: readonly Entry[],
+    caller: Caller | undefined,
     anew: boolean,
   ): MaybePromise<readonly Unstructured[]> {
     const { servedApiVersion } = layoutOf(definition);
     const foreign = entries.filter((entry) => this.stored(entry).apiVersion !== servedApiVersion);
     const held = anew ? [] : foreign.flatMap((entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
     if (held.length === foreign.length) return held;
-    return this.#convert(remote, foreign, servedApiVersion);
+    return this.#convert(remote, foreign, servedApiVersion, caller);
   }
 
   async #convert(
     remote: RemoteConversion,
     entries: readonly Entry[],
     apiVersion: string,
+    caller: Caller | undefined,
   ): Promise<readonly Unstructured[]> {
     const stored = entries.map((entry) => this.stored(entry));
-    const objects = await remote.convert(stored, apiVersion);
+    const objects = await remote.convert(stored, apiVersion, caller?.signal);
     entries.forEach((entry, i) => {
       const view = this.view(entry);
       const object = objects[i]!;
@@ -345,14 +361,18 @@ export class StoredObjects {
   }
 
   /** A custom resource as it would be read once it was written: what its strategy took away may have a default. */
-  afterDryRun(definition: ResourceDefinition, object: Unstructured): MaybePromise<Unstructured> {
+  afterDryRun(
+    definition: ResourceDefinition,
+    object: Unstructured,
+    caller: Caller | undefined,
+  ): MaybePromise<Unstructured> {
     const { conversion, custom } = definition;
     if (custom === undefined || conversion === undefined) return object;
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
     const { remote } = conversion;
     if (remote !== undefined && apiVersion !== servedApiVersion) {
-      const there = remote.convert([object], apiVersion);
-      return there.then((stored) => remote.convert(stored, servedApiVersion)).then(([read]) => read!); // as many as were sent
+      const there = remote.convert([object], apiVersion, caller?.signal);
+      return there.then((stored) => remote.convert(stored, servedApiVersion, caller?.signal)).then(([read]) => read!); // as many as were sent
     }
     const read = conversion.fromHub({ ...conversion.toHub(object), kind, apiVersion });
     return { ...read, kind: definition.kind, apiVersion: servedApiVersion };

@@ -1,11 +1,15 @@
 /** Calls of conversion webhooks. */
 import type { WebhookClients } from "#client/webhook-client.ts";
 import { conversionByReview, type ConvertObjects } from "#extensions/conversion-review.ts";
+import { tooManyRequests } from "#meta/status-error.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ServerState } from "./state.ts";
 
 /** Of one call, as upstream. */
 const timeoutMs = 30_000;
+/** Calls of one webhook at a time, and their bytes, unless there is a single one. */
+const callsMax = 128;
+const bytesMax = 64 * 1024 * 1024;
 /** An answer may have this many bytes, and some for each that was sent. */
 const answerBytesMin = 3 * 1024 * 1024;
 const answerGrowth = 4;
@@ -26,13 +30,41 @@ export function openConversionWebhooks(
     const loaded = await import("#client/webhook-client.ts");
     return new loaded.WebhookClients({ clock, serviceAddress, credentials: () => undefined });
   };
+  const pending = new PendingCalls();
   return {
-    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, review) => {
+    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, review, signal) => {
       clients ??= open();
       const body = Buffer.from(JSON.stringify(review));
       const answerBytesMax = answerBytesMin + answerGrowth * body.length;
-      return (await clients).post(clientConfig, { body, timeoutMs, answerBytesMax, signal: undefined });
+      const end = pending.begin(JSON.stringify(clientConfig), body.length);
+      try {
+        return await (await clients).post(clientConfig, { body, timeoutMs, answerBytesMax, signal });
+      } finally {
+        end();
+      }
     }),
     close: () => void clients?.then((opened) => opened.close()),
   };
+}
+
+/** Calls that wait for each webhook. */
+class PendingCalls {
+  readonly #calls = new Map<string, { readonly count: number; readonly bytes: number }>();
+
+  /** Returns what ends the call. Throws `tooManyRequests`. */
+  begin(webhook: string, bytes: number): () => void {
+    const before = this.#calls.get(webhook) ?? { count: 0, bytes: 0 };
+    if (before.count >= callsMax || (before.count > 0 && before.bytes + bytes > bytesMax)) {
+      throw tooManyRequests("too many objects wait for their conversion webhook, please try again later", 1);
+    }
+    this.#add(webhook, 1, bytes);
+    return () => this.#add(webhook, -1, -bytes);
+  }
+
+  #add(webhook: string, count: number, bytes: number): void {
+    const before = this.#calls.get(webhook) ?? { count: 0, bytes: 0 };
+    const after = { count: before.count + count, bytes: before.bytes + bytes };
+    if (after.count === 0) this.#calls.delete(webhook);
+    else this.#calls.set(webhook, after);
+  }
 }

@@ -50,6 +50,7 @@ function remove(scope: Scope, name: string, options: DeleteOptions, admittedName
   const { parts, store, definition } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
+    caller: scope.context,
     async admit(old: Unstructured) {
       const { gracePeriodSeconds } = options;
       const graceSeconds = definition.strategy.graceSeconds?.(old, gracePeriodSeconds) ?? gracePeriodSeconds;

@@ -11,7 +11,7 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
   const { request, parts, definition, store, namespace, name } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const resourceVersion = wantedVersion(request);
-  return andThen(store.get(namespace, name, resourceVersion), (entry) => {
+  return andThen(store.get(namespace, name, resourceVersion, scope.context), (entry) => {
     const { encoding, transform } = negotiated;
     if (transform === "" && encoding.sendsStored) {
       return { code: 200, encoding, object: new StoredContent(parts.objects, definition, entry) };

@@ -43,5 +43,6 @@ export function listRequest(scope: Scope, options: ListOptions): ListRequest {
     resourceVersion: options.resourceVersion,
     resourceVersionMatch: options.resourceVersionMatch,
     filter,
+    caller: scope.context,
   };
 }
