@@ -109,7 +109,8 @@ async function problemOf(
     const question = {
       path,
       // A new connection each time, as clients of the server get one when it comes back.
-      headers: ["Connection", "close", "Accept", "application/json", ...identityHeaders(checker, false)],
+      isAlone: true,
+      headers: ["Accept", "application/json", ...identityHeaders(checker, false)],
       timeoutMs: checkMs,
       maxBytes: checkBytesMax,
       signal,

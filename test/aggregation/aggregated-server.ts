@@ -49,10 +49,14 @@ export class AggregatedServer {
   }
 
   /** Of the service `api` in a namespace. */
-  static async start(api: Api, namespace: string, { hasAggregated = true } = {}): Promise<AggregatedServer> {
+  static async start(
+    api: Api,
+    namespace: string,
+    { hasAggregated = true, protocol = "HTTP/2" } = {},
+  ): Promise<AggregatedServer> {
     const authority = await fakeAuthority("aggregated");
     const { certificate, key } = await authority.issue({ usage: "server", hosts: [`api.${namespace}.svc`] });
-    const settings = { certificate, key, domain: api.domain, hasAggregated, floodBytes };
+    const settings = { certificate, key, domain: api.domain, hasAggregated, floodBytes, protocol };
     const server = new AggregatedServer(authority, settings);
     await server.start();
     return server;

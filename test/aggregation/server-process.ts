@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createSecureServer } from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -18,6 +19,8 @@ interface Settings {
   readonly domain: string;
   readonly hasAggregated: boolean;
   readonly floodBytes: number;
+  /** What it agrees to speak; HTTP/1.1 beside HTTP/2 too. */
+  readonly protocol: "HTTP/1.1" | "HTTP/2";
 }
 
 const settings = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as Settings;
@@ -180,7 +183,7 @@ const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response
       .writeHead(200, {
         "content-type": "text/plain",
         "access-control-allow-origin": "*",
-        connection: "close, x-hop",
+        ...(settings.protocol === "HTTP/2" ? {} : { connection: "close, x-hop" }),
         "x-hop": "1",
         "x-own": "2",
         warning: '299 - "one", 299 - "two"',
@@ -290,22 +293,22 @@ function describe(request: IncomingMessage, body: Buffer): object {
   return { method: request.method, url: request.url, headers, client, body: body.toString("latin1", 0, 1000) };
 }
 
-const server = https.createServer(
-  { cert: settings.certificate, key: settings.key, requestCert: true, rejectUnauthorized: false },
-  (request, response) => {
-    const pieces: Buffer[] = [];
-    request.on("data", (piece: Buffer) => pieces.push(piece));
-    request.on("end", () => {
-      const body = Buffer.concat(pieces);
-      print(describe(request, body));
-      serve(request, response, body);
-    });
-    response.on("error", () => undefined);
-    response.once("close", () => {
-      if (!response.writableFinished) print({ cut: request.url });
-    });
-  },
-);
+const tls = { cert: settings.certificate, key: settings.key, requestCert: true, rejectUnauthorized: false };
+const server =
+  settings.protocol === "HTTP/2" ? createSecureServer({ ...tls, allowHTTP1: true }) : https.createServer(tls);
+server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+  const pieces: Buffer[] = [];
+  request.on("data", (piece: Buffer) => pieces.push(piece));
+  request.on("end", () => {
+    const body = Buffer.concat(pieces);
+    print(describe(request, body));
+    serve(request, response, body);
+  });
+  response.on("error", () => undefined);
+  response.once("close", () => {
+    if (!response.writableEnded) print({ cut: request.url });
+  });
+});
 
 /** Echoes in capitals after a greeting; refuses where the path says so. */
 server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {

@@ -33,6 +33,8 @@ export interface Question {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Over a connection of its own. */
+  readonly isAlone?: boolean;
 }
 
 interface Kept {
@@ -83,7 +85,7 @@ export class Backends {
 /** Rejects with an `Error` in the words of Go's client. */
 export async function ask(backend: Backend, question: Question, clock: Clock): Promise<WholeAnswer> {
   const { address, forwarder, serverName } = backend;
-  const { path, headers, timeoutMs, maxBytes } = question;
+  const { path, headers, timeoutMs, maxBytes, isAlone = false } = question;
   const stop = new AbortController();
   const signal = AbortSignal.any([question.signal, stop.signal]);
   // Also while the body is under way.
@@ -96,6 +98,7 @@ export async function ask(backend: Backend, question: Question, clock: Clock): P
       body: undefined,
       headMs: timeoutMs,
       signal,
+      isAlone,
     });
     const pieces: Buffer[] = [];
     let length = 0;

@@ -1,0 +1,161 @@
+/**
+ * The connections to the servers behind one API. HTTP/2 connections are shared, so calls that come while one is being
+ * made wait for it; HTTP/1.1 connections are used by one call at a time and kept.
+ */
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import type { Clock } from "#std/clock.ts";
+import { OutgoingError } from "../outgoing-https.ts";
+import { hostPort, type ServiceAddress } from "../service-address.ts";
+import type { Forwarded, Sending, UpgradedAnswer } from "./call.ts";
+import { Http1 } from "./http1.ts";
+import { Http2 } from "./http2.ts";
+import type { Patience } from "./patience.ts";
+
+export interface PeerOptions {
+  readonly clock: Clock;
+  /** Authorities of the peer's certificate, PEM; the machine's when undefined. */
+  readonly ca: string | undefined;
+  /** Takes any certificate. */
+  readonly insecure: boolean;
+  /** Name that the peer's certificate must have. */
+  readonly serverName: string;
+  /** Client certificate and its key, PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** From the start of a connection to the end of its handshake. */
+const dialMs = 30_000;
+
+export class Connections {
+  readonly #options: PeerOptions;
+  readonly #http1: Http1;
+  readonly #http2 = new Set<Http2>();
+  /** Under way, and perhaps soon to be shared, by address. */
+  readonly #opening = new Map<string, Promise<unknown>>();
+  readonly #dialled = new Set<TLSSocket>();
+  /** The latest connection was one of HTTP/1.1, so it makes no sense to wait for another. */
+  #isHttp1 = false;
+  #secureContext: SecureContext | undefined;
+
+  constructor(options: PeerOptions) {
+    this.#options = options;
+    this.#http1 = new Http1((address) => this.#connect(address, ["http/1.1"]));
+  }
+
+  /** Begins with a call, on a connection that is there or on a new one, unless patience is lost meanwhile. */
+  async begin(address: ServiceAddress, call: Forwarded, patience: Patience): Promise<Sending> {
+    const key = hostPort(address);
+    if (call.isAlone === true) return this.#alone(address, call, patience);
+    for (;;) {
+      for (const shared of this.#http2)
+        if (shared.hasRoom && hostPort(shared.address) === key) return shared.send(call);
+      if (this.#http1.hasIdle(address)) return this.#http1.send(address, call);
+      const underWay = this.#isHttp1 ? undefined : this.#opening.get(key);
+      if (underWay === undefined) break;
+      await underWay;
+      patience.check();
+    }
+    const opening = this.#open(address);
+    this.#opening.set(key, opening);
+    const opened = await opening;
+    if (opened instanceof Http2) {
+      patience.check();
+      return opened.send(call);
+    }
+    return this.#onNew(opened, address, call, patience);
+  }
+
+  upgrade(address: ServiceAddress, protocol: string, call: Omit<Forwarded, "body">): Sending<UpgradedAnswer> {
+    return this.#http1.upgrade(address, protocol, call);
+  }
+
+  retire(): void {
+    this.#isHttp1 = false;
+    this.#http1.retire();
+    for (const shared of this.#http2) shared.retire();
+  }
+
+  close(): void {
+    this.#http1.close();
+    for (const shared of this.#http2) shared.close();
+    for (const socket of this.#dialled) socket.destroy();
+  }
+
+  async #alone(address: ServiceAddress, call: Forwarded, patience: Patience): Promise<Sending> {
+    const socket = await this.#dial(address);
+    if (socket.alpnProtocol !== "h2") return this.#onNew(socket, address, call, patience);
+    const own = this.#shared(socket, address);
+    try {
+      patience.check();
+      return own.send(call);
+    } finally {
+      own.retire();
+    }
+  }
+
+  #onNew(socket: TLSSocket, address: ServiceAddress, call: Forwarded, patience: Patience): Sending {
+    if (patience.isLost) socket.destroy();
+    patience.check();
+    return this.#http1.send(address, call, socket);
+  }
+
+  async #open(address: ServiceAddress): Promise<Http2 | TLSSocket> {
+    try {
+      const socket = await this.#dial(address);
+      this.#isHttp1 = socket.alpnProtocol !== "h2";
+      return this.#isHttp1 ? socket : this.#shared(socket, address);
+    } finally {
+      this.#opening.delete(hostPort(address));
+    }
+  }
+
+  #shared(socket: TLSSocket, address: ServiceAddress): Http2 {
+    const shared = new Http2(socket, address, this.#options.clock, () => this.#http2.delete(shared));
+    this.#http2.add(shared);
+    return shared;
+  }
+
+  #dial(address: ServiceAddress): Promise<TLSSocket> {
+    return new Promise((resolve, reject) => {
+      const socket = this.#connect(address, ["h2", "http/1.1"]);
+      this.#dialled.add(socket);
+      const cancel = this.#options.clock.after(dialMs, () => {
+        reject(new OutgoingError("TIMEOUT", `no connection to ${hostPort(address)} within ${dialMs}ms`));
+        socket.destroy();
+      });
+      const settle = (): void => {
+        cancel();
+        this.#dialled.delete(socket);
+      };
+      socket.once("secureConnect", () => {
+        settle();
+        socket.off("error", reject);
+        resolve(socket);
+      });
+      socket.on("error", reject);
+      socket.once("close", () => {
+        settle();
+        reject(new Error("the connection closed before an answer"));
+      });
+    });
+  }
+
+  #connect({ host, port }: ServiceAddress, protocols: string[]): TLSSocket {
+    const { ca, insecure, serverName, cert, key } = this.#options;
+    // Every given authority is an anchor, even if another one signed it.
+    const anchors = ca === undefined ? {} : { ca, allowPartialTrustChain: true };
+    this.#secureContext ??= createSecureContext({ cert, key, minVersion: "TLSv1.2", ...anchors });
+    const socket = connect({
+      host,
+      port,
+      servername: serverName,
+      rejectUnauthorized: !insecure,
+      ALPNProtocols: protocols,
+      secureContext: this.#secureContext,
+    });
+    socket.setNoDelay();
+    socket.setKeepAlive(true);
+    return socket;
+  }
+}

@@ -1,0 +1,136 @@
+/** Calls over HTTP/1.1, each on a connection that it has for itself meanwhile. */
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { hostPort, type ServiceAddress } from "../service-address.ts";
+import {
+  type Forwarded,
+  type ForwardedAnswer,
+  headerBytesMax,
+  idleMs,
+  isRepeatable,
+  pour,
+  type Sending,
+  type UpgradedAnswer,
+} from "./call.ts";
+
+// Not imported: that would also read every other name the module has, and load another HTTP client (24 ms, 15 MB).
+const { Agent: Connections, request: startRequest } = process.getBuiltinModule("node:http");
+
+const idleConnectionsMax = 32;
+
+type Head = Omit<Forwarded, "body">;
+
+export class Http1 {
+  readonly #kept = new Connections({ keepAlive: true, maxFreeSockets: idleConnectionsMax, timeout: idleMs });
+  readonly #single = new Connections({ keepAlive: false });
+  #given: TLSSocket | undefined;
+
+  /** `open` makes a connection, for a call that is given none. */
+  constructor(open: (address: ServiceAddress) => TLSSocket) {
+    for (const agent of [this.#kept, this.#single]) {
+      agent.createConnection = ({ host, port }) => this.#given ?? open({ host: host ?? "", port: Number(port) });
+    }
+  }
+
+  /** Whether a kept connection waits for a call. */
+  hasIdle(address: ServiceAddress): boolean {
+    const free = this.#kept.freeSockets[this.#kept.getName({ ...address })];
+    return free?.some(({ destroyed }) => !destroyed) === true;
+  }
+
+  /** On a given connection, or on one that is kept. It is kept afterwards unless the call is alone. */
+  send(address: ServiceAddress, call: Forwarded, given?: TLSSocket): Sending {
+    const agent = call.isAlone === true ? this.#single : this.#kept;
+    this.#given = given;
+    try {
+      const request = start(agent, address, call, framingOf(call));
+      return { answer: exchange(request, call), giveUp: () => request.destroy() };
+    } finally {
+      this.#given = undefined;
+    }
+  }
+
+  /** A request to change the protocol, on a connection of its own. */
+  upgrade(address: ServiceAddress, protocol: string, call: Head): Sending<UpgradedAnswer> {
+    const request = start(this.#single, address, call, ["Connection", "Upgrade", "Upgrade", protocol]);
+    return { answer: exchangeUpgrade(request, call), giveUp: () => request.destroy() };
+  }
+
+  /** Closes idle connections. */
+  retire(): void {
+    for (const sockets of Object.values(this.#kept.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+  }
+
+  close(): void {
+    this.#kept.destroy();
+    this.#single.destroy();
+  }
+}
+
+const start = (agent: Agent, address: ServiceAddress, call: Head, more: readonly string[]): ClientRequest =>
+  startRequest({
+    ...address,
+    agent,
+    method: call.method,
+    path: call.path,
+    headers: ["Host", hostPort(address), ...call.headers, ...more],
+    maxHeaderSize: headerBytesMax,
+  });
+
+/** How the end of the body is told, where the headers do not. */
+function framingOf({ method, headers, body }: Forwarded): string[] {
+  if (headers.some((name, at) => at % 2 === 0 && name === "content-length")) return [];
+  if (body !== undefined) return ["Transfer-Encoding", "chunked"];
+  return isRepeatable({ method, body }) || method === "DELETE" ? [] : ["Content-Length", "0"];
+}
+
+/** The answer; `undefined` when the kept connection was already closed and the call may be repeated. */
+function exchange(request: ClientRequest, call: Forwarded): Promise<ForwardedAnswer | undefined> {
+  return new Promise((resolve, reject) => {
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      if (request.reusedSocket && error.code === "ECONNRESET" && isRepeatable(call)) resolve(undefined);
+      else reject(error);
+    });
+    request.once("response", (response) => {
+      // Nobody needs the rest of the request's body.
+      response.once("end", () => {
+        if (!request.writableEnded) request.destroy();
+      });
+      resolve(answerOf(request, response, call.signal));
+    });
+    // Node tells no more of a peer that changes the protocol without being asked to.
+    request.once("close", () => reject(new Error("the connection closed before an answer")));
+    if (call.body === undefined) request.end();
+    else pour(call.body, request, () => request.destroy());
+  });
+}
+
+function exchangeUpgrade(request: ClientRequest, call: Head): Promise<UpgradedAnswer> {
+  return new Promise((resolve, reject) => {
+    request.on("error", reject);
+    request.once("response", (response) => {
+      resolve({ kind: "answer", answer: answerOf(request, response, call.signal) });
+    });
+    request.once("upgrade", (response, connection, early) => {
+      resolve({ kind: "upgraded", headers: response.rawHeaders, connection, early });
+    });
+    request.end();
+  });
+}
+
+function answerOf(request: ClientRequest, response: IncomingMessage, signal: AbortSignal): ForwardedAnswer {
+  const destroy = (): void => void request.destroy();
+  signal.addEventListener("abort", destroy, { once: true });
+  const settle = (): void => signal.removeEventListener("abort", destroy);
+  // Who waits for the body hears of it there.
+  response.on("error", settle);
+  response.once("close", settle);
+  const headers: Record<string, readonly string[]> = {};
+  for (const [name, values] of Object.entries(response.headersDistinct)) {
+    if (values === undefined) continue;
+    const [first = ""] = values;
+    // Node drops repetitions of what can be there only once.
+    headers[name] = response.headers[name] === first ? [first] : values;
+  }
+  return { code: response.statusCode ?? 0, headers, body: response, destroy };
+}

@@ -1,0 +1,217 @@
+/**
+ * Calls over one HTTP/2 connection (RFC 9113). Each is held back by its own window alone, so a client that reads slowly
+ * holds up no other call. The peer is asked for a sign of life (PING), since otherwise a connection that is lost without
+ * a word would be believed for ever.
+ */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { Clock } from "#std/clock.ts";
+import { hostPort, type ServiceAddress } from "../service-address.ts";
+import {
+  type Forwarded,
+  type ForwardedAnswer,
+  headerBytesMax,
+  idleMs,
+  isRepeatable,
+  pour,
+  type Sending,
+} from "./call.ts";
+
+const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREAM: refused } = constants;
+
+/** Bytes of one answer that wait here at most. */
+const streamWindow = 256 * 1024;
+/** Bytes of all answers that are on their way at most. Node confirms what has arrived at once. */
+const connectionWindow = 16 * 1024 * 1024;
+/** What Node may keep for a connection: streams that all wait count too. */
+const sessionMegabytes = 512;
+/** Until the peer has said how many. */
+const usualStreamsMax = 100;
+const pingMs = 30_000;
+const pongMs = 15_000;
+
+export class Http2 {
+  readonly address: ServiceAddress;
+  readonly #session: ClientHttp2Session;
+  readonly #clock: Clock;
+  #streamsMax = usualStreamsMax;
+  #streams = 0;
+  #isFresh = true;
+  #isRetired = false;
+  #idleSinceMs: number;
+  #cancelLook: () => void;
+  #cancelPing: (() => void) | undefined;
+  #goAway: { readonly code: number; readonly lastStreamId: number } | undefined;
+
+  /** Takes a connection on which the protocol was agreed on. `closed` is called once, when it cannot be used any more. */
+  constructor(socket: TLSSocket, address: ServiceAddress, clock: Clock, closed: () => void) {
+    this.address = address;
+    this.#clock = clock;
+    this.#idleSinceMs = clock.monotonic();
+    const options = {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: headerBytesMax },
+      maxSessionMemory: sessionMegabytes,
+      // What a client repeats is the peer's to judge.
+      strictSingleValueFields: false,
+    };
+    this.#session = connect(`https://${hostPort(address)}`, options);
+    this.#session.setLocalWindowSize(connectionWindow);
+    this.#session.on("remoteSettings", ({ maxConcurrentStreams = usualStreamsMax }) => {
+      this.#streamsMax = maxConcurrentStreams;
+    });
+    this.#session.on("goaway", (code, lastStreamId) => {
+      this.#goAway = { code, lastStreamId };
+    });
+    // Its streams tell it to those who wait.
+    this.#session.on("error", ignore);
+    this.#session.once("close", () => {
+      this.#cancelLook();
+      this.#cancelPing?.();
+      closed();
+    });
+    this.#cancelLook = clock.after(pingMs, () => this.#look());
+  }
+
+  /** Whether it takes another call. The first one it takes in any case. */
+  get hasRoom(): boolean {
+    if (this.#isRetired || this.#session.closed || this.#session.destroyed) return false;
+    return this.#isFresh || this.#streams < this.#streamsMax;
+  }
+
+  /** Takes no more calls, and closes after the last one. */
+  retire(): void {
+    this.#isRetired = true;
+    // Node drops calls that it has not begun with.
+    if (this.#streams === 0) this.#session.close();
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+
+  send(call: Forwarded): Sending {
+    const { body } = call;
+    // A first call that finds no peer has found none before.
+    const mayRepeat = !this.#isFresh && isRepeatable(call);
+    this.#isFresh = false;
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.#session.request(this.#headers(call), { endStream: body === undefined });
+    } catch (error) {
+      return { answer: Promise.reject(error as Error), giveUp: ignore }; // Node throws nothing else
+    }
+    const giveUp = (): void => {
+      stream.close(cancelled);
+      stream.destroy();
+    };
+    this.#streams++;
+    let failure: Error | undefined;
+    stream.on("error", (error) => {
+      failure = error;
+    });
+    const answer = new Promise<ForwardedAnswer | undefined>((resolve, reject) => {
+      stream.once("response", (_headers, _flags, raw) => resolve(answerOf(stream, raw, call, giveUp)));
+      stream.once("close", () => {
+        this.#streams--;
+        if (this.#isRetired) this.retire();
+        this.#idleSinceMs = this.#clock.monotonic();
+        const isUntouched =
+          stream.rstCode === refused || (stream.id ?? 0) > (this.#goAway?.lastStreamId ?? streamIdMax);
+        const isStale = mayRepeat && this.#session.destroyed;
+        if (isStale || (isUntouched && body === undefined)) resolve(undefined);
+        else reject(new Error(this.#problem(stream, failure)));
+      });
+    });
+    if (body !== undefined) pour(body, stream, giveUp);
+    return { answer, giveUp };
+  }
+
+  #headers({ method, path, headers, body }: Forwarded): string[] {
+    const out = [":method", method, ":scheme", "https", ":authority", hostPort(this.address), ":path", path];
+    for (let at = 0; at + 1 < headers.length; at += 2) out.push(headers[at]!.toLowerCase(), headers[at + 1]!);
+    if (body === undefined && methodsWithBody.has(method) && !out.includes("content-length")) {
+      out.push("content-length", "0");
+    }
+    return out;
+  }
+
+  /** What ended a call, in Go's words. Node tells of no error when the connection closed, or the peer cancelled. */
+  #problem({ id = 0, rstCode }: ClientHttp2Stream, failure: Error | undefined): string {
+    if (this.#session.destroyed && this.#goAway !== undefined) {
+      const { code, lastStreamId } = this.#goAway;
+      const what = `LastStreamID=${lastStreamId}, ErrCode=${codes[code] ?? code}`;
+      return `http2: server sent GOAWAY and closed the connection; ${what}, debug=""`;
+    }
+    if (this.#session.destroyed) return failure?.message ?? "unexpected EOF";
+    return `stream error: stream ID ${id}; ${codes[rstCode] ?? rstCode}; received from peer`;
+  }
+
+  /** Every half a minute. */
+  #look(): void {
+    const isIdle = this.#streams === 0 && this.#clock.monotonic() - this.#idleSinceMs >= idleMs;
+    if (isIdle) return this.retire();
+    this.#cancelLook = this.#clock.after(pingMs, () => this.#look());
+    this.#cancelPing ??= this.#clock.after(pongMs, () => this.#session.destroy(new Error(lost)));
+    this.#session.ping((error) => {
+      if (error !== null) return;
+      this.#cancelPing?.();
+      this.#cancelPing = undefined;
+    });
+  }
+}
+
+/** In Go's words. */
+const lost = "http2: client connection lost";
+const streamIdMax = 2 ** 31 - 1;
+/** Of errors, by number. */
+const codes = [
+  "NO_ERROR",
+  "PROTOCOL_ERROR",
+  "INTERNAL_ERROR",
+  "FLOW_CONTROL_ERROR",
+  "SETTINGS_TIMEOUT",
+  "STREAM_CLOSED",
+  "FRAME_SIZE_ERROR",
+  "REFUSED_STREAM",
+  "CANCEL",
+  "COMPRESSION_ERROR",
+  "CONNECT_ERROR",
+  "ENHANCE_YOUR_CALM",
+  "INADEQUATE_SECURITY",
+  "HTTP_1_1_REQUIRED",
+];
+
+function ignore(): void {}
+
+const methodsWithBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+
+function answerOf(
+  stream: ClientHttp2Stream,
+  raw: readonly string[],
+  { method, signal }: Forwarded,
+  destroy: () => void,
+): ForwardedAnswer {
+  signal.addEventListener("abort", destroy, { once: true });
+  stream.once("close", () => signal.removeEventListener("abort", destroy));
+  let isWhole = false;
+  stream.once("end", () => {
+    isWhole = stream.rstCode === none;
+    // Nobody needs the rest of the request's body.
+    if (!stream.writableEnded) stream.close(cancelled);
+  });
+  const headers: Record<string, string[]> = {};
+  for (let at = 0; at + 1 < raw.length; at += 2) (headers[raw[at]!] ??= []).push(raw[at + 1]!);
+  const { ":status": [status = ""] = [], ...others } = headers;
+  const length = method === "HEAD" ? undefined : headers["content-length"]?.[0];
+  /** With an error at its end when the peer broke off: Node ends it quietly then. */
+  async function* pieces(): AsyncGenerator<Buffer, void> {
+    let read = 0;
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      read += piece.length;
+      yield piece;
+    }
+    if (!isWhole || read !== Number(length ?? read)) throw new Error("the answer broke off");
+  }
+  return { code: Number(status), headers: others, body: pieces(), destroy };
+}
