@@ -3,8 +3,7 @@
  * mostly right, values that mostly fit. The same seed gives the same.
  */
 import { type Random, seededRandom } from "#std/random.ts";
-
-export type Json = Readonly<Record<string, unknown>>;
+import type { Json } from "./differ-servers.ts";
 
 /** Chance, and what it makes: `isSound` leaves out what a definition is refused for. */
 interface Dice extends Random {

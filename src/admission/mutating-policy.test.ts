@@ -22,7 +22,7 @@ const options: MutatingOptions = {
     getNamespace: (name) => ({ metadata: { name }, spec: {}, status: {} }),
   },
   findParams: () => undefined,
-  schemaOf: (kind) => tables.schemaOf(kind)!,
+  schemaOf: ({ group, version, kind }) => (kind === "Scale" ? undefined : tables.schemaOf({ group, version, kind })!),
 };
 
 const apply = (expression: string): Mutation => ({
@@ -35,12 +35,22 @@ type Spec = Partial<MutatingAdmissionPolicySpec>;
 
 const rules = [{ operations: ["*"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps", "pods"] }];
 
+const core = (resource: string, kind: string) => ({
+  resource: { group: "", version: "v1", resource },
+  kind: { group: "", version: "v1", kind },
+});
+
+const abouts: Readonly<Record<string, object>> = {
+  Pod: core("pods", "Pod"),
+  Scale: { ...core("pods", "Pod"), kind: { group: "autoscaling", version: "v1", kind: "Scale" } },
+};
+
 /** Policies `a`, `b`, … are asked about the write of an object; its fields but metadata, or `reason code: message`. */
 async function mutate(
   specs: readonly Spec[],
   object: Unstructured,
   round: { readonly isSecond: boolean } = { isSecond: false },
-): Promise<{ readonly answer: unknown; readonly isRepeated: boolean }> {
+): Promise<{ readonly answer: unknown; readonly isRepeated: boolean; readonly causes: readonly string[] }> {
   const policies = mutatingPolicies(true);
   for (const [at, spec] of specs.entries()) {
     const name = "abc"[at]!;
@@ -49,21 +59,19 @@ async function mutate(
     policies.setBinding(name, { metadata: { name }, spec: { policyName: name } });
   }
   let isRepeated = false;
-  const isPod = object.kind === "Pod";
-  const about = isPod
-    ? { resource: { group: "", version: "v1", resource: "pods" }, kind: { group: "", version: "v1", kind: "Pod" } }
-    : {};
+  const about = abouts[object.kind ?? ""] ?? {};
   try {
     const changed = await mutatingAdmissionPolicy(policies, options).admit!(attributesOf(object, about), {
       ...round,
       notes: new Map(),
       repeat: () => (isRepeated = true),
     });
-    return { answer: changed, isRepeated };
+    return { answer: changed, isRepeated, causes: [] };
   } catch (error) {
     assert.ok(error instanceof StatusError);
-    const { reason, code, message } = error.status;
-    return { answer: `${reason} ${code}: ${message}`, isRepeated };
+    const { reason, code, message, details } = error.status;
+    const causes = (details?.causes ?? []).map((cause) => cause.message ?? "");
+    return { answer: `${reason} ${code}: ${message}`, isRepeated, causes };
   }
 }
 
@@ -115,7 +123,7 @@ test("a patch is applied, unless its test does not hold; keys can be escaped", a
   await check(
     [patch('[JSONPatch{op: "remove", path: "/data/none"}]')],
     map({}),
-    denied("JSON Patch: there is no member to remove at /data/none"),
+    denied("JSON Patch: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value"),
   );
 });
 
@@ -157,6 +165,54 @@ test("what has no value or does not fit the type refuses, or changes nothing wit
       "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion not supported for 'type'",
     ),
   );
+});
+
+test("every mutation that fails is a cause of the refusal, or is passed over by itself", async () => {
+  const wrong = (field: string): Mutation => apply(`Object{data: {"k": object.${field}}}`);
+  const mutations = [wrong("x"), apply('Object{data: {"a": "1"}}'), wrong("y")];
+  const message = (policy: string, field: string): string =>
+    `policy '${policy}' with binding '${policy}' denied request: expression 'Object{data: {"k": object.${field}}}' resulted in error: no such key: ${field}`;
+  const { answer, causes } = await mutate([{ mutations }, { mutations: [wrong("z")] }], map());
+  assert.equal(answer, `Invalid 403: ${message("a", "x")}`);
+  assert.deepEqual(causes, [message("a", "x"), message("a", "y"), message("b", "z")]);
+  await check(mutations, map(), map({ a: "1" }), { failurePolicy: "Ignore" });
+});
+
+test("a policy whose parameters cannot be had is refused first", async () => {
+  const wrong = apply('Object{data: {"k": object.x}}');
+  const paramKind = { apiVersion: "example.com/v1", kind: "Limit" };
+  const { answer, causes } = await mutate([{ mutations: [wrong] }, { mutations: [wrong], paramKind }], map());
+  const why =
+    "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'";
+  assert.equal(answer, `Forbidden 403: policy "b" denied request: ${why}`);
+  assert.equal(causes.length, 2);
+});
+
+test("which policies apply is decided before any of them changes the object", async () => {
+  const labels = apply('Object{metadata: Object.metadata{labels: {"added": "yes"}}}');
+  const selecting = {
+    matchConstraints: { resourceRules: rules, objectSelector: { matchLabels: { added: "yes" } } },
+    mutations: [apply('Object{data: {"k": "v"}}')],
+  };
+  const { answer } = await mutate([{ mutations: [labels] }, selecting], map());
+  assert.equal((answer as Unstructured)["data"], undefined);
+});
+
+test("each mutation has a budget of its own", async () => {
+  const ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
+  const loop = `${ten}.map(a, ${ten}.map(b, ${ten}.map(c, ${ten}.map(d, a)))).size()`;
+  const costly = (at: number) => apply(`Object{data: {"k${at}": string(${Array(5).fill(loop).join(" + ")})}}`);
+  const { answer } = await mutate([{ mutations: Array.from({ length: 20 }, (_, at) => costly(at)) }], map());
+  assert.equal(Object.keys((answer as { data: object }).data).length, 20);
+});
+
+test("kinds that only subresources have take patches, and no configurations", async () => {
+  const scale: Unstructured = { apiVersion: "autoscaling/v1", kind: "Scale", metadata: { name: "s" } };
+  const add = patch('[JSONPatch{op: "add", path: "/spec", value: {"replicas": 2}}]');
+  await check([add], scale, { ...scale, spec: { replicas: 2 } });
+  const why = "no corresponding type for autoscaling/v1, Kind=Scale";
+  const message = `error applying patch: failed to convert patch object to typed object: ${why}`;
+  await check([apply("Object{spec: Object.spec{replicas: 2}}")], scale, denied(message));
 });
 
 test("conditions decide whether a policy changes anything", async () => {

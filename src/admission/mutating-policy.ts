@@ -4,6 +4,7 @@
  * its answers.
  */
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
+import { goQuote } from "#meta/field-error.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -17,7 +18,13 @@ import type { ObjectForms } from "./object-form.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal, withObject } from "./plugin.ts";
 import { compileVariables } from "./policies/compiled-policy.ts";
 import { activationOf, type Steps } from "./policies/evaluate-policy.ts";
-import { type CompiledMutatingPolicy, compileMutatingPolicy, mutated, MutationProblem } from "./policies/mutations.ts";
+import {
+  type CompiledMutatingPolicy,
+  type CompiledMutation,
+  compileMutatingPolicy,
+  mutated,
+  MutationProblem,
+} from "./policies/mutations.ts";
 import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
 import { exemption, type PolicyOptions, PolicyRequest } from "./policies/policy-request.ts";
 import { type Binding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
@@ -34,8 +41,8 @@ export const mutatingPolicies = (hasSelectors: boolean): MutatingPolicies =>
 
 export interface MutatingOptions extends PolicyOptions {
   readonly forms: Pick<ObjectForms, "convertTo" | "reread">;
-  /** Of a served kind, subresources' included. */
-  schemaOf(kind: GroupVersionKind): Schema;
+  /** Of a served kind; `undefined` for one that only subresources have. */
+  schemaOf(kind: GroupVersionKind): Schema | undefined;
 }
 
 export function mutatingAdmissionPolicy(policies: MutatingPolicies, options: MutatingOptions): AdmissionPlugin {
@@ -64,43 +71,134 @@ function* run(
   options: MutatingOptions,
   repeat: () => void,
 ): Steps<ApiObject | undefined> {
-  const pace = new Pace(options.clock);
-  let request = new PolicyRequest(attributes, options);
+  const denials: StatusError[] = [];
+  const mutator = new Mutator(new PolicyRequest(attributes, options), options, denials);
+  // Which policies apply, and to what parameters, does not depend on changes.
+  const invocations: Invocation[] = [];
+  for (const policy of policies) yield* invocationsOf(policy, mutator.request, options, { invocations, denials });
   let isToRepeat = false;
-  for (const policy of policies) {
-    if (pace.isDue) yield pace.pause();
-    const next = yield* applyPolicy(policy, request, options);
-    if (next !== request && isToRepeat) repeat();
-    request = next;
-    isToRepeat ||= policy.object.spec.reinvocationPolicy === "IfNeeded";
+  for (const [at, invocation] of invocations.entries()) {
+    const { request } = mutator;
+    yield* mutator.run(invocation);
+    if (mutator.request !== request && isToRepeat) repeat();
+    const { policy } = invocation;
+    if (invocations[at + 1]?.policy !== policy) isToRepeat ||= policy.object.spec.reinvocationPolicy === "IfNeeded";
   }
-  return request.attributes.object === attributes.object ? undefined : request.attributes.object;
+  if (denials.length > 0) throw refused(denials);
+  const { object } = mutator.request.attributes;
+  return object === attributes.object ? undefined : object;
 }
 
-/** The request with the object as the policy leaves it; the same request when it changes nothing. Throws its refusal. */
-function* applyPolicy(policy: Policy, request: PolicyRequest, options: MutatingOptions): Steps<PolicyRequest> {
-  const { environment, findParams } = options;
-  let current = request;
+/** A policy that applies to the request, with one object of its parameters. */
+interface Invocation {
+  readonly policy: Policy;
+  readonly binding: PolicyBinding;
+  readonly matched: Matched;
+  readonly param: ApiObject | undefined;
+}
+
+interface Found {
+  readonly invocations: Invocation[];
+  readonly denials: StatusError[];
+}
+
+/** Adds what a policy is to be run with, and why it cannot be run. */
+function* invocationsOf(
+  policy: Policy,
+  request: PolicyRequest,
+  { environment, findParams }: MutatingOptions,
+  { invocations, denials }: Found,
+): Steps<void> {
+  const { attributes } = request;
+  const matched = policy.matcher.match(attributes, environment);
+  if (matched === undefined) return;
   let binding: PolicyBinding | undefined;
+  const unusable = (error: unknown): void => {
+    if (!(error instanceof ParamProblem)) throw error;
+    if (policy.object.spec.failurePolicy === "Ignore") return;
+    const message = `failed to configure ${binding === undefined ? "policy" : "binding"}: ${error.message}`;
+    denials.push(denial(attributes, policy, binding, { message, reason: "Forbidden" }));
+  };
   try {
-    const matched = policy.matcher.match(request.attributes, environment);
-    if (matched === undefined) return request;
     const { paramKind } = policy.object.spec;
     const objects = paramKind === undefined ? undefined : paramObjects(paramKind, findParams);
     for (binding of policy.bindings) {
       const { matcher } = binding;
-      if (matcher !== undefined && matcher.match(current.attributes, environment) === undefined) continue;
-      const found = collectParams(objects, binding.object.spec.paramRef, current.namespaceName);
-      const params = found instanceof Promise ? ((yield found) as readonly (ApiObject | undefined)[]) : found; // of that promise
-      for (const param of params) current = yield* applyMutations(policy.compiled(), matched, current, param, options);
+      if (matcher !== undefined && matcher.match(attributes, environment) === undefined) continue;
+      try {
+        const found = collectParams(objects, binding.object.spec.paramRef, request.namespaceName);
+        const params = found instanceof Promise ? ((yield found) as readonly (ApiObject | undefined)[]) : found; // of that promise
+        for (const param of params) invocations.push({ policy, binding, matched, param });
+      } catch (error) {
+        unusable(error);
+      }
     }
-    return current;
   } catch (error) {
-    const denial = denialOf(error, binding !== undefined);
-    if (denial === undefined) throw error;
-    // What was changed before stays changed.
-    if (!policy.compiled().isFailing) return current;
-    throw refused(current.attributes, policy, binding, denial);
+    unusable(error);
+  }
+}
+
+/** Makes the mutations of policies, one after the other. */
+class Mutator {
+  /** With the object as it is by now. */
+  request: PolicyRequest;
+  readonly #options: MutatingOptions;
+  readonly #denials: StatusError[];
+  readonly #pace: Pace;
+
+  constructor(request: PolicyRequest, options: MutatingOptions, denials: StatusError[]) {
+    this.request = request;
+    this.#options = options;
+    this.#denials = denials;
+    this.#pace = new Pace(options.clock);
+  }
+
+  /** A mutation that cannot be made refuses the request, unless its policy ignores failures; the others are made. */
+  *run({ policy, binding, matched, param }: Invocation): Steps<void> {
+    const compiled = policy.compiled();
+    const refuse = (message: string): void => {
+      if (!compiled.isFailing) return;
+      this.#denials.push(denial(this.request.attributes, policy, binding, { message, reason: "Invalid" }));
+    };
+    const matching = evaluateConditions(compiled.conditions, yield* this.request.valuesFor(matched), param);
+    const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
+    if ("error" in conditions) return refuse(conditions.error.message);
+    if (conditions.outcome === "no") return;
+    yield* compileVariables(compiled);
+    for (const mutation of compiled.mutations) {
+      if (this.#pace.isDue) yield this.#pace.pause();
+      this.request.attributes.context.signal?.throwIfAborted();
+      try {
+        yield* this.#mutate(compiled, mutation, matched, param);
+      } catch (error) {
+        if (!(error instanceof MutationProblem || error instanceof OutOfBudget)) throw error;
+        refuse(error.message);
+      }
+    }
+  }
+
+  /** Each mutation has a budget of its own. */
+  *#mutate(
+    policy: CompiledMutatingPolicy,
+    mutation: CompiledMutation,
+    matched: Matched,
+    param: ApiObject | undefined,
+  ): Steps<void> {
+    const { request } = this;
+    const options = this.#options;
+    const budget = new Budget(policyCostMax);
+    const values = yield* request.valuesFor(matched);
+    const activation = activationOf(policy, values, param, budget);
+    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
+    if ("error" in outcome!) throw new MutationProblem(outcome.error);
+    const object = yield* request.inForm(request.attributes.object, matched.kind);
+    const changed = mutated(mutation, outcome!.value, object!, options.schemaOf(matched.kind)); // there is one
+    if (changed === undefined || changed === object) return;
+    const reread = options.forms.reread(changed, matched.kind);
+    const { attributes } = request;
+    const own = options.forms.convertTo(reread, attributes.kind);
+    const next = own instanceof Promise ? ((yield own) as ApiObject) : own; // of that promise
+    this.request = new PolicyRequest(withObject(attributes, next), options, request);
   }
 }
 
@@ -109,58 +207,23 @@ interface Denial {
   readonly reason: "Invalid" | "Forbidden";
 }
 
-/** `undefined` for an error that is not the policy's. */
-function denialOf(error: unknown, isOfBinding: boolean): Denial | undefined {
-  if (error instanceof MutationProblem || error instanceof OutOfBudget)
-    return { message: error.message, reason: "Invalid" };
-  if (!(error instanceof ParamProblem)) return undefined;
-  return {
-    message: `failed to configure ${isOfBinding ? "binding" : "policy"}: ${error.message}`,
-    reason: "Forbidden",
-  };
-}
-
-function refused(
+function denial(
   attributes: AdmissionAttributes,
   policy: Policy,
   binding: PolicyBinding | undefined,
   { message, reason }: Denial,
 ): StatusError {
-  const by = `policy '${policy.name}'${binding === undefined ? "" : ` with binding '${binding.name}'`}`;
+  const by =
+    binding === undefined ? `policy ${goQuote(policy.name)}` : `policy '${policy.name}' with binding '${binding.name}'`;
   const text = `${by} denied request: ${message}`;
   const { status } = refusal(attributes, text, [{ message: text }]);
   // Upstream: 403, whatever the reason.
   return new StatusError({ ...status, message: text, reason });
 }
 
-/** One object of parameters. */
-function* applyMutations(
-  policy: CompiledMutatingPolicy,
-  matched: Matched,
-  request: PolicyRequest,
-  param: ApiObject | undefined,
-  options: MutatingOptions,
-): Steps<PolicyRequest> {
-  const matching = evaluateConditions(policy.conditions, yield* request.valuesFor(matched), param);
-  const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
-  if ("error" in conditions) throw new MutationProblem(conditions.error.message);
-  if (conditions.outcome === "no") return request;
-  yield* compileVariables(policy);
-  const budget = new Budget(policyCostMax);
-  let current = request;
-  for (const mutation of policy.mutations) {
-    const values = yield* current.valuesFor(matched);
-    const activation = activationOf(policy, values, param, budget);
-    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
-    if ("error" in outcome!) throw new MutationProblem(outcome.error);
-    const object = yield* current.inForm(current.attributes.object, matched.kind);
-    const changed = mutated(mutation, outcome!.value, object!, options.schemaOf(matched.kind)); // there is one
-    if (changed === undefined || changed === object) continue;
-    const reread = options.forms.reread(changed, matched.kind);
-    const { attributes } = current;
-    const own = options.forms.convertTo(reread, attributes.kind);
-    const next = own instanceof Promise ? ((yield own) as ApiObject) : own; // of that promise
-    current = new PolicyRequest(withObject(attributes, next), options, current);
-  }
-  return current;
+/** The first refusal, with the causes of all. */
+function refused(denials: readonly StatusError[]): StatusError {
+  const { status } = denials[0]!; // there is one
+  const causes = denials.flatMap(({ status: { details } }) => details?.causes ?? []);
+  return new StatusError({ ...status, details: { ...status.details, causes } });
 }

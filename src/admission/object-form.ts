@@ -11,8 +11,8 @@ export interface ObjectForms {
    */
   convertTo(object: ApiObject, kind: GroupVersionKind): MaybePromise<ApiObject>;
   /**
-   * A value that was made of an object, as one of `kind`: unknown fields are dropped, defaults filled in. Throws
-   * `StatusError` when it does not fit.
+   * A value that was made of an object, as one of `kind`: defaults are filled in, unknown fields dropped from custom
+   * resources. Throws `StatusError` when it does not fit.
    */
   reread(value: unknown, kind: GroupVersionKind): ApiObject;
   /** The object of `kind` after a JSON Patch, read again. Throws `StatusError`. */

@@ -208,6 +208,17 @@ test("actions deny, warn and write to the audit log", async () => {
     ],
     observed: ["warn invalid_error", "audit invalid_error"],
   });
+  const audit = [{ validationActions: ["Audit"] }, { validationActions: ["Audit"] }];
+  const twice = await ask({
+    spec: { validations: [{ expression: "1 > 2" }, { expression: "false" }] },
+    bindings: audit,
+  });
+  assert.deepEqual(twice.annotations, [
+    [
+      "validation.policy.admission.k8s.io/validation_failure",
+      '[{"message":"failed expression: 1 \\u003e 2","policy":"p","binding":"b0","expressionIndex":0,"validationActions":["Audit"]}]',
+    ],
+  ]);
   const both = await ask({ spec, bindings: [{ validationActions: ["Deny"] }, { validationActions: ["Warn"] }] });
   assert.equal(both.answer, denied("m"));
   assert.equal(both.warnings.length, 1);

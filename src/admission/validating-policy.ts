@@ -5,6 +5,7 @@
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { escapeHtml } from "#std/escape-html.ts";
 import { drive } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
@@ -80,6 +81,7 @@ class Dispatch {
   readonly #request: PolicyRequest;
   readonly #pace: Pace;
   readonly #denials: Denial[] = [];
+  #isFailureRecorded = false;
 
   constructor(attributes: AdmissionAttributes, options: ValidatingOptions) {
     this.#attributes = attributes;
@@ -179,7 +181,11 @@ class Dispatch {
   #auditFailure(policy: Policy, binding: PolicyBinding, index: number, message: string): void {
     const { validationActions = [] } = binding.object.spec;
     const failure = { message, policy: policy.name, binding: binding.name, expressionIndex: index, validationActions };
-    this.#annotate("validation.policy.admission.k8s.io/validation_failure", JSON.stringify([failure]));
+    // Upstream: an annotation keeps its first value.
+    if (this.#isFailureRecorded) return;
+    this.#isFailureRecorded = true;
+    const key = "validation.policy.admission.k8s.io/validation_failure";
+    this.#annotate(key, escapeHtml(JSON.stringify([failure])));
   }
 
   #annotate(key: string, value: string): void {

@@ -84,6 +84,62 @@ test("what is no list of operations is a bad request in upstream's words [PATCH-
   assert.deepEqual(applyJsonPatch({ a: 1 }, null), { a: 1 });
 });
 
+test("why an operation does not apply is said in the words of upstream's library", () => {
+  const of = { a: "1", list: ["x"] };
+  const cases: readonly (readonly [object, string])[] = [
+    [{ op: "add", path: "/x/y" }, 'add operation does not apply: doc is missing path: "/x/y": missing value'],
+    [{ op: "add", path: "/a/b" }, 'add operation does not apply: doc is missing path: "/a/b": missing value'],
+    [{ op: "add", path: "/list/9/x" }, 'add operation does not apply: doc is missing path: "/list/9/x": missing value'],
+    [
+      { op: "add", path: "/list/5" },
+      "error in add for path: '/list/5': Unable to access invalid index: 5: invalid index referenced",
+    ],
+    [
+      { op: "add", path: "/list/y" },
+      `error in add for path: '/list/y': value was not a proper array index: 'y': strconv.Atoi: parsing "y": invalid syntax`,
+    ],
+    [{ op: "remove", path: "" }, 'remove operation does not apply: doc is missing path: "": missing value'],
+    [
+      { op: "remove", path: "/b~1c" },
+      "error in remove for path: '/b~1c': Unable to remove nonexistent key: b/c: missing value",
+    ],
+    [
+      { op: "remove", path: "/list/y" },
+      `error in remove for path: '/list/y': strconv.Atoi: parsing "y": invalid syntax`,
+    ],
+    [{ op: "replace", path: "/x/y" }, "replace operation does not apply: doc is missing path: /x/y: missing value"],
+    [
+      { op: "replace", path: "/list/3" },
+      "replace operation does not apply: doc is missing key: /list/3: missing value",
+    ],
+    [{ op: "move", path: "/b" }, "move operation failed to decode from: operation, missing from field: missing value"],
+    [
+      { op: "move", from: "/x/y", path: "/b" },
+      "move operation does not apply: doc is missing from path: /x/y: missing value",
+    ],
+    [
+      { op: "move", from: "/b", path: "/c" },
+      "error in move for path: 'b': Unable to remove nonexistent key: b: missing value",
+    ],
+    [
+      { op: "move", from: "/a", path: "/x/y" },
+      "move operation does not apply: doc is missing destination path: /x/y: missing value",
+    ],
+    [
+      { op: "copy", from: "/list/5", path: "/b" },
+      "error in copy for from: '/list/5': Unable to access invalid index: 5: invalid index referenced",
+    ],
+    [
+      { op: "copy", from: "/a", path: "/list/9" },
+      "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced",
+    ],
+    [{ op: "test", path: "/x/y" }, "test operation does not apply: is missing path: /x/y: missing value"],
+  ];
+  for (const [operation, message] of cases) {
+    assert.throws(() => applyJsonPatch(of, [operation]), ofKind("invalid", message), JSON.stringify(operation));
+  }
+});
+
 test("ten thousand operations are taken, one more is too large [PATCH-05]", () => {
   const many = (count: number): unknown[] =>
     Array.from({ length: count }, () => ({ op: "test", path: "/a", value: 1 }));

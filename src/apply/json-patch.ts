@@ -100,19 +100,20 @@ class Run {
     if (operation === null || typeof op !== "string") throw refuse("Unexpected kind: unknown");
     switch (op) {
       case "add":
-        return this.#add(text(operation, "path"), member(operation, "value") ?? null);
+        return this.#add(text(operation, "path"), member(operation, "value") ?? null, words.add);
       case "remove":
-        return this.#remove(text(operation, "path"));
+        return this.#remove(text(operation, "path"), words.remove);
       case "replace":
         return this.#replace(text(operation, "path"), member(operation, "value"));
       case "move": {
-        const value = this.#read(text(operation, "from"));
-        this.#remove(text(operation, "from"));
-        return this.#add(text(operation, "path"), value ?? null);
+        const from = fromOf(operation, op);
+        const value = this.#read(from, words.moveFrom);
+        this.#remove(from, words.moveFrom);
+        return this.#add(text(operation, "path"), value ?? null, words.moveTo);
       }
       case "copy": {
-        const value = this.#read(text(operation, "from"));
-        return this.#add(text(operation, "path"), value === undefined ? null : this.#copy(value));
+        const value = this.#read(fromOf(operation, op), words.copyFrom);
+        return this.#add(text(operation, "path"), value === undefined ? null : this.#copy(value), words.copyTo);
       }
       case "test":
         return this.#test(text(operation, "path"), member(operation, "value") ?? null);
@@ -121,21 +122,27 @@ class Run {
     }
   }
 
-  #add(path: string, value: unknown): void {
-    const [parent, key] = this.#draftParent(path);
+  #add(path: string, value: unknown, said: Words): void {
+    const [parent, key] = this.#draftParent(path, said);
     if (!isArray(parent)) return setKey(parent, key, value);
     if (key === "-") return void parent.push(value);
-    const index = indexIn(key, parent.length + 1, path);
+    const index = indexIn(key, parent.length + 1);
+    if (typeof index === "string") {
+      const isNumber = index.startsWith("Unable");
+      throw refuse(said.wrong(path, isNumber ? index : `value was not a proper array index: '${key}': ${index}`));
+    }
     if (index === parent.length) parent.push(value);
     else parent.splice(index, 0, value);
   }
 
-  #remove(path: string): void {
-    const [parent, key] = this.#draftParent(path);
+  #remove(path: string, said: Words): void {
+    const [parent, key] = this.#draftParent(path, said);
     if (isArray(parent)) {
-      parent.splice(indexIn(key, parent.length, path), 1);
+      parent.splice(indexAt(path, key, parent, said), 1);
     } else {
-      if (!Object.hasOwn(parent, key)) throw refuse(`there is no member to remove at ${path}`);
+      if (!Object.hasOwn(parent, key)) {
+        throw refuse(said.wrong(path, `Unable to remove nonexistent key: ${key}: missing value`));
+      }
       delete parent[key];
     }
   }
@@ -147,39 +154,39 @@ class Run {
       if (typeof value === "object" && value !== null) this.root = value;
       return;
     }
-    const [parent, key] = this.#draftParent(path);
-    if (isArray(parent)) parent[indexIn(key, parent.length, path)] = value ?? null;
+    const [parent, key] = this.#draftParent(path, words.replace);
+    if (isArray(parent)) parent[indexAt(path, key, parent, words.replace)] = value ?? null;
     else setKey(parent, key, value ?? null);
   }
 
   #test(path: string, expected: unknown): void {
-    const actual = path === "" ? this.root : (this.#read(path) ?? null);
+    const actual = path === "" ? this.root : (this.#read(path, words.test) ?? null);
     if (!jsonEquals(actual, expected)) throw refuse(`testing value ${path} failed`);
   }
 
   /** The value at a path; `undefined` for an absent member of an existing object. */
-  #read(path: string): unknown {
-    const keys = keysOf(path);
+  #read(path: string, said: Words): unknown {
+    const keys = keysOf(path, said);
     let at: unknown = this.root;
-    for (let i = 0; i < keys.length - 1; i++) at = enter(at, keys[i]!, path);
-    if (!isContainer(at)) throw missing(path);
+    for (let i = 0; i < keys.length - 1; i++) at = enter(at, keys[i]!);
+    if (!isContainer(at)) throw missing(path, said);
     const key = keys[keys.length - 1]!;
-    return isArray(at) ? at[indexIn(key, at.length, path)] : member(at, key);
+    return isArray(at) ? at[indexAt(path, key, at, said)] : member(at, key);
   }
 
   /** The container a path ends in, made writable together with all above it, and the last key. */
-  #draftParent(path: string): [Draft, string] {
-    const keys = keysOf(path);
-    if (!isContainer(this.root)) throw missing(path);
+  #draftParent(path: string, said: Words): [Draft, string] {
+    const keys = keysOf(path, said);
+    if (!isContainer(this.root)) throw missing(path, said);
     let at = this.#draft(this.root);
     this.root = at;
     for (let i = 0; i < keys.length - 1; i++) {
       const key = keys[i]!;
-      const inner = enter(at, key, path);
-      if (!isContainer(inner)) throw missing(path);
+      const inner = enter(at, key);
+      if (!isContainer(inner)) throw missing(path, said);
       const draft = this.#draft(inner);
       if (draft !== inner) {
-        if (isArray(at)) at[indexIn(key, at.length, path)] = draft;
+        if (isArray(at)) at[indexAt(path, key, at, said)] = draft;
         else setKey(at, key, draft);
       }
       at = draft;
@@ -224,7 +231,53 @@ const scalarBytes = (value: unknown): number =>
 
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 
-const missing = (path: string): PatchError => refuse(`the document has no place for ${path}`);
+/** What is said of a path that leads nowhere, and of one whose end cannot be used: the words of upstream's library. */
+interface Words {
+  readonly missing: (path: string) => string;
+  readonly wrong: (path: string, problem: string) => string;
+}
+
+const words = {
+  add: {
+    missing: (path) => `add operation does not apply: doc is missing path: "${path}"`,
+    wrong: (path, problem) => `error in add for path: '${path}': ${problem}`,
+  },
+  remove: {
+    missing: (path) => `remove operation does not apply: doc is missing path: "${path}"`,
+    wrong: (path, problem) => `error in remove for path: '${path}': ${problem}`,
+  },
+  replace: {
+    missing: (path) => `replace operation does not apply: doc is missing path: ${path}`,
+    wrong: (path) => `replace operation does not apply: doc is missing key: ${path}: missing value`,
+  },
+  moveFrom: {
+    missing: (path) => `move operation does not apply: doc is missing from path: ${path}`,
+    wrong: (path, problem) => `error in move for path: '${keysIn(path).at(-1)}': ${problem}`,
+  },
+  moveTo: {
+    missing: (path) => `move operation does not apply: doc is missing destination path: ${path}`,
+    wrong: (path, problem) => `error in move for path: '${path}': ${problem}`,
+  },
+  copyFrom: {
+    missing: (path) => `copy operation does not apply: doc is missing from path: ${path}`,
+    wrong: (path, problem) => `error in copy for from: '${path}': ${problem}`,
+  },
+  copyTo: {
+    missing: (path) => `copy operation does not apply: doc is missing destination path: ${path}`,
+    wrong: (_, problem) => `error while adding value during copy: ${problem}`,
+  },
+  test: {
+    missing: (path) => `test operation does not apply: is missing path: ${path}`,
+    wrong: (path, problem) => `error in test for path: '${path}': ${problem}`,
+  },
+} as const satisfies Readonly<Record<string, Words>>;
+
+const missing = (path: string, said: Words): PatchError => refuse(`${said.missing(path)}: missing value`);
+
+function fromOf(operation: JsonObject, op: string): string {
+  if (typeof member(operation, "from") === "string") return text(operation, "from");
+  throw refuse(`${op} operation failed to decode from: operation, missing from field: missing value`);
+}
 
 function text(operation: JsonObject, name: string): string {
   const value = member(operation, name);
@@ -233,27 +286,38 @@ function text(operation: JsonObject, name: string): string {
 }
 
 /** Unescaped segments after the first slash. Upstream: text before that slash is ignored. */
-function keysOf(path: string): string[] {
-  const start = path.indexOf("/");
-  if (start < 0) throw missing(path);
-  const keys = path.slice(start + 1).split("/");
+function keysOf(path: string, said: Words): string[] {
+  if (!path.includes("/")) throw missing(path, said);
+  return keysIn(path);
+}
+
+function keysIn(path: string): string[] {
+  const keys = path.slice(path.indexOf("/") + 1).split("/");
   if (path.includes("~")) {
     for (let i = 0; i < keys.length; i++) keys[i] = keys[i]!.replace(/~[01]/g, (code) => (code === "~0" ? "~" : "/"));
   }
   return keys;
 }
 
-function enter(container: unknown, key: string, path: string): unknown {
-  if (isArray(container)) return container[indexIn(key, container.length, path)];
-  if (!isObject(container)) throw missing(path);
-  return member(container, key);
+/** `undefined`: nothing is there. */
+function enter(container: unknown, key: string): unknown {
+  if (!isArray(container)) return isObject(container) ? member(container, key) : undefined;
+  const index = indexIn(key, container.length);
+  return typeof index === "string" ? undefined : container[index];
 }
 
-/** A list index below `length`; negative ones count from the end. */
-function indexIn(key: string, length: number, path: string): number {
-  if (!/^[+-]?[0-9]{1,18}$/.test(key)) throw refuse(`no list index at the end of ${path}`);
+function indexAt(path: string, key: string, list: readonly unknown[], said: Words): number {
+  const index = indexIn(key, list.length);
+  if (typeof index === "string") throw refuse(said.wrong(path, index));
+  return index;
+}
+
+/** A list index below `length`, where negative ones count from the end; or what is wrong with it. */
+function indexIn(key: string, length: number): number | string {
+  if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`;
+  if (key.length > 18) return `strconv.Atoi: parsing "${key}": value out of range`;
   const given = Number(key);
   const index = given < 0 ? given + length : given + 0;
-  if (index < 0 || index >= length) throw refuse(`Unable to access invalid index: ${given}`);
+  if (index < 0 || index >= length) return `Unable to access invalid index: ${given}: invalid index referenced`;
   return index;
 }

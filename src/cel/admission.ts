@@ -48,6 +48,8 @@ const valueTypes: Readonly<Record<ExpressionPurpose, readonly CelType[]>> = {
 };
 
 export interface AdmissionVariables {
+  /** Whether `authorizer` has `requestResource`; by default, it has. */
+  readonly hasRequestResource?: boolean;
   /** Whether there are `params`. */
   readonly hasParams: boolean;
   /** Whether there is an `authorizer`: in messages of policies there is none. */
@@ -130,7 +132,7 @@ const fresh = {
 
 /** The environment of expressions that see these variables. */
 export function admissionEnvironment(about: AdmissionVariables): Environment {
-  const { hasParams, hasAuthorizer, hasSelectors, isNew = false } = about;
+  const { hasParams, hasAuthorizer, hasSelectors, hasRequestResource = true, isNew = false } = about;
   const variables = new Map<string, CelType>([
     ["object", dyn],
     ["oldObject", dyn],
@@ -140,7 +142,7 @@ export function admissionEnvironment(about: AdmissionVariables): Environment {
   if (hasParams) variables.set("params", dyn);
   if (hasAuthorizer) {
     variables.set("authorizer", authorizerType);
-    variables.set("authorizer.requestResource", resourceCheckType);
+    if (hasRequestResource) variables.set("authorizer.requestResource", resourceCheckType);
   }
   return (isNew ? fresh : stored)[hasSelectors ? "selecting" : "plain"].extend({ variables });
 }
@@ -149,9 +151,26 @@ export function admissionEnvironment(about: AdmissionVariables): Environment {
 export function withVariables(environment: Environment, types: ReadonlyMap<string, CelType>): Environment {
   const variables: ObjectType = {
     ...objectOf("kubernetes.variables", {}),
-    field: (key) => (types.has(key) ? { key, type: types.get(key)!, isNullable: true } : undefined),
+    field: (key) => (types.has(key) ? { key, type: shownType(types.get(key)!), isNullable: true } : undefined),
   };
   return environment.extend({ variables: new Map([["variables", variables]]) });
+}
+
+/** What is known of a variable's type: upstream forgets those with fields of their own and those of libraries. */
+function shownType(type: CelType): CelType {
+  switch (type.kind) {
+    case "list":
+      return { ...type, element: shownType(type.element) };
+    case "map":
+      return mapOf(shownType(type.key), shownType(type.value));
+    case "object":
+    case "opaque":
+    case "type":
+    case "parameter":
+      return dyn;
+    default:
+      return type;
+  }
 }
 
 /** Whether a variable may have this name. */

@@ -3,7 +3,8 @@
  * are told of, since the expressions themselves see objects of any type.
  */
 import type { Schema } from "#schema/schema.ts";
-import { admissionEnvironment, type AdmissionVariables } from "./admission.ts";
+import type { Pieces } from "#std/turn.ts";
+import { admissionEnvironment, type AdmissionVariables, withVariables } from "./admission.ts";
 import type { Environment } from "./environment.ts";
 import { checkExpression } from "./expression.ts";
 import { typeOfSchema } from "./schema/kind-types.ts";
@@ -17,7 +18,7 @@ export interface NamedSchema {
 
 /** The environment in which `object`, `oldObject` and `params` have the types of these kinds. */
 export function kindEnvironment(
-  about: Omit<AdmissionVariables, "hasParams"> & { readonly hasVariables: boolean },
+  about: Omit<AdmissionVariables, "hasParams">,
   object: NamedSchema,
   params: NamedSchema | undefined,
 ): Environment {
@@ -27,9 +28,31 @@ export function kindEnvironment(
     ["oldObject", type],
   ]);
   if (params !== undefined) variables.set("params", typeOf(params));
-  // Upstream: variables of a policy are not looked into.
-  if (about.hasVariables) variables.set("variables", dyn);
   return admissionEnvironment({ ...about, hasParams: params !== undefined }).extend({ variables });
+}
+
+/** Others have a turn after variables of this length, which take a millisecond. */
+const pieceLength = 1000;
+
+/** The environment with the `variables` of a policy: each sees those before it. */
+export function* withTypedVariables(
+  environment: Environment,
+  variables: readonly { readonly name: string; readonly expression: string }[],
+): Pieces<Environment> {
+  if (variables.length === 0) return environment;
+  const types = new Map<string, CelType>();
+  const extended = withVariables(environment, types);
+  let length = 0;
+  for (const { name, expression } of variables) {
+    if (length > pieceLength) {
+      length = 0;
+      yield undefined;
+    }
+    length += expression.length;
+    const checked = checkExpression(expression, extended);
+    types.set(name, "problem" in checked ? dyn : checked.type);
+  }
+  return extended;
 }
 
 const typeOf = ({ kind, schema }: NamedSchema): CelType => typeOfSchema(schema, kind) ?? dyn;

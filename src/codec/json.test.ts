@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys } from "#schema/json-members.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { decodeJson, encodePrettyJson, escapeHtml } from "./json.ts";
+import { escapeHtml } from "#std/escape-html.ts";
+import { decodeJson, encodePrettyJson } from "./json.ts";
 
 const value = (text: string | Uint8Array): unknown => decodeJson(Buffer.from(text)).value;
 

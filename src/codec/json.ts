@@ -7,6 +7,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { DecodeError } from "#schema/decode-error.ts";
+import { escapeHtml } from "#std/escape-html.ts";
 import { syntaxError } from "./json-syntax.ts";
 import { exactValue } from "./strict.ts";
 
@@ -201,16 +202,6 @@ function indentedText(json: string): string {
   parts.push(json.slice(from));
   return parts.join("");
 }
-
-/** JSON text with the characters escaped that Go's encoder escapes and `JSON.stringify` does not. */
-export function escapeHtml(json: string): string {
-  return htmlCharacters.test(json) ? json.replace(allHtmlCharacters, escapeCharacter) : json;
-}
-
-const htmlCharacters = /[<>&\u2028\u2029]/;
-const allHtmlCharacters = /[<>&\u2028\u2029]/g;
-
-const escapeCharacter = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** How many objects a text has at most: its opening braces. */
 export function bracesIn(bytes: Uint8Array): number {

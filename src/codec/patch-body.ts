@@ -10,7 +10,8 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, withBigInts } from "#schema/json-members.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { decodeJson, escapeHtml } from "./json.ts";
+import { escapeHtml } from "#std/escape-html.ts";
+import { decodeJson } from "./json.ts";
 import {
   checkKind,
   type DecodedObject,

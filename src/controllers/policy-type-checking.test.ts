@@ -15,12 +15,10 @@ const kinds: ServedKinds = {
     const schema = tables.schemaOf(gvk);
     return schema === undefined ? undefined : { kind: gvk.kind, schema };
   },
-  ofResource({ group, version, resource }) {
-    const kind = tables.kinds.find(
-      (one) => one.group === group && one.version === version && one.resource === resource,
-    );
-    return kind && { group, version, kind: kind.kind, schema: tables.schemaOf(kind)! };
-  },
+  ofResource: ({ group, version, resource }) =>
+    tables.kinds
+      .filter((one) => (group === "" || one.group === group) && one.version === version && one.resource === resource)
+      .map((one) => ({ group: one.group, version, kind: one.kind, schema: tables.schemaOf(one)! })),
 };
 
 const rule = (resources: readonly string[], apiGroups: readonly string[] = ["apps"]) => ({
@@ -87,9 +85,47 @@ test("parameters have the type of their kind, if it is served", () => {
   assert.deepEqual(findings("params.spec.x == 1", unknown), ["undeclared reference to 'params' (in container '')"]);
 });
 
-test("variables are not looked into, wildcards and subresources not followed, at most ten kinds looked at", () => {
-  const variables = [{ name: "a", expression: "object.foo" }];
-  assert.deepEqual(findings("variables.a.b == 1", { variables }), []);
+test("variables have the types of plain values, those of lists and maps; nothing is said about other variables", () => {
+  const containers = "object.spec.template.spec.containers";
+  const variables = [
+    { name: "wrong", expression: "object.foo" },
+    { name: "name", expression: "object.metadata.name" },
+    { name: "same", expression: "variables.name" },
+    { name: "spec", expression: "object.spec" },
+    { name: "list", expression: containers },
+  ];
+  const about = (expression: string, ...expected: readonly string[]): void =>
+    assert.deepEqual(findings(expression, { variables }), expected, expression);
+  const mismatch = (type: string): string => `found no matching overload for '_==_' applied to '(${type}, int)'`;
+  about("variables.wrong.b == 1");
+  about("variables.name == 1", mismatch("string"));
+  about("variables.same == 1", mismatch("string"));
+  about("variables.spec.foo == 1");
+  about("variables.list == 1", mismatch("list(dyn)"));
+  about("variables.list[0].foo == 1");
+});
+
+test("the authorizer's own resource is not known [EXPR-58]", () => {
+  const variables = [{ name: "a", expression: "1" }];
+  const found = "unexpected failed resolution of 'kubernetes.authorization.Authorizer'";
+  for (const more of [{}, { variables }]) {
+    assert.deepEqual(findings("authorizer.requestResource.check('get').allowed()", more), [found]);
+    assert.deepEqual(findings("authorizer.path('/').check('get').allowed()", more), []);
+  }
+});
+
+test("rules of the core group mean resources of this name in every group", () => {
+  const matchConstraints = { resourceRules: [rule(["deployments", "events"], [""])] };
+  const validations = [{ expression: "object.foo == 1" }];
+  const [warning] = atOnce(typeWarnings({ matchConstraints, validations }, kinds));
+  assert.deepEqual(warning?.warning.match(/\S*, Kind=\w+/g), [
+    "/v1, Kind=Event",
+    "apps/v1, Kind=Deployment",
+    "events.k8s.io/v1, Kind=Event",
+  ]);
+});
+
+test("wildcards and subresources are not followed, at most ten kinds looked at", () => {
   for (const resources of [["*"], ["deployments/*"], ["deployments/scale"], ["nothing"]]) {
     assert.deepEqual(findings("object.foo == 1", { matchConstraints: { resourceRules: [rule(resources)] } }), []);
   }

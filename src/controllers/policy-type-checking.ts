@@ -7,7 +7,7 @@ import type {
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicySpec,
 } from "#api/admissionregistration/v1.ts";
-import { kindEnvironment, type NamedSchema, typeFindings } from "#cel/kind-expressions.ts";
+import { kindEnvironment, type NamedSchema, typeFindings, withTypedVariables } from "#cel/kind-expressions.ts";
 import { found } from "#client/rest-client.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { bigIntOf } from "#std/int64.ts";
@@ -17,8 +17,8 @@ import { reconcile } from "./reconcile.ts";
 
 /** What the controller asks of the served kinds. */
 export interface ServedKinds {
-  /** The kind of a resource; `undefined` when it is not served. */
-  ofResource(of: GroupVersion & { readonly resource: string }): (GroupVersion & NamedSchema) | undefined;
+  /** The kinds of the resources of this name, plural or singular; without a group, those of all groups. */
+  ofResource(of: GroupVersion & { readonly resource: string }): readonly (GroupVersion & NamedSchema)[];
   ofKind(gvk: GroupVersionKind): NamedSchema | undefined;
   /** Whether checks of the authorizer may have selectors. */
   readonly hasSelectors: boolean;
@@ -74,12 +74,21 @@ export function* typeWarnings(
 ): Pieces<readonly ExpressionWarning[]> {
   const { paramKind, validations = [], variables = [] } = spec;
   const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
-  const about = { hasSelectors: kinds.hasSelectors, hasVariables: variables.length > 0 };
-  const places = kindsToCheck(spec, kinds).map(({ group, version, ...named }) => ({
-    title: `${group}/${version}, Kind=${named.kind}`,
-    expression: kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
-    messageExpression: kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
-  }));
+  // Upstream's check does not know the resource of the request.
+  const about = { hasSelectors: kinds.hasSelectors, hasRequestResource: false };
+  const places = [];
+  for (const { group, version, ...named } of kindsToCheck(spec, kinds)) {
+    const title = `${group}/${version}, Kind=${named.kind}`;
+    const [expression, messageExpression] = [
+      kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
+      kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
+    ];
+    places.push({
+      title,
+      expression: yield* withTypedVariables(expression, variables),
+      messageExpression: yield* withTypedVariables(messageExpression, variables),
+    });
+  }
   const warnings: ExpressionWarning[] = [];
   let length = 0;
   for (const [at, validation] of validations.entries()) {
@@ -115,8 +124,9 @@ const kindsMax = 10;
 function kindsToCheck({ matchConstraints }: ValidatingAdmissionPolicySpec, kinds: ServedKinds) {
   const all = new Map<string, GroupVersion & NamedSchema>();
   const add = (group: string, version: string, resource: string): void => {
-    const kind = all.size < kindsMax ? kinds.ofResource({ group, version, resource }) : undefined;
-    if (kind !== undefined) all.set(`${apiVersionOf(kind)} ${kind.kind}`, kind);
+    for (const kind of kinds.ofResource({ group, version, resource })) {
+      if (all.size < kindsMax) all.set(`${apiVersionOf(kind)} ${kind.kind}`, kind);
+    }
   };
   for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
     if (apiGroups.includes("*") || apiVersions.includes("*")) continue;

@@ -1,4 +1,5 @@
 /** The table of served resources. It is replaced as a whole, so that every request sees one consistent state. */
+import type { GroupVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export class ResourceTable {
@@ -19,6 +20,17 @@ export class ResourceTable {
 
   find(group: string, version: string, resource: string): ResourceDefinition | undefined {
     return this.#groups.get(group)?.byResource.get(`${version}/${resource}`);
+  }
+
+  /** Those of a version whose plural or singular name is this one; without a group, of all groups. Upstream's REST mapper. */
+  named({ group, version, resource }: GroupVersion & { readonly resource: string }): readonly ResourceDefinition[] {
+    const name = resource.toLowerCase();
+    return this.definitions.filter(
+      (one) =>
+        one.version === version &&
+        (group === "" || one.group === group) &&
+        (one.resource === name || one.singular === name),
+    );
   }
 
   /** Whether anything of this group version is served. */

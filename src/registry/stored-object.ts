@@ -6,12 +6,12 @@
  * in these first two keys (another version of the same shape, an item of a typed list, which has neither) are spliced,
  * not encoded.
  */
-import { escapeHtml } from "#codec/json.ts";
 import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { storageReadError, unclassified } from "#meta/status-error.ts";
+import { escapeHtml } from "#std/escape-html.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { placeIn } from "#storage/versioned-value.ts";

@@ -87,7 +87,7 @@ async function runControllers(
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
     kinds: {
-      ofResource: ({ group, version, resource }) => table().find(group, version, resource),
+      ofResource: (wanted) => table().named(wanted),
       ofKind: ({ group, version, kind }) => table().findKind(group, version, kind),
       hasSelectors: gates.isOn("AuthorizeWithSelectors"),
     },

@@ -55,17 +55,19 @@ inBothDomains("a policy that makes what the kind has no place for refuses the wr
 inBothDomains("expressions of mutations are checked when they are written", async (api) => {
   const spec = {
     matchConstraints: {
-      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["DELETE"], resources: ["pods"] }],
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["DELETE", "X"], resources: ["pods"] }],
     },
     mutations: [apply("1"), { patchType: "JSONPatch", jsonPatch: { expression: "Object{}" } }, { patchType: "X" }],
   };
   const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name: "wrong" }, spec };
   const answer = await api.post(`${registration}/mutatingadmissionpolicies`, policy);
   answer.refused(422, "Invalid", undefined, {
-    "details.causes.0.message": 'Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
-    "details.causes.1.message": 'Invalid value: "1": must evaluate to Object but got int',
-    "details.causes.2.message": 'Invalid value: "Object{}": must evaluate to list(JSONPatch) but got Object',
-    "details.causes.3.message": 'Unsupported value: "X": supported values: "ApplyConfiguration", "JSONPatch"',
-    "details.causes.4.field": "spec.reinvocationPolicy",
+    "details.causes.0.field": "spec.matchConstraints.resourceRules[0].operations[1]",
+    "details.causes.1.message": 'Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+    "details.causes.2.message": 'Unsupported value: "X": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+    "details.causes.3.message": 'Invalid value: "1": must evaluate to Object but got int',
+    "details.causes.4.message": 'Invalid value: "Object{}": must evaluate to list(JSONPatch) but got Object',
+    "details.causes.5.message": 'Unsupported value: "X": supported values: "ApplyConfiguration", "JSONPatch"',
+    "details.causes.6.field": "spec.reinvocationPolicy",
   });
 });

@@ -6,6 +6,7 @@ import { jsonOf, misplacedPart, mutationEnvironment, NoJson } from "#cel/mutatio
 import type { Value } from "#cel/values.ts";
 import type { JsonObject } from "#apply/json-value.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { isObject } from "#std/is-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { withBigInts } from "#schema/json-members.ts";
 import type { CompiledExpression } from "../expressions/evaluation.ts";
@@ -43,22 +44,31 @@ export function compileMutatingPolicy(
 /** Why a mutation cannot be made. */
 export class MutationProblem extends Error {}
 
+/** Upstream: the members of an operation that are left out are empty. */
+const withAllMembers = (patch: unknown): unknown =>
+  Array.isArray(patch) ? patch.map((one) => (isObject(one) ? { op: "", path: "", ...one } : one)) : patch;
+
+function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
+  const why = `no corresponding type for ${apiVersion}, Kind=${kind}`;
+  return new MutationProblem(`error applying patch: failed to convert patch object to typed object: ${why}`);
+}
+
 /**
  * The object as the value of a mutation's expression changes it, still to be read by its schema; `undefined` for a patch
- * whose test does not hold. Throws `MutationProblem`.
+ * whose test does not hold. Without a schema, configurations cannot be applied. Throws `MutationProblem`.
  */
 export function mutated(
   { patchType, problem }: CompiledMutation,
   value: Value,
   object: ApiObject,
-  schema: Schema,
+  schema: Schema | undefined,
 ): unknown {
   if (problem !== undefined) throw new MutationProblem(problem);
   try {
     const change = jsonOf(value);
-    return patchType === "JSONPatch"
-      ? applyJsonPatch(withBigInts(object), change)
-      : applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
+    if (patchType === "JSONPatch") return applyJsonPatch(withBigInts(object), withAllMembers(change));
+    if (schema === undefined) throw untyped(object);
+    return applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
   } catch (error) {
     if (error instanceof PatchError) {
       if (error.message.startsWith("testing value ")) return undefined;

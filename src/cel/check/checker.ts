@@ -177,7 +177,13 @@ export class Checker {
       // Anything may come to stand for it later, so it is fixed to what is compatible with everything.
       this.#inference.fits(dyn, operand);
     } else if (!isLoose(operand)) {
-      this.#findings.add(node, () => `type '${showType(operand)}' does not support field selection`);
+      // Upstream: these types are objects whose fields are not declared.
+      const isDeclared = operand.kind === "opaque" && operand.name.startsWith("kubernetes.");
+      this.#findings.add(node, () =>
+        isDeclared
+          ? `unexpected failed resolution of '${operand.name}'`
+          : `type '${showType(operand)}' does not support field selection`,
+      );
     }
     return dyn;
   }

@@ -96,6 +96,22 @@ test("variables have names, and see those before them", () => {
     { name: "b", expression: "1" },
   ];
   check({ variables: later }, compiling("spec.variables[0].expression", "variables.b", 9, "undefined field 'b'"));
+  // Of types with fields of their own and of libraries nothing is known.
+  const typed = (expression: string, use: string) => ({
+    variables: [{ name: "a", expression }],
+    validations: [{ expression: use }],
+  });
+  check(typed("request.userInfo", "variables.a.nope == 1"));
+  check(typed("quantity('1')", "variables.a + 1 == 1"));
+  check(
+    typed("[request.userInfo]", "variables.a == 1"),
+    compiling(
+      "spec.validations[0].expression",
+      "variables.a == 1",
+      12,
+      "found no matching overload for '_==_' applied to '(list(dyn), int)'",
+    ),
+  );
 });
 
 test("an expression that was stored may use more than a new one", () => {
@@ -200,9 +216,10 @@ test("a binding names a policy and actions, and parameters by name or selector",
     "spec.paramRef.parameterNotFoundAction: Required value",
   );
   refused(
-    { paramRef: { name: "a", selector: {}, parameterNotFoundAction: "X" } },
+    { paramRef: { name: "a", selector: { matchLabels: { "a b": "" } }, parameterNotFoundAction: "X" } },
     "spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
     "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
+    `spec.paramRef.selector.matchLabels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
     'spec.paramRef.parameterNotFoundAction: Unsupported value: "X": supported values: "Deny", "Allow"',
   );
 });

@@ -10,6 +10,8 @@ import { Expressions, type PolicyCheck, validateCommon } from "./validate-policy
 
 const specPath = FieldPath.of("spec");
 
+const operationNames = ["*", "CONNECT", "CREATE", "UPDATE"];
+
 /** Findings about a new policy, or an update of `old`. */
 export function validateMutatingPolicy(
   { spec }: MutatingAdmissionPolicy,
@@ -18,14 +20,14 @@ export function validateMutatingPolicy(
 ): FieldError[] {
   const { mutations = [], matchConstraints, reinvocationPolicy = "" } = spec;
   const errors = validateCommon(spec);
-  const operations = (matchConstraints?.resourceRules ?? []).flatMap((rule) => rule.operations ?? []);
-  if (operations.includes("DELETE")) {
-    const path = specPath.child("matchConstraints", "resourceRules", "operations");
-    errors.push(notSupported(path, "DELETE", ["*", "CONNECT", "CREATE", "UPDATE"]));
+  const path = specPath.child("mutations");
+  for (const operation of (matchConstraints?.resourceRules ?? []).flatMap((rule) => rule.operations ?? [])) {
+    if (operationNames.includes(operation)) continue;
+    const operations = specPath.child("matchConstraints", "resourceRules", "operations");
+    errors.push(notSupported(operations, operation, operationNames));
   }
   const expressions = new Expressions(spec, old === undefined ? undefined : storedExpressions(old.spec), check);
   errors.push(...expressions.conditions(), ...expressions.variables());
-  const path = specPath.child("mutations");
   if (mutations.length === 0) errors.push(required(path, "mutations must contain at least one item"));
   for (const [at, mutation] of mutations.entries())
     errors.push(...validateMutation(mutation, path.index(at), expressions));

@@ -307,7 +307,7 @@ function validateParamRef(
       errors.push(forbidden(path.child("name"), detail), forbidden(path.child("selector"), detail));
     }
   } else if (selector === undefined) errors.push(required(path, "one of name or selector must be specified"));
-  else errors.push(...validateLabelSelector(selector, path.child("selector")));
+  if (selector !== undefined) errors.push(...validateLabelSelector(selector, path.child("selector")));
   const action = path.child("parameterNotFoundAction");
   if (parameterNotFoundAction === "") errors.push(required(action));
   else if (parameterNotFoundAction !== "Deny" && parameterNotFoundAction !== "Allow") {

@@ -74,6 +74,14 @@ test("an object is converted to another version, and back", () => {
   assert.equal(forms.convertTo(object, scaler("v1")), object);
 });
 
+test("what a policy makes has no unknown fields, what a webhook makes loses them", () => {
+  const made = { ...configMap, nope: 1 };
+  refused(500, /^Internal error occurred: strict decoding error: unknown field "nope"$/, () =>
+    forms.reread(made, configMaps),
+  );
+  assert.equal("nope" in patched([{ op: "add", path: "/nope", value: 1 }]), false);
+});
+
 test("an object is not converted to another kind", () => {
   refused(500, /^Internal error occurred: v1, Kind=ConfigMap cannot be converted to v1, Kind=Secret$/, () =>
     forms.convertTo(configMap, { ...configMaps, kind: "Secret" }),
@@ -92,7 +100,7 @@ test("a patched object loses unknown fields and is given defaults", () => {
 });
 
 test("a patch that does not apply, makes no object of the kind, or is none, is refused", () => {
-  refused(500, /there is no member to remove/, () => patched([{ op: "remove", path: "/data/x" }]));
+  refused(500, /Unable to remove nonexistent key: x/, () => patched([{ op: "remove", path: "/data/x" }]));
   refused(500, /data/, () => patched([{ op: "replace", path: "/data", value: 5 }]));
   refused(500, /kind/, () => patched([{ op: "replace", path: "/kind", value: "Secret" }]));
   refused(500, /patch/, () => patched({ op: "remove" }));

@@ -4,7 +4,7 @@ import type { ObjectForms } from "#admission/object-form.ts";
 import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { decodePatchedCustom } from "#codec/custom-object.ts";
-import { settleLists } from "#codec/object.ts";
+import { settleLists, strictMessage } from "#codec/object.ts";
 import { decodePatch, decodePatched } from "#codec/patch-body.ts";
 import {
   apiVersionOf,
@@ -13,7 +13,7 @@ import {
   parseApiVersion,
 } from "#meta/group-version.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
-import { internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
+import { badRequest, internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { withBigInts } from "#schema/json-members.ts";
@@ -80,26 +80,29 @@ export class ServedForms implements ObjectForms {
   }
 
   reread(value: unknown, kind: GroupVersionKind): Unstructured {
-    return asInternal(() => this.#reread(value, kind));
+    return asInternal(() => this.#reread(value, kind, { isStrict: true }));
   }
 
   patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Unstructured {
     return asInternal(() => {
       const operations = decodePatch(patch, jsonPatchSchema, { fieldValidation: "Ignore" }).value;
-      return this.#reread(applyJsonPatch(withBigInts(object), operations), kind);
+      return this.#reread(applyJsonPatch(withBigInts(object), operations), kind, { isStrict: false });
     });
   }
 
-  #reread(value: unknown, kind: GroupVersionKind): Unstructured {
+  /** Of custom resources, unknown fields are always dropped. */
+  #reread(value: unknown, kind: GroupVersionKind, { isStrict }: { readonly isStrict: boolean }): Unstructured {
     const { table, schemaOf, objectBytesMax } = this.#options;
     const definition = table().findKind(kind.group, kind.version, kind.kind);
-    const asked = { value, gvk: kind, fieldValidation: "Ignore", problems: [] } as const;
+    const asked = { value, gvk: kind, problems: [] };
     if (definition?.custom !== undefined) {
       const room = new Room(objectBytesMax, () => objectTooLarge(objectBytesMax));
-      return decodePatchedCustom({ ...asked, type: definition.custom, room }).object;
+      return decodePatchedCustom({ ...asked, fieldValidation: "Ignore", type: definition.custom, room }).object;
     }
     const schema = definition?.schema ?? schemaOf(kind);
-    const { object, hasEmptyLists } = decodePatched({ ...asked, schema });
+    const decoded = decodePatched({ ...asked, fieldValidation: isStrict ? "Warn" : "Ignore", schema });
+    const { object, hasEmptyLists, warnings } = decoded;
+    if (warnings.length > 0) throw badRequest(strictMessage(warnings));
     const settled = hasEmptyLists ? settleLists(schema, object) : object;
     return definition?.strategy.defaults?.(settled) ?? settled;
   }

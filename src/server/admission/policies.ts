@@ -11,7 +11,6 @@ import type { Store } from "#registry/store.ts";
 import type { Schema } from "#schema/schema.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { AssembleConfig } from "../assemble-config.ts";
-import { requiredSchema } from "../handler-parts.ts";
 import type { ServerState } from "../state.ts";
 import type { ServedForms } from "./object-forms.ts";
 import { policyMetrics } from "./policy-metrics.ts";
@@ -32,8 +31,8 @@ export function policyPlugins(
     return definition?.stored === true ? paramObjects(stores.of(definition), objects) : undefined;
   };
   const options = { domain, clock, authorizer, forms, environment, findParams };
-  const schemaOf = (kind: GroupVersionKind): Schema =>
-    table().findKind(kind.group, kind.version, kind.kind)?.schema ?? requiredSchema(serving.tables, kind);
+  const schemaOf = ({ group, version, kind }: GroupVersionKind): Schema | undefined =>
+    table().findKind(group, version, kind)?.schema;
   return {
     mutating: serving.gates.isOn("MutatingAdmissionPolicy")
       ? [mutatingAdmissionPolicy(policies.mutating, { ...options, schemaOf })]

@@ -1,0 +1,28 @@
+/** Cases of `npm run differ -- --policies`: the same for a seed, and mostly such that policies come in force. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kindUnderTest } from "#kinds/kind-for-tests.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { policyCase, type PolicyRequest } from "./differ-policies.ts";
+
+const group = "admissionregistration.k8s.io";
+const policies = kindUnderTest(
+  { group, version: "v1", kind: "ValidatingAdmissionPolicy" },
+  { gates: ["AuthorizeWithSelectors"] },
+);
+
+void test("a seed gives the same case each time", () => {
+  assert.deepEqual(policyCase(7), policyCase(7));
+  assert.notDeepEqual(policyCase(7), policyCase(8));
+});
+
+void test("most policies to be enforced are accepted, most of the others are not", () => {
+  const accepted = (requests: readonly PolicyRequest[]): readonly boolean[] =>
+    requests
+      .filter(({ body }) => body?.["kind"] === "ValidatingAdmissionPolicy")
+      .map(({ body }) => policies.refuseCreate(policies.defaults(body as Unstructured)).length === 0); // of that kind
+  const seeds = Array.from({ length: 40 }, (_, seed) => policyCase(seed));
+  const share = (all: readonly boolean[]): number => all.filter(Boolean).length / all.length;
+  assert.ok(share(accepted(seeds.flatMap(({ enforced }) => enforced))) > 0.8);
+  assert.ok(share(accepted(seeds.flatMap(({ wrong }) => wrong))) < 0.5);
+});

@@ -1,0 +1,347 @@
+/** Brings the policies of a case in force on both servers, then compares the answers to its requests and what is recorded. */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { type PolicyCase, policyCase, type PolicyRequest } from "./differ-policies.ts";
+import { type Answer, ask, type Comparison, essence, type Json, type Server, withoutRandom } from "./differ-servers.ts";
+
+const registration = "/apis/admissionregistration.k8s.io";
+
+const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+const spec: Json = {
+  type: "object",
+  properties: {
+    replicas: { type: "integer" },
+    max: { type: "integer" },
+    paused: { type: "boolean" },
+    size: { type: "number" },
+    when: { type: "string", format: "date-time" },
+    either: { "x-kubernetes-int-or-string": true },
+    names: { type: "array", items: { type: "string" } },
+    tags: { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "set" },
+    parts: {
+      type: "array",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: {
+        type: "object",
+        required: ["name"],
+        properties: { name: { type: "string" }, weight: { type: "integer" } },
+      },
+    },
+    free: anything,
+  },
+};
+const status: Json = { type: "object", properties: { replicas: { type: "integer" } } };
+
+const definition = (plural: string, kind: string, scope: string, versions: readonly string[]): Json => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: `${plural}.differ.example.com` },
+  spec: {
+    group: "differ.example.com",
+    scope,
+    names: { plural, kind },
+    versions: versions.map((name, at) => ({
+      name,
+      served: true,
+      storage: at === 0,
+      schema: { openAPIV3Schema: { type: "object", properties: { spec, status } } },
+      subresources: {
+        status: {},
+        scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+      },
+    })),
+  },
+});
+
+const clusterRole = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRole",
+  metadata: { name: "differ-writers" },
+  rules: [
+    { apiGroups: ["differ.example.com", "apps"], resources: ["*"], verbs: ["*"] },
+    { apiGroups: [""], resources: ["configmaps"], verbs: ["*"] },
+  ],
+};
+const roleBinding = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRoleBinding",
+  metadata: { name: "differ-writers" },
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "differ-writers" },
+  subjects: [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "writers" }],
+};
+
+/** Definitions and rights that all cases use. They may be there, and policies that a run left behind. */
+export async function preparePolicies(comparison: Comparison): Promise<void> {
+  for (const kind of ["policies", "policybindings"]) {
+    await comparison.each("DELETE", `${registration}/v1/validatingadmission${kind}?labelSelector=differ`);
+    await comparison.each("DELETE", `${registration}/v1alpha1/mutatingadmission${kind}?labelSelector=differ`);
+  }
+  await comparison.each("DELETE", `${registration}/v1/validatingadmissionpolicybindings/differ-marker`);
+  await pause(3000);
+  await removeZones(comparison);
+  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  await comparison.each("POST", definitions, definition("gadgets", "Gadget", "Namespaced", ["v1", "v1beta1"]));
+  await comparison.each("POST", definitions, definition("zones", "Zone", "Cluster", ["v1"]));
+  await comparison.each("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", clusterRole);
+  await comparison.each("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", roleBinding);
+  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name: "differ-params" } });
+  await comparison.until(200, "GET", "/apis/differ.example.com/v1beta1/gadgets");
+  await comparison.until(200, "GET", "/apis/differ.example.com/v1/zones");
+}
+
+/** Once no policy changes them, they can go. */
+async function removeZones(comparison: Comparison): Promise<void> {
+  for (const name of ["one", "two", "third", "other"]) {
+    const path = `/apis/differ.example.com/v1/zones/${name}`;
+    for (const server of comparison.servers) {
+      const headers = { "content-type": patchTypes["merge"]! };
+      await ask(server, { method: "PATCH", path, headers, body: { metadata: { finalizers: null } } });
+    }
+    await comparison.each("DELETE", path);
+  }
+}
+
+/** Files of audit events, of both servers. */
+export type AuditLogs = readonly string[];
+
+class Case {
+  readonly #comparison: Comparison;
+  readonly #seed: number;
+  readonly #ns: string;
+  readonly #case: PolicyCase;
+  /** What was asked, by audit ID. */
+  readonly #recorded = new Map<string, string>();
+
+  constructor(comparison: Comparison, seed: number) {
+    this.#comparison = comparison;
+    this.#seed = seed;
+    // Policies of an earlier run of the same case must not meet this one's objects.
+    this.#ns = `differ-${seed}-${randomUUID().slice(0, 4)}`;
+    this.#case = policyCase(seed);
+  }
+
+  async run(logs: AuditLogs): Promise<void> {
+    const { namespaceLabels, params, wrong, enforced, requests } = this.#case;
+    const made: PolicyRequest[] = [];
+    await this.#comparison.each("POST", "/api/v1/namespaces", {
+      metadata: { name: this.#ns, labels: namespaceLabels },
+    });
+    for (const param of params) await this.#store(param);
+    for (const [at, one] of wrong.entries()) await this.#compare(`wrong ${at}`, one);
+    try {
+      let areSame = true;
+      for (const [at, one] of enforced.entries()) {
+        const codes = await this.#compare(`policy ${at}`, one);
+        areSame &&= codes[0] === codes[1];
+        if (codes.some((code) => code < 300)) made.push(one);
+      }
+      await this.#typeChecking(made);
+      // One difference is enough.
+      if (!areSame) return;
+      await this.#inForce();
+      await removeZones(this.#comparison);
+      for (const [at, one] of requests.entries()) await this.#compare(`request ${at}`, one);
+    } finally {
+      for (const one of made) await this.#comparison.each("DELETE", `${one.path}/${nameOf(one)}`);
+      for (const one of params) {
+        if (!one.path.includes("{ns}")) await this.#comparison.each("DELETE", `${one.path}/${nameOf(one)}`);
+      }
+      await removeZones(this.#comparison);
+      await this.#comparison.each("DELETE", `/api/v1/namespaces/${this.#ns}`);
+    }
+    if (logs.length === 2) await this.#audited(logs);
+  }
+
+  /** Policies of the case before may still refuse it for a while. */
+  async #store(param: PolicyRequest): Promise<void> {
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const answers = await this.#both(param);
+      if (answers.every(({ code }) => code === 201 || code === 409)) return;
+      await pause(50);
+    }
+    throw new Error(`seed ${this.#seed}: ${param.path} is not created`);
+  }
+
+  /** Policies are in force when one that was written after them is. */
+  async #inForce(): Promise<void> {
+    const name = "differ-marker";
+    const policies = `${registration}/v1/validatingadmissionpolicies`;
+    const bindings = `${registration}/v1/validatingadmissionpolicybindings`;
+    await this.#comparison.each("DELETE", `${policies}/${name}`);
+    await this.#comparison.each("DELETE", `${bindings}/${name}`);
+    const operations = ["CREATE"];
+    await this.#comparison.each("POST", policies, {
+      metadata: { name },
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"], operations }],
+        },
+        matchConditions: [{ name: "marker", expression: `object.metadata.name == 'marker-${this.#ns}'` }],
+        validations: [{ expression: "false", message: "in force" }],
+      },
+    });
+    await this.#comparison.each("POST", bindings, {
+      metadata: { name },
+      spec: { policyName: name, validationActions: ["Deny"] },
+    });
+    const path = `/api/v1/namespaces/${this.#ns}/configmaps?dryRun=All`;
+    const body = { metadata: { name: `marker-${this.#ns}` } };
+    for (let attempt = 0; attempt < 400; attempt++) {
+      const answers = await this.#comparison.each("POST", path, body);
+      if (answers.every((answer) => JSON.stringify(answer.body).includes(`'${name}' with binding`))) {
+        // Mutating policies and their bindings are read by others.
+        if (this.#case.enforced.some((one) => one.path.includes("mutating"))) await pause(1200);
+        return;
+      }
+      if (answers.every((answer) => answer.code >= 400 && JSON.stringify(answer.body).includes("denied request"))) {
+        await pause(2500);
+        return;
+      }
+      await pause(25);
+    }
+    throw new Error(`seed ${this.#seed}: the policies do not come in force`);
+  }
+
+  /** Compares what is said about types in the status. */
+  async #typeChecking(made: readonly PolicyRequest[]): Promise<void> {
+    for (const one of made) {
+      if (one.body?.["kind"] !== "ValidatingAdmissionPolicy") continue;
+      const path = `${one.path}/${nameOf(one)}`;
+      for (let attempt = 0; attempt < 200; attempt++) {
+        const answers = await this.#comparison.each("GET", path);
+        const checked = answers.map(({ body }) => body["status"] as Json | undefined);
+        if (checked.every((found) => found?.["observedGeneration"] !== undefined)) {
+          const shown = checked.map((found) => withoutRandom(JSON.stringify(found, undefined, 1)));
+          this.#comparison.same(`seed ${this.#seed}: types of ${nameOf(one)}`, one.body, shown);
+          break;
+        }
+        await pause(50);
+      }
+    }
+  }
+
+  async #compare(what: string, one: PolicyRequest): Promise<readonly number[]> {
+    const id = randomUUID();
+    const title = `seed ${this.#seed}: ${what}: ${one.method} ${one.path}${one.user === undefined ? "" : ` as ${one.user}`}`;
+    this.#recorded.set(id, `${title}\n${JSON.stringify(one.body)}`);
+    const answers = [...(await this.#both(one, id))];
+    let shown = answers.map(shownAnswer);
+    // Which of several refusals is answered is random there.
+    for (let attempt = 0; attempt < 8 && shown[0] !== shown[1] && answers.every(isRefusal); attempt++) {
+      answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
+      shown = answers.map(shownAnswer);
+    }
+    this.#comparison.same(title, one.body, shown);
+    return answers.map(({ code }) => code);
+  }
+
+  #both(one: PolicyRequest, id?: string): Promise<readonly Answer[]> {
+    return Promise.all(this.#comparison.servers.map((server) => this.#ask(server, one, id)));
+  }
+
+  async #ask(
+    server: Server,
+    { method, path, body, patch, user }: PolicyRequest,
+    id: string | undefined,
+  ): Promise<Answer> {
+    const where = path.replace("{ns}", this.#ns);
+    const headers = {
+      ...(patch === undefined ? {} : { "content-type": patchTypes[patch]! }),
+      ...(user === undefined
+        ? {}
+        : { "impersonate-user": user, "impersonate-group": "writers", "impersonate-extra-scopes": "a" }),
+      ...(id === undefined ? {} : { "audit-id": id }),
+    };
+    if (method !== "PUT") return ask(server, { method, path: where, headers, ...(body && { body }) });
+    const { body: now } = await ask(server, { method: "GET", path: where.replace(/\?.*/, "") });
+    const { resourceVersion } = (now["metadata"] ?? {}) as { readonly resourceVersion?: string };
+    const metadata = { ...(body!["metadata"] as Json), resourceVersion };
+    return ask(server, { method, path: where, headers, body: { ...body, metadata } });
+  }
+
+  /** Compares what policies left in the audit log. */
+  async #audited(logs: AuditLogs): Promise<void> {
+    await pause(200);
+    // Of several bindings, a random one is recorded there.
+    const isRandom = this.#case.enforced.some((one) => nameOf(one).endsWith("-1") || "selector" in paramRefOf(one));
+    const [one, other] = logs.map((log) => annotationsIn(log, this.#recorded, isRandom));
+    for (const [id, what] of this.#recorded) {
+      this.#comparison.same(`${what} (audit)`, undefined, [one?.get(id) ?? "", other?.get(id) ?? ""]);
+    }
+  }
+}
+
+const patchTypes: Readonly<Record<string, string>> = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  apply: "application/apply-patch+yaml",
+};
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+
+const nameOf = ({ body = {} }: PolicyRequest): string => (body["metadata"] as { readonly name: string }).name; // all have one
+
+const isRefusal = ({ code, body }: Answer): boolean =>
+  code >= 400 && String(body["message"]).includes("denied request");
+
+/** What is compared of an answer: all but what is the server's own, and which of a policy's bindings came first. */
+function shownAnswer(answer: Answer): string {
+  if (answer.code >= 300 || answer.body["kind"] === "Status") {
+    return essence(answer).replaceAll(/(with binding 'differ-p\d-)\d'/g, "$1*'");
+  }
+  return `${essence(answer)}\n${JSON.stringify(withoutOwn(answer.body), undefined, 1)}`;
+}
+
+const own = new Set(["uid", "resourceVersion", "creationTimestamp", "time"]);
+
+function withoutOwn(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const list = value.map(withoutOwn);
+    // Owners are in the order of their times.
+    const isOwners = list.some((item) => typeof item === "object" && item !== null && "fieldsType" in item);
+    return isOwners ? list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)) : list;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !own.has(key))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, withoutOwn(inner)]),
+  );
+}
+
+const paramRefOf = ({ body }: PolicyRequest): object => (body as { spec: { paramRef?: object } }).spec.paramRef ?? {};
+
+/** What policies said about requests, by audit ID. */
+function annotationsIn(
+  log: string,
+  wanted: ReadonlyMap<string, string>,
+  isRandom: boolean,
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  if (!existsSync(log)) return found;
+  for (const line of readFileSync(log, "utf8").split("\n")) {
+    if (line === "") continue;
+    const { auditID, annotations = {} } = JSON.parse(line) as { auditID: string; annotations?: Record<string, string> };
+    if (!wanted.has(auditID)) continue;
+    const kept = Object.entries(annotations)
+      .map(([key, value]) => [key, isRandom && key.includes("policy.admission") ? "" : value] as const)
+      .filter(([key]) => key.startsWith("differ-") || key.includes("policy.admission"));
+    if (kept.length > 0 || !found.has(auditID)) {
+      found.set(
+        auditID,
+        JSON.stringify(
+          kept.sort(([a], [b]) => (a < b ? -1 : 1)),
+          undefined,
+          1,
+        ),
+      );
+    }
+  }
+  return found;
+}
+
+/** One case. `logs` may be empty: then nothing that is recorded is compared. */
+export const comparePolicies = (comparison: Comparison, seed: number, logs: AuditLogs): Promise<void> =>
+  new Case(comparison, seed).run(logs);

@@ -1,0 +1,128 @@
+/** Two servers that are asked the same, and what is compared of their answers. */
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface Server {
+  readonly name: string;
+  readonly url: URL;
+  readonly token: string;
+  readonly agent: Agent;
+}
+
+export interface Answer {
+  readonly code: number;
+  readonly body: Json;
+  readonly warnings: readonly string[];
+}
+
+export interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: Json | readonly Json[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A server of the command line, `URL,TOKEN`. Ends the process when it is none. */
+export function readServer(name: string, text: string | undefined): Server {
+  const [address = "", token = ""] = (text ?? "").split(",");
+  const url = URL.parse(address);
+  if (url?.protocol !== "https:" || token === "") {
+    process.stderr.write(`--${name}: expected https://HOST:PORT,TOKEN; --help prints what there is\n`);
+    process.exit(2);
+  }
+  const read = token.startsWith("@") ? readFileSync(token.slice(1), "utf8").trim() : token;
+  return { name, url, token: read, agent: new Agent({ keepAlive: true, rejectUnauthorized: false }) };
+}
+
+export function ask(server: Server, { method, path, body, headers: more }: Question): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${server.token}`,
+      "content-type": "application/json",
+      "user-agent": "differ",
+      ...more,
+    };
+    const sent = request(new URL(path, server.url), { method, headers, agent: server.agent }, (reply) => {
+      const parts: Buffer[] = [];
+      reply.on("data", (part: Buffer) => parts.push(part));
+      reply.on("error", reject);
+      reply.on("end", () => {
+        const text = Buffer.concat(parts).toString();
+        const warnings = [reply.headers["warning"] ?? []].flat();
+        // A body that is no JSON is an answer too.
+        const parsed = text.startsWith("{") ? (JSON.parse(text) as Json) : { text };
+        resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
+      });
+    });
+    sent.on("error", reject);
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** The members of a failure. */
+interface Failure {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly causes?: readonly { readonly reason: string; readonly field: string; readonly message: string }[];
+  };
+}
+
+/** What is compared of an answer: not names that are random, nor addresses in Go's syntax. */
+export function essence({ code, body, warnings }: Answer): string {
+  const { reason = "", message = "", details } = code >= 400 ? (body as Failure) : {}; // a Status, or none of its members
+  const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();
+  const lines = [`${code} ${reason}`, ...(causes ?? [message]), ...warnings.map((text) => `warning: ${text}`).sort()];
+  return lines
+    .join("\n")
+    .replace(/selfType\d+/g, "selfType")
+    .replace(/(\(\*[\w.]+\))\((?!nil)[^)]*\)/g, "$1(...)");
+}
+
+/** A text without the random part that names of types have there. */
+export const withoutRandom = (text: string): string => text.replace(/\b([A-Z][a-zA-Z]+)\d{5,}\b/g, "$1");
+
+export class Comparison {
+  readonly servers: readonly Server[];
+  compared = 0;
+  differing = 0;
+
+  constructor(servers: readonly Server[]) {
+    this.servers = servers;
+  }
+
+  /** Asks both; the code if they agree. */
+  async ask(what: string, method: string, path: string, body?: (server: number) => Json): Promise<number | undefined> {
+    const answers = await Promise.all(
+      this.servers.map((server, at) => ask(server, { method, path, ...(body && { body: body(at) }) })),
+    );
+    const isSame = this.same(what, body?.(0), answers.map(essence));
+    return isSame ? answers[0]!.code : undefined;
+  }
+
+  /** Whether both are the same; shows them if not. */
+  same(what: string, question: unknown, [one, other]: readonly string[]): boolean {
+    this.compared++;
+    if (one === other) return true;
+    this.differing++;
+    const shown = this.servers.map(({ name }, at) => `--- ${name}\n${[one, other][at]}`).join("\n");
+    process.stdout.write(`${what}\n${question === undefined ? "" : JSON.stringify(question)}\n${shown}\n\n`);
+    return false;
+  }
+
+  /** Asks both without comparing. */
+  each(method: string, path: string, body?: Json): Promise<readonly Answer[]> {
+    return Promise.all(this.servers.map((server) => ask(server, { method, path, ...(body && { body }) })));
+  }
+
+  /** Until both answer with this code. */
+  async until(code: number, method: string, path: string, body?: Json): Promise<void> {
+    for (let attempt = 0; attempt < 400; attempt++) {
+      if ((await this.each(method, path, body)).every((answer) => answer.code === code)) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error(`${method} ${path} is not answered with ${code}`);
+  }
+}
