@@ -118,8 +118,10 @@ function forwardedHeaders(request: ApiRequest, address: ServiceAddress, sendsUid
   for (const [name, joined] of Object.entries(headers)) {
     if (joined === undefined || name.startsWith(":") || ownHeaders.has(name) || named.has(name)) continue;
     if (name.startsWith(extraPrefix) || name.startsWith("impersonate-")) continue;
-    const values = request.headerValues(name);
-    for (const value of values.length === 0 ? [joined] : values) add(name, value);
+    // Bytes that may be no UTF-8 pass as they are.
+    const values = /[\x80-\xff]/.test(joined) ? [] : request.headerValues(name);
+    if (values.length === 0) out.push(name, joined);
+    for (const value of values) out.push(name, value);
   }
   const protocols = request.upgradable?.protocols ?? [];
   if (protocols.length > 0) add("Sec-WebSocket-Protocol", protocols.join(", "));

@@ -35,7 +35,7 @@ export class ReadableBody implements BodyStream {
   }
 
   stop(): void {
-    this.#reader = undefined;
-    this.#readable.pause();
+    // Later, whoever answers decides what becomes of the rest.
+    if (this.#take() !== undefined) this.#readable.pause();
   }
 }

@@ -117,6 +117,8 @@ inBothDomains("the other server learns who the user is from headers, which no cl
     "x-forwarded-for": "9.9.9.9",
     "audit-id": "known",
     "x-custom": "kept",
+    // Neither is UTF-8.
+    "x-bytes": ["\xe4", "\xff"],
   };
   (await api.get(`${flunders}?b=2&a=x+y`, { as: "alice", headers })).expect(200);
   const last = received.findLast(({ url }) => url.includes("a=x+y"))!;
@@ -131,6 +133,7 @@ inBothDomains("the other server learns who the user is from headers, which no cl
   assert.deepEqual(told("authorization"), []);
   assert.deepEqual(told("audit-id"), ["audit-id: known"]);
   assert.deepEqual(told("x-custom"), ["x-custom: kept"]);
+  assert.deepEqual(told("x-bytes"), ["x-bytes: \xe4, \xff"]);
   assert.deepEqual(told("x-forwarded-for"), ["x-forwarded-for: 9.9.9.9, 127.0.0.1"]);
   assert.deepEqual(told("x-forwarded-uri"), [`x-forwarded-uri: ${flunders}`]);
 });

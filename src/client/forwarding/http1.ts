@@ -92,9 +92,11 @@ function exchange(request: ClientRequest, call: Forwarded): Promise<ForwardedAns
       else reject(error);
     });
     request.once("response", (response) => {
-      // Nobody needs the rest of the request's body.
       response.once("end", () => {
-        if (!request.writableEnded) request.destroy();
+        if (request.writableEnded) return;
+        // Nobody needs the rest of the request's body.
+        call.body?.stop();
+        request.destroy();
       });
       resolve(answerOf(request, response, call.signal));
     });

@@ -189,7 +189,7 @@ const methodsWithBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 function answerOf(
   stream: ClientHttp2Stream,
   raw: readonly string[],
-  { method, signal }: Forwarded,
+  { method, signal, body }: Forwarded,
   destroy: () => void,
 ): ForwardedAnswer {
   signal.addEventListener("abort", destroy, { once: true });
@@ -197,8 +197,10 @@ function answerOf(
   let isWhole = false;
   stream.once("end", () => {
     isWhole = stream.rstCode === none;
+    if (stream.writableEnded) return;
     // Nobody needs the rest of the request's body.
-    if (!stream.writableEnded) stream.close(cancelled);
+    body?.stop();
+    stream.close(cancelled);
   });
   const headers: Record<string, string[]> = {};
   for (let at = 0; at + 1 < raw.length; at += 2) (headers[raw[at]!] ??= []).push(raw[at + 1]!);
