@@ -21,6 +21,7 @@ import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
+import { refuseConnection } from "./handlers/connect.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
@@ -66,6 +67,8 @@ const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 export function createRouter(options: RouterOptions): (request: ApiRequest) => MaybePromise<Reply> {
   const { stores } = options;
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
+  const scopeOf = (definition: ResourceDefinition, request: ApiRequest, name: string): Scope =>
+    newScope(definition.routes === "dispatched" ? dispatchedParts : options.parts, stores, definition, request, name);
   const annotation = options.parts.domain.rename("k8s.io/deprecated");
   const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
   const tellDeprecated = (request: ApiRequest, { deprecation }: ResourceDefinition): void => {
@@ -91,7 +94,10 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     const table = options.table();
     if (!table.serves(info.group, info.version)) return options.unknown(request.path);
     const definition = table.find(info.group, info.version, info.resource);
-    if (definition === undefined || info.parts.length > 3) return options.unknown(request.path);
+    const connected = definition?.unserved?.find(({ name, connect }) => name === info.subresource && connect === true);
+    if (definition === undefined || (info.parts.length > 3 && connected?.proxyPath !== true)) {
+      return options.unknown(request.path);
+    }
     const isDispatched = definition.routes === "dispatched";
     if (isDispatched && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
@@ -107,6 +113,8 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     const handler = handlers[verb];
     // Upstream's handler says that a version is deprecated before anything else.
     if (isDispatched) tellDeprecated(request, definition);
+    if (connected?.verbs.includes(verb) === true)
+      return refuseConnection(scopeOf(definition, request, single), connected);
     if (!isDispatched) checkPart(definition, info);
     if (handler === undefined) throw isDispatched ? methodNotAllowed(definition, verb) : methodUnknown();
     if (isDispatched) checkDispatched(definition, info.subresource, verb, single);
@@ -119,18 +127,28 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     // A conversion webhook may be waited for.
     if (definition.conversion?.remote !== undefined) request.seats?.slow();
-    const scope: Scope = {
-      parts: isDispatched ? dispatchedParts : options.parts,
-      request,
-      context: new Context(request),
-      definition,
-      store: stores.of(definition),
-      namespace: definition.namespaced ? info.namespace : "",
-      name: single,
-      subresource: info.subresource,
-      updates: updateStrategy(definition.strategy, info.subresource),
-    };
-    return answer(scope, verb, handler);
+    return answer(scopeOf(definition, request, single), verb, handler);
+  };
+}
+
+function newScope(
+  parts: HandlerParts,
+  stores: Stores,
+  definition: ResourceDefinition,
+  request: ApiRequest,
+  name: string,
+): Scope {
+  const { namespace, subresource } = request.info;
+  return {
+    parts,
+    request,
+    context: new Context(request),
+    definition,
+    store: stores.of(definition),
+    namespace: definition.namespaced ? namespace : "",
+    name,
+    subresource,
+    updates: updateStrategy(definition.strategy, subresource),
   };
 }
 
@@ -199,7 +217,7 @@ function verbOf({ method, info }: ApiRequest, single: string): string {
 /** Throws for a subresource that is not served; those of 1.32 are named. */
 function checkPart(definition: ResourceDefinition, { subresource, verb, name }: RequestInfo): void {
   if (subresource === "") return;
-  if (definition.unserved?.includes(subresource) === true) {
+  if (definition.unserved?.some((part) => part.name === subresource) === true) {
     throw subresourceNotFound(definition, subresource, verb, name);
   }
   if (verb === "watch" || !definition.subresources.some((part) => part.name === subresource)) throw resourceNotFound();

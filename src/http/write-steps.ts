@@ -1,7 +1,7 @@
 /**
  * Steps shared by create, update and patch: decoding the body, checking it against the URL, and recording ownership.
  */
-import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { AdmissionAttributes, Operation } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
@@ -269,7 +269,7 @@ export function sameButTimes(a: Unstructured, b: Unstructured): boolean {
 export function admissionAttributes(
   scope: Scope,
   write: Pick<AdmissionAttributes, "object" | "oldObject" | "dryRun"> & {
-    readonly operation: "CREATE" | "UPDATE" | "DELETE";
+    readonly operation: Operation;
     readonly name: string;
     /** Of deletes. */
     readonly options?: AdmissionAttributes["options"];
@@ -286,7 +286,10 @@ export function admissionAttributes(
     subresource,
     resource,
     kind: definition,
-    options: operation === "DELETE" ? write.options : sentWriteOptions(request.query, parts.plainOptions[operation]),
+    options:
+      operation === "CREATE" || operation === "UPDATE"
+        ? sentWriteOptions(request.query, parts.plainOptions[operation])
+        : write.options,
   };
 }
 

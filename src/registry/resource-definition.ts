@@ -16,7 +16,8 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 
 /** A subresource (`status`, `scale`, `log`, …) with the kind of its bodies. */
-export type SubresourceDefinition = Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs">;
+export type SubresourceDefinition = Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs"> &
+  Partial<Pick<SubresourceFacts, "connect" | "proxyPath">>;
 
 /** One column of a Table. */
 export interface Column<T extends ApiObject = Unstructured> {
@@ -168,8 +169,8 @@ export interface ScaleDefinition {
 export interface ResourceDefinition extends KindDescription {
   /** Those that are served. */
   readonly subresources: readonly SubresourceDefinition[];
-  /** Names of further subresources of 1.32 that are not served. */
-  readonly unserved?: readonly string[];
+  /** Further subresources of 1.32, which are not served. */
+  readonly unserved?: readonly SubresourceDefinition[];
   readonly schema: Schema;
   /** Where and as what it is stored: several versions, and both event groups, share one place. */
   readonly storage: {

@@ -7,7 +7,7 @@ export function withServedParts(definition: ResourceDefinition): ResourceDefinit
   const { subresources } = definition;
   const served = subresources.filter((part) => isServed(definition, part));
   if (served.length === subresources.length) return definition;
-  const unserved = subresources.filter((part) => !served.includes(part)).map(({ name }) => name);
+  const unserved = subresources.filter((part) => !served.includes(part));
   return override(definition, { subresources: served, unserved });
 }
 

@@ -71,6 +71,44 @@ export const admissionCases: readonly Case[] = [
     },
   },
   {
+    name: "connections to pods, services and nodes are admitted as CONNECT",
+    run: async (on) => {
+      await on.prepare("POST", on.path("pods"), pod("p"));
+      const service = { metadata: { name: "s" }, spec: { ports: [{ port: 80 }] } };
+      await on.prepare("POST", on.path("services"), service);
+      const rules = [{ ...coreRule("pods/*", "services/*", "nodes/proxy"), operations: ["CONNECT"] }];
+      const namespaceSelector = {
+        matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [on.ns] }],
+      };
+      await on.hook("mutating", "first", {}, { rules, namespaceSelector }, ["object"]);
+      await on.hook("validating", "deny", denies("no visitors"), { rules, namespaceSelector }, [
+        "object",
+        "requestKind.kind",
+      ]);
+      for (const path of [
+        "pods/p/attach?container=c&stdin=true&stdout=true",
+        "pods/p/exec?command=ls&command=-l&container=c&stdout=true",
+        "pods/p/attach?stdin=0&stdout=false&stderr=&tty=maybe&unknown=x",
+        "pods/p/portforward?ports=80&ports=81",
+        "pods/p/portforward",
+        "pods/p/portforward?ports=x",
+        "pods/p/exec",
+        "pods/p/proxy/some/where?x=1",
+        "pods/p/proxy",
+        "services/s:80/proxy/",
+        "services/s/proxy?path=x",
+      ]) {
+        await on.send("POST", on.path(path));
+      }
+      await on.send("GET", on.path("pods/p/attach"));
+      for (const method of ["GET", "PUT", "PATCH", "DELETE", "HEAD"]) {
+        await on.send(method, on.path("pods/p/proxy/proxy/x/?y=z"), undefined, { isVague: true });
+      }
+      await on.send("GET", "/api/v1/nodes/none/proxy/x");
+      await on.send("POST", on.path("pods/none/attach?container=c"));
+    },
+  },
+  {
     name: "creation, change and deletion of custom resources are refused",
     run: async (on) => {
       const widgets = await twoVersions(on, "v1");

@@ -105,6 +105,8 @@ export class Session {
     const session = new Session(client, server, options);
     await session.prepare("POST", "/api/v1/namespaces", { metadata: { name: session.ns } });
     session.#made.push(`/api/v1/namespaces/${session.ns}`);
+    // Without it there are no pods.
+    await session.served(session.path("serviceaccounts/default"));
     return session;
   }
 
@@ -128,7 +130,14 @@ export class Session {
     { show = [], isVague = false, ...options }: StepOptions = {},
   ): Promise<Answer> {
     await this.#questions();
-    const answer = await this.#client.send(method, path, body, options);
+    let answer = await this.#client.send(method, path, body, options);
+    if (method === "GET" && answer.status === 429) {
+      // It prepares for a definition that has just changed.
+      await this.#until(
+        async () => (answer = await this.#client.send(method, path, body, options)).status !== 429,
+        path,
+      );
+    }
     const { generateName, name } = (answer.at("metadata") ?? {}) as { generateName?: string; name?: string }; // of an object
     if (generateName !== undefined && name !== undefined) this.#generated.set(name, `${generateName}GENERATED`);
     const asked = await this.#questions();
