@@ -4,10 +4,9 @@
  * absent member for null, and an ignored first path segment.
  */
 import { isObject } from "#std/is-object.ts";
-import { Room } from "#std/room.ts";
+import { Room, setKey } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { kindOf } from "#schema/mismatch.ts";
-import { setKey } from "#schema/json-members.ts";
 import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 

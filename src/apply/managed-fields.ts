@@ -19,11 +19,17 @@ export const managerBytesMax = 128;
 /** An API object as far as ownership is concerned. */
 export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };
 
+/** An object cannot be converted to a version of its field managers. */
+export class ConversionProblem extends Error {}
+
 /** The versions of an object's kind. */
 export interface ObjectVersions {
   /** Whole type of the object in a version; `undefined` for versions that are not served. */
   schemaFor(apiVersion: string): Schema | undefined;
-  /** The object in another served version, for entries written there. Left out: versions have the same fields. */
+  /**
+   * The object in another served version, for entries written there. Left out: versions have the same fields. Throws
+   * `ConversionProblem`.
+   */
   convert?(object: OwnedObject, from: string, to: string): OwnedObject;
   /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
   readonly resetFields?: FieldSet;

@@ -4,7 +4,7 @@
  * object, so a comparison costs only what changed. Source: structured-merge-diff's `typed` package.
  */
 import type { Schema } from "#schema/schema.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import {
   type Elements,

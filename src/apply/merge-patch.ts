@@ -4,7 +4,7 @@
  */
 import { isObject } from "#std/is-object.ts";
 import { kindOf } from "#schema/mismatch.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { type DraftObject, isArray, type JsonObject, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 

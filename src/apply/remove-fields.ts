@@ -1,6 +1,6 @@
 /** Removes a set of fields from a value, to drop those that no manager applies any more. */
 import type { Schema } from "#schema/schema.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { type FieldSet, isMemberNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject } from "./json-value.ts";
 import {

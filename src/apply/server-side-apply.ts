@@ -22,6 +22,7 @@ import { type JsonObject, jsonEquals } from "./json-value.ts";
 import { kubectlManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   changesWithout,
+  ConversionProblem,
   type ObjectVersions,
   type OwnedObject,
   resetIn,
@@ -76,7 +77,7 @@ const neverOwned: FieldSet = fieldSetOf([
   ...[...unownedMetadata].map((name) => ["f:metadata", `f:${name}`]),
 ]);
 
-/** Applies; conflicts are an answer, not an error. */
+/** Applies; conflicts are an answer, not an error. Throws `ConversionProblem`. */
 export function applyFields(apply: FieldApply): AppliedResult {
   const schema = apply.schemaFor(apply.apiVersion);
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
@@ -215,8 +216,16 @@ function inVersion(apply: FieldApply, schema: Schema, object: OwnedObject, apiVe
   return { schema: other, object: convert(apply, object, apply.apiVersion, apiVersion) };
 }
 
-const convert = (apply: FieldApply, object: OwnedObject, from: string, to: string): OwnedObject =>
-  from === to || apply.convert === undefined ? object : apply.convert(object, from, to);
+/** `what` begins the message of a problem, in upstream's words. */
+function convert(apply: FieldApply, object: OwnedObject, from: string, to: string, what = ""): OwnedObject {
+  if (from === to || apply.convert === undefined) return object;
+  try {
+    return apply.convert(object, from, to);
+  } catch (error) {
+    if (what === "" || !(error instanceof ConversionProblem)) throw error;
+    throw new ConversionProblem(`failed to prune fields: ${what}: ${error.message}`, { cause: error });
+  }
+}
 
 /**
  * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct goes with
@@ -243,7 +252,10 @@ function prune(
   addOwned(apply.apiVersion, set);
   for (const other of others) addOwned(other.apiVersion, other.set);
 
-  const start = inVersion(apply, schema, merged, last.apiVersion);
+  const start = {
+    schema: apply.schemaFor(last.apiVersion) ?? schema,
+    object: convert(apply, merged, apply.apiVersion, last.apiVersion, toLastVersion("merged")),
+  };
   const startFields = fieldsWithStructs(start.schema, start.object);
   const lastFields = withStructs(start.schema, last.set);
   let pruned = without(start.schema, start.object, lastFields);
@@ -251,8 +263,10 @@ function prune(
   let at = last.apiVersion;
   for (const [apiVersion, sets] of owned) {
     const here = apply.schemaFor(apiVersion) ?? schema;
-    whole = convert(apply, whole, at, apiVersion);
-    pruned = convert(apply, pruned, at, apiVersion);
+    const failed = (which: string): string =>
+      `failed add back owned items: failed to convert ${which} object at version ${apiVersion}`;
+    whole = convert(apply, whole, at, apiVersion, failed("merged"));
+    pruned = convert(apply, pruned, at, apiVersion, failed("pruned"));
     at = apiVersion;
     const left = fieldsWithStructs(here, pruned);
     // What has another value now was filled in by the conversion, in the place of what went.
@@ -262,11 +276,15 @@ function prune(
     const all = isStart ? startFields : fieldsWithStructs(here, whole);
     pruned = without(here, whole, difference(all, kept));
   }
-  pruned = convert(apply, pruned, at, last.apiVersion);
+  const what = `failed add back dangling items: ${toLastVersion("pruned")}`;
+  pruned = convert(apply, pruned, at, last.apiVersion, what);
   const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
   const result = without(start.schema, start.object, intersection(gone, lastFields));
-  return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
+  // Another version may not hold all of it: then the rest is not applied.
+  return result === merged ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }
+
+const toLastVersion = (which: string): string => `failed to convert ${which} object to last applied version`;
 
 const fieldsWithStructs = (schema: Schema, object: OwnedObject): FieldSet =>
   withStructs(schema, fieldsOf(schema, object));

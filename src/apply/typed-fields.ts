@@ -4,7 +4,7 @@
  * costs only what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
 import type { Field, Schema } from "#schema/schema.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { compareText, emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import {

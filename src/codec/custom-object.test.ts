@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";
-import { Room } from "#std/room.ts";
+import { Room } from "#schema/json-values.ts";
 import { StructuralSchema, type JsonSchemaProps } from "#schema/structural.ts";
 import type { Schema } from "#schema/schema.ts";
 import { jsonEncoding } from "./json-encoding.ts";

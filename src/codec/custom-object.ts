@@ -8,12 +8,10 @@ import { invalid } from "#meta/field-error.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers, withRawNumbers } from "#schema/json-members.ts";
-import type { Room } from "#std/room.ts";
+import { countKeys, plainNumbers, type Room, setKey, withRawNumbers } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { setKey } from "#schema/json-members.ts";
 import type { BodyEncoding } from "./encoding.ts";
 import {
   cannotHandle,

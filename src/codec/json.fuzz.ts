@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers } from "#schema/json-members.ts";
+import { countKeys, plainNumbers } from "#schema/json-values.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { decodeJson } from "./json.ts";
 import { exactValue, strictFindings } from "./strict.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys } from "#schema/json-members.ts";
+import { countKeys } from "#schema/json-values.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import { decodeJson, encodePrettyJson } from "./json.ts";

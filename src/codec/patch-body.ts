@@ -7,7 +7,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, invalidObject, StatusError } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, withBigInts } from "#schema/json-members.ts";
+import { countKeys, withBigInts } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";

@@ -6,7 +6,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { formatTime } from "#meta/time.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { decodeJson } from "./json.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
 import { bytesType, ProtobufReader } from "./protobuf-reader.ts";

@@ -7,7 +7,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 
 export interface StrictFindings {
   /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */

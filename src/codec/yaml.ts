@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer";
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 import { yamlLibrary } from "./yaml/library.ts";
 import { resolve, type ScalarTag } from "./yaml/scalars.ts";
 import { writeYaml } from "./yaml/writer.ts";

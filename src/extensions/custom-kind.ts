@@ -26,7 +26,7 @@ import type {
   SubresourceDefinition,
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
-import { Room } from "#std/room.ts";
+import { Room } from "#schema/json-values.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
@@ -144,6 +144,7 @@ export class CustomKind {
         const converted = await convert(webhook, sent, apiVersion, signal);
         return converted.map((object) => reshape(object, known.get(apiVersion)!.structural)); // one of the known
       },
+      asMade: (objects, apiVersion) => convert(webhook, objects, apiVersion),
     };
   }
 

@@ -6,7 +6,7 @@
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
-import { Room } from "#std/room.ts";
+import { Room } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";
 

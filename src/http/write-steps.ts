@@ -4,12 +4,12 @@
 import type { AdmissionAttributes, Operation } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
-import { managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
+import { ConversionProblem, managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
-import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
+import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
@@ -17,6 +17,7 @@ import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { weightOf } from "./large-requests.ts";
 import { sentWriteOptions, type WriteOptions } from "./options.ts";
+import { RemoteVersions } from "./remote-versions.ts";
 import type { Scope } from "./scope.ts";
 
 /** A client's object on its way to the store. */
@@ -160,33 +161,39 @@ export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): Maybe
   return answer;
 }
 
+/** The versions of a write's object, and how code that converts between them runs. */
+export interface Ownership {
+  readonly versions: ObjectVersions;
+  /** The result of `work`, which may run several times. */
+  settled<T>(work: () => T): MaybePromise<T>;
+}
+
+export function ownershipOf(scope: Scope): Ownership {
+  const remote = scope.definition.conversion?.remote;
+  const versions = objectVersions(scope);
+  return remote === undefined ? { versions, settled: (work) => work() } : new RemoteVersions(versions, remote);
+}
+
 /** The object with ownership of what this write changed recorded. */
 export function withOwnership(
   scope: Scope,
   old: Unstructured | undefined,
   written: Written,
   options: WriteOptions,
+  versions: ObjectVersions,
 ): Unstructured {
-  const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options);
+  const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options, versions);
   return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
 }
 
-function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, options: WriteOptions): Unstructured {
-  const { definition, context, parts, subresource } = scope;
-  const versions = objectVersions(scope);
-  if (old !== undefined && definition.renamesVersions === true && !fitsOwners(versions, definition, old, next)) {
-    const { managedFields: _lost, ...metadata } = next.metadata;
-    return { ...next, metadata };
-  }
-  const managedFields = updateManagedFields({
-    ...versions,
-    old,
-    next,
-    apiVersion: apiVersionOf(definition),
-    subresource,
-    manager: parts.managers.of(options.fieldManager, context.userAgent),
-    now: timestamp(parts.clock.now()),
-  });
+function owner(
+  scope: Scope,
+  old: Unstructured | undefined,
+  next: Unstructured,
+  options: WriteOptions,
+  versions: ObjectVersions,
+): Unstructured {
+  const managedFields = ownersAfter(scope, old, next, options, versions);
   const given = next.metadata.managedFields;
   if (managedFields === given) return next;
   // Mostly clients send none: a plain copy is cheaper than one that leaves a member out.
@@ -197,10 +204,38 @@ function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, 
   return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
 }
 
+/** Upstream drops all managers when the object cannot be converted to a version of one of them. */
+function ownersAfter(
+  scope: Scope,
+  old: Unstructured | undefined,
+  next: Unstructured,
+  options: WriteOptions,
+  versions: ObjectVersions,
+): readonly ManagedFieldsEntry[] | undefined {
+  const { definition, context, parts, subresource } = scope;
+  if (old !== undefined && onlyRenames(definition) && !fitsOwners(versions, definition, old, next)) return undefined;
+  try {
+    return updateManagedFields({
+      ...versions,
+      old,
+      next,
+      apiVersion: apiVersionOf(definition),
+      subresource,
+      manager: parts.managers.of(options.fieldManager, context.userAgent),
+      now: timestamp(parts.clock.now()),
+    });
+  } catch (error) {
+    if (error instanceof ConversionProblem) return undefined;
+    throw error;
+  }
+}
+
+const onlyRenames = ({ renamesVersions = false, conversion }: ResourceDefinition): boolean =>
+  renamesVersions && conversion?.remote === undefined;
+
 /**
- * Whether an object can be converted to every version of its field managers, where versions differ only in name.
- * Upstream drops all managers when one of these versions lacks a present field, since its conversion changes only the
- * version's name.
+ * Whether an object can be converted to every version of its field managers, where versions differ only in name: a
+ * version may lack a present field.
  */
 function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
   const apiVersion = apiVersionOf(own);

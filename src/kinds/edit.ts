@@ -2,7 +2,7 @@
  * Copy-on-write edits of typed objects for hooks. Every function returns its argument when nothing changes. Absent and
  * null are equal, as to Go's decoder.
  */
-import { setKey } from "#schema/json-members.ts";
+import { setKey } from "#schema/json-values.ts";
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 

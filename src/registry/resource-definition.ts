@@ -138,6 +138,8 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
 export interface RemoteConversion {
   /** Objects of one kind, in another version of it. One call for all. `signal` gives it up. */
   convert(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
+  /** The same without defaults, and with nothing pruned: what the webhook makes of objects. */
+  asMade(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
 }
 
 /** Identifies schemas; those of another epoch may be equal. */

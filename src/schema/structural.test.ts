@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
 import { rawNumber } from "#std/raw-number.ts";
-import { Room } from "#std/room.ts";
+import { Room } from "./json-values.ts";
 import { DecodeError } from "./decode-error.ts";
 import {
   applyDefaults,

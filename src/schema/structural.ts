@@ -5,7 +5,7 @@
  * upstream's `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
-import { Room } from "#std/room.ts";
+import { Room } from "./json-values.ts";
 import type { Schema } from "./schema.ts";
 import { schemaOf } from "./structural/apply-schema.ts";
 import { Correlation } from "./structural/correlation.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "./decode-error.ts";
-import { countKeys } from "./json-members.ts";
+import { countKeys } from "./json-values.ts";
 import type { Field, Schema } from "./schema.ts";
 import { decodeTyped, type Findings } from "./typed.ts";
 

@@ -12,7 +12,7 @@ import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { canonicalBase64 } from "./base64.ts";
 import { canonicalDuration } from "#std/go-duration.ts";
 import { mismatchError } from "./mismatch.ts";
-import { countKeys, withRawNumbers } from "./json-members.ts";
+import { countKeys, withRawNumbers } from "./json-values.ts";
 import { isJsonObject } from "./nested-field.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
 

@@ -109,6 +109,64 @@ inBothDomains("objects are written in one version and read in another by way of 
   (await api.get(ports.path("v1", "a"))).expect(404);
 });
 
+inBothDomains("a manager owns in its version what another version calls otherwise", async (api) => {
+  const ports = await Ports.defined(api, "owned.example.com");
+  const managersOf = async (): Promise<string> =>
+    (await api.get(ports.path("v1", "a")))
+      .expect(200)
+      .list("metadata.managedFields")
+      .map((entry) => {
+        const fields = JSON.stringify((entry.value as { fieldsV1: Record<string, unknown> }).fieldsV1["f:spec"]);
+        return `${entry.string("manager")} ${fields}`;
+      })
+      .sort()
+      .join("; ");
+  const apply = (of: string, manager: string, spec: object): Promise<Answer> =>
+    api.patch(`${ports.path(of, "a")}?fieldManager=${manager}`, ports.object(of, "a", spec), patchTypes.apply);
+  (await apply("v1", "one", { host: "h", port: "1" })).expect(201);
+  (await apply("v2", "two", { address: "h:1" })).expect(200);
+  assert.equal(await managersOf(), 'one {"f:host":{},"f:port":{}}; two {"f:address":{}}');
+  (await apply("v2", "two", { address: "h:2" })).expect(409, {
+    message: 'Apply failed with 1 conflict: conflict with "one": .spec.port',
+  });
+  (await apply("v2", "two&force=true", { address: "h:2" })).expect(200);
+  assert.equal(await managersOf(), 'one {"f:host":{}}; two {"f:address":{}}');
+  (await apply("v1", "one", { host: "h", port: "1" })).expect(409, {
+    message: 'Apply failed with 1 conflict: conflict with "two": .spec.address',
+  });
+  // Another kind of write takes what it changes, in every version.
+  (await api.patch(`${ports.path("v1", "a")}?fieldManager=three`, { spec: { port: "3" } }, patchTypes.merge)).expect(
+    200,
+  );
+  assert.equal(await managersOf(), 'one {"f:host":{}}; three {"f:port":{}}');
+  // A manager that moves to another version takes along what it owns.
+  (await apply("v2", "one&force=true", { address: "h:4" })).expect(200);
+  assert.equal(await managersOf(), 'one {"f:address":{}}');
+});
+
+inBothDomains("ownership that cannot be converted refuses an apply, and is dropped by other writes", async (api) => {
+  const ports = await Ports.defined(api, "disowned.example.com");
+  const annotated = (of: string, spec: object): object =>
+    ports.object(of, "a", spec, { annotations: { converter: "failed" } });
+  const apply = (of: string, manager: string, body: object): Promise<Answer> =>
+    api.patch(`${ports.path(of, "a")}?fieldManager=${manager}`, body, patchTypes.apply);
+  (await apply("v2", "one", ports.object("v2", "a", { address: "h:1" }))).expect(201);
+  (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(500, {
+    message: /^conversion webhook for disowned\.example\.com\/v1, Kind=Port failed: I do not want to$/,
+  });
+  const annotation = { metadata: { annotations: { converter: "failed" } } };
+  const written = await api.patch(ports.path("v1", "a"), annotation, patchTypes.merge);
+  written.expect(200, { "metadata.managedFields": absent });
+  (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(200);
+  // What the webhook leaves in an object and the other version does not have cannot be owned there.
+  (await api.patch(ports.path("v1", "a"), { metadata: { annotations: { converter: null } } }, patchTypes.merge)).expect(
+    200,
+  );
+  (await apply("v2", "three", ports.object("v2", "a", { extra: "y" }))).expect(500, {
+    message: /\.spec\.extra: field not declared in schema$/,
+  });
+});
+
 inBothDomains("a watch shows initial objects and events in its version", async (api) => {
   const ports = await Ports.defined(api, "watched.example.com");
   (await ports.post("v1", "a", { host: "h", port: "1" })).expect(201);

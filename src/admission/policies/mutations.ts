@@ -8,7 +8,7 @@ import type { JsonObject } from "#apply/json-value.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Schema } from "#schema/schema.ts";
-import { withBigInts } from "#schema/json-members.ts";
+import { withBigInts } from "#schema/json-values.ts";
 import type { CompiledExpression } from "../expressions/evaluation.ts";
 import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
 import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";

@@ -12,6 +12,7 @@ import {
   afterAdmission,
   decodeBody,
   inNamespace,
+  objectVersions,
   withOwnership,
   withoutSystemFields,
 } from "../write-steps.ts";
@@ -30,7 +31,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, bodyBytesMax));
   const body = decodeBody(scope, options, bytes, encoding, action.accepted);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
-  const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
+  const owned = withOwnership(scope, undefined, { ...body, object: sent }, options, objectVersions(scope));
   const about = {
     operation: "CREATE",
     oldObject: undefined,

@@ -3,14 +3,15 @@
  * and creates a missing object. The result is processed like every patched object.
  */
 import { checkApplied } from "#apply/check-applied.ts";
-import { applyFields } from "#apply/server-side-apply.ts";
+import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
+import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
 import { settleLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
+import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
@@ -22,7 +23,6 @@ import {
   dedupedOwners,
   defaulted,
   inNamespace,
-  objectVersions,
   sameButTimes,
   writeAttributes,
   type Written,
@@ -47,7 +47,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
     {
       allowCreate: scope.subresource === "",
       uidIsPrecondition: false,
-      next: (current) => merged(sent, current),
+      next: (current, versions) => merged(sent, current, versions),
     },
   );
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
@@ -62,11 +62,11 @@ interface Sent {
 }
 
 /** The next object. */
-function merged(sent: Sent, current: Unstructured | undefined): Written {
+function merged(sent: Sent, current: Unstructured | undefined, versions: ObjectVersions): Written {
   const { scope, options, bytes } = sent;
   // Read late: what is missing is the first thing a client hears of.
   sent.body ??= readConfiguration(scope, bytes, options);
-  return apply(scope, options, current, sent.body);
+  return apply(scope, options, current, sent.body, versions);
 }
 
 /** The configuration, which fits its type. Throws `badRequest`. */
@@ -106,10 +106,16 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
-function apply(scope: Scope, options: WriteOptions, current: Unstructured | undefined, body: AppliedBody): Written {
+function apply(
+  scope: Scope,
+  options: WriteOptions,
+  current: Unstructured | undefined,
+  body: AppliedBody,
+  versions: ObjectVersions,
+): Written {
   const { definition, subresource, parts } = scope;
-  const result = applyFields({
-    ...objectVersions(scope),
+  const result = appliedFields({
+    ...versions,
     live: current,
     applied: body.value,
     apiVersion: apiVersionOf(definition),
@@ -142,6 +148,14 @@ function apply(scope: Scope, options: WriteOptions, current: Unstructured | unde
   const object = dedupedOwners(scope, named, true);
   const isSame = current !== undefined && sameButTimes(asStored(scope, object, written, current), current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
+}
+
+function appliedFields(apply: FieldApply): AppliedResult {
+  try {
+    return applyFields(apply);
+  } catch (error) {
+    throw error instanceof ConversionProblem ? unclassified(error.message) : error;
+  }
 }
 
 /** The object as the server would store it: server-owned fields are those of the current object. */

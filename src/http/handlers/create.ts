@@ -10,6 +10,7 @@ import {
   afterAdmission,
   dedupedOwners,
   inNamespace,
+  ownershipOf,
   readObject,
   withOwnership,
   withoutSystemFields,
@@ -22,7 +23,10 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
   const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
-  let object = withOwnership(scope, undefined, { ...body, object: named }, options);
+  const ownership = ownershipOf(scope);
+  let object = await ownership.settled(() =>
+    withOwnership(scope, undefined, { ...body, object: named }, options, ownership.versions),
+  );
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;

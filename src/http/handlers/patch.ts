@@ -20,7 +20,7 @@ import {
   unclassified,
   unsupportedMediaType,
 } from "#meta/status-error.ts";
-import { withBigInts } from "#schema/json-members.ts";
+import { withBigInts } from "#schema/json-values.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";

@@ -3,6 +3,7 @@
  * replaced.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { ObjectVersions } from "#apply/managed-fields.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
@@ -12,7 +13,14 @@ import { attributesOf } from "../filters/authorize.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, admitting, afterAdmission, type Written, withOwnership } from "../write-steps.ts";
+import {
+  admissionAttributes,
+  admitting,
+  afterAdmission,
+  ownershipOf,
+  type Written,
+  withOwnership,
+} from "../write-steps.ts";
 
 export async function replaceObject(
   scope: Scope,
@@ -22,7 +30,7 @@ export async function replaceObject(
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
     /** The new object, given the present one. */
-    next(current: Unstructured | undefined): Written;
+    next(current: Unstructured | undefined, versions: ObjectVersions): Written;
   },
 ): Promise<Stored & { readonly created: boolean }> {
   const { parts, store, name } = scope;
@@ -47,9 +55,15 @@ export async function replaceObject(
     allowCreate: write.allowCreate,
     uidIsPrecondition: write.uidIsPrecondition,
     transform(current) {
-      const next = withOwnership(scope, current, write.next(current), options);
-      const admitted = admitting(scope, parts.admission.admit(about(next, current)));
-      return andThen(admitted, (object) => afterAdmission(scope, next, object));
+      const ownership = ownershipOf(scope);
+      const { versions } = ownership;
+      const written = ownership.settled(() =>
+        withOwnership(scope, current, write.next(current, versions), options, versions),
+      );
+      return andThen(written, (next) => {
+        const admitted = admitting(scope, parts.admission.admit(about(next, current)));
+        return andThen(admitted, (object) => afterAdmission(scope, next, object));
+      });
     },
     validate: (object, old) =>
       old === undefined

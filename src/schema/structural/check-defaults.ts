@@ -3,7 +3,7 @@
  * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
-import { setKey } from "../json-members.ts";
+import { setKey } from "../json-values.ts";
 import type { Schema } from "../schema.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
 import { explain } from "./explain.ts";

@@ -4,8 +4,7 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import type { Room } from "#std/room.ts";
-import { setKey } from "../json-members.ts";
+import { type Room, setKey } from "../json-values.ts";
 import type { Json } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";

@@ -3,7 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
-import { setKey } from "../json-members.ts";
+import { setKey } from "../json-values.ts";
 import { goJson, type Json, kindOf, numberOf, shown } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 

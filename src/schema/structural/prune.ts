@@ -3,7 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import { setKey } from "../json-members.ts";
+import { setKey } from "../json-values.ts";
 import { DecodeError } from "../decode-error.ts";
 import { isMetaName } from "./json-schema.ts";
 import type { Json } from "./json-value.ts";

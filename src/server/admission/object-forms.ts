@@ -16,11 +16,10 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import { withBigInts } from "#schema/json-members.ts";
+import { Room, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { Room } from "#std/room.ts";
 
 export interface ServedFormsOptions {
   /** The served resources. */

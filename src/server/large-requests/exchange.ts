@@ -113,7 +113,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     const { remote } = definition.conversion ?? {};
     if (remote === undefined) throw new Error(`${definition.resource} have no conversion webhook`);
     const sent = parseObject(bufferOf(objects).toString()) as unknown as readonly Unstructured[]; // as the thread encoded them
-    return Buffer.from(JSON.stringify(await remote.convert(sent, apiVersion, this.#scope.request.signal)));
+    return Buffer.from(JSON.stringify(await remote.asMade(sent, apiVersion, this.#scope.request.signal)));
   }
 
   async #write({

@@ -1,6 +1,6 @@
 /**
- * Members and numbers of decoded JSON values. Raw numbers (`std/raw-number.ts`) become exact integers where code
- * computes with them, and plain numbers where upstream's untyped decoder does so.
+ * Decoded JSON values: their members, their numbers, and the room for those that grow. Raw numbers (`std/raw-number.ts`)
+ * become exact integers where code computes with them, and plain numbers where upstream's untyped decoder does so.
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
@@ -91,4 +91,21 @@ function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
     setKey(copy, key, changed);
   }
   return copy ?? value;
+}
+
+/** A budget for the output of a small input: additions take from it, and fail when it is empty. */
+export class Room {
+  #left: number;
+  readonly #refuse: () => Error;
+
+  /** `refuse` makes what is thrown when more than `bytes` are taken in all. */
+  constructor(bytes: number, refuse: () => Error) {
+    this.#left = bytes;
+    this.#refuse = refuse;
+  }
+
+  take(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) throw this.#refuse();
+  }
 }

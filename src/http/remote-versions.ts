@@ -1,0 +1,79 @@
+/**
+ * Field ownership of custom resources whose versions a webhook converts. Ownership is synchronous code: a conversion that
+ * it lacks is thrown, asked for, and the code runs anew with all conversions made so far.
+ */
+import { checkApplied } from "#apply/check-applied.ts";
+import { ConversionProblem, type ObjectVersions, type OwnedObject } from "#apply/managed-fields.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import type { RemoteConversion } from "#registry/resource-definition.ts";
+import { withRawNumbers } from "#schema/json-values.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+
+/** Conversions for one write; its managers may have written in as many versions as the definition ever had. */
+const conversionsMax = 200;
+
+class Lacking {
+  readonly id: string;
+  readonly object: Unstructured;
+  readonly apiVersion: string;
+
+  constructor(id: string, object: Unstructured, apiVersion: string) {
+    this.id = id;
+    this.object = object;
+    this.apiVersion = apiVersion;
+  }
+}
+
+/** The versions of one write's object. */
+export class RemoteVersions {
+  readonly #versions: ObjectVersions;
+  readonly #remote: RemoteConversion;
+  readonly #made = new Map<string, OwnedObject | ConversionProblem>();
+
+  constructor(versions: ObjectVersions, remote: RemoteConversion) {
+    this.#versions = versions;
+    this.#remote = remote;
+  }
+
+  /** For code that runs in `settled`. */
+  get versions(): ObjectVersions {
+    return { ...this.#versions, convert: (object, from, to) => (from === to ? object : this.#converted(object, to)) };
+  }
+
+  /** The result of `work`, which may run several times. */
+  settled<T>(work: () => T): MaybePromise<T> {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof Lacking) return this.#convert(error).then(() => this.settled(work));
+      throw error;
+    }
+  }
+
+  #converted(object: OwnedObject, apiVersion: string): OwnedObject {
+    const { managedFields: _managers, ...metadata } = object.metadata ?? {};
+    const sent = withRawNumbers({ ...object, metadata }) as Unstructured; // the same with other numbers
+    const id = `${apiVersion} ${JSON.stringify(sent)}`;
+    const made = this.#made.get(id);
+    if (made === undefined) throw new Lacking(id, sent, apiVersion);
+    if (made instanceof ConversionProblem) throw made;
+    return made;
+  }
+
+  async #convert({ id, object, apiVersion }: Lacking): Promise<void> {
+    this.#made.set(id, await this.#ask(object, apiVersion));
+  }
+
+  async #ask(object: Unstructured, apiVersion: string): Promise<OwnedObject | ConversionProblem> {
+    if (this.#made.size >= conversionsMax) return new ConversionProblem("its field managers need too many conversions");
+    try {
+      const [made] = await this.#remote.asMade([object], apiVersion);
+      const { metadata: _metadata, ...content } = made!; // as many as were sent
+      const schema = this.#versions.schemaFor(apiVersion);
+      const problem = schema === undefined ? undefined : checkApplied(schema, content);
+      return problem === undefined ? made! : new ConversionProblem(problem);
+    } catch (error) {
+      return new ConversionProblem(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
