@@ -144,7 +144,7 @@ export class CustomKind {
         const converted = await convert(webhook, sent, apiVersion, signal);
         return converted.map((object) => reshape(object, known.get(apiVersion)!.structural)); // one of the known
       },
-      asMade: (objects, apiVersion) => convert(webhook, objects, apiVersion),
+      asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
     };
   }
 

@@ -28,11 +28,14 @@ class Lacking {
 export class RemoteVersions {
   readonly #versions: ObjectVersions;
   readonly #remote: RemoteConversion;
+  readonly #signal: AbortSignal | undefined;
   readonly #made = new Map<string, OwnedObject | ConversionProblem>();
 
-  constructor(versions: ObjectVersions, remote: RemoteConversion) {
+  /** `signal` gives calls up. */
+  constructor(versions: ObjectVersions, remote: RemoteConversion, signal: AbortSignal | undefined) {
     this.#versions = versions;
     this.#remote = remote;
+    this.#signal = signal;
   }
 
   /** For code that runs in `settled`. */
@@ -67,12 +70,13 @@ export class RemoteVersions {
   async #ask(object: Unstructured, apiVersion: string): Promise<OwnedObject | ConversionProblem> {
     if (this.#made.size >= conversionsMax) return new ConversionProblem("its field managers need too many conversions");
     try {
-      const [made] = await this.#remote.asMade([object], apiVersion);
+      const [made] = await this.#remote.asMade([object], apiVersion, this.#signal);
       const { metadata: _metadata, ...content } = made!; // as many as were sent
       const schema = this.#versions.schemaFor(apiVersion);
       const problem = schema === undefined ? undefined : checkApplied(schema, content);
       return problem === undefined ? made! : new ConversionProblem(problem);
     } catch (error) {
+      if (this.#signal?.aborted === true) throw error;
       return new ConversionProblem(error instanceof Error ? error.message : String(error));
     }
   }

@@ -171,7 +171,9 @@ export interface Ownership {
 export function ownershipOf(scope: Scope): Ownership {
   const remote = scope.definition.conversion?.remote;
   const versions = objectVersions(scope);
-  return remote === undefined ? { versions, settled: (work) => work() } : new RemoteVersions(versions, remote);
+  return remote === undefined
+    ? { versions, settled: (work) => work() }
+    : new RemoteVersions(versions, remote, scope.request.signal);
 }
 
 /** The object with ownership of what this write changed recorded. */

@@ -60,6 +60,7 @@ test("the target of the newer version's default is that of the older one, unless
     return (made["spec"] as Record<string, unknown>)["targetCPUUtilizationPercentage"];
   };
   assert.equal(target({}), 80);
-  const metrics = '[{"type":"Pods","pods":{"metric":{"name":"m"},"target":{"type":"AverageValue","averageValue":"1"}}}]';
+  const metrics =
+    '[{"type":"Pods","pods":{"metric":{"name":"m"},"target":{"type":"AverageValue","averageValue":"1"}}}]';
   assert.equal(target({ [`${prefix}metrics`]: metrics }), undefined);
 });
