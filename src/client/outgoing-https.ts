@@ -56,6 +56,12 @@ export interface Outgoing {
   close(): void;
 }
 
+/** One that can be left behind while calls are pending. */
+export interface RetirableOutgoing extends Outgoing {
+  /** Closes idle connections; those of pending calls follow. */
+  retire(): void;
+}
+
 /** A call that the caller's own bounds ended. */
 export class OutgoingError extends Error {
   readonly code: "TIMEOUT" | "TOO_LARGE" | "ABORTED";
@@ -69,7 +75,7 @@ export class OutgoingError extends Error {
 
 const headerBytesMax = 64 * 1024;
 
-export function openOutgoing(options: OutgoingOptions): Outgoing {
+export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
   const { clock, ca, cert, key, serverName, insecure } = options;
   const pool = { keepAlive: true, maxSockets: options.connectionsMax ?? 64, maxFreeSockets: 8, timeout: 90_000 };
   const secure = new Agent({
@@ -90,6 +96,12 @@ export function openOutgoing(options: OutgoingOptions): Outgoing {
   return {
     callOut: (call) =>
       send({ call, url: new URL(call.url), deadlineMs: clock.monotonic() + call.timeoutMs, start, clock }),
+    retire() {
+      for (const agent of [secure, plain]) {
+        agent.maxFreeSockets = 0;
+        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      }
+    },
     close() {
       secure.destroy();
       plain.destroy();

@@ -9,11 +9,11 @@ import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { connectionProblem } from "./connection-problem.ts";
 import {
-  type Outgoing,
   type OutgoingAnswer,
   OutgoingError,
   type OutgoingOptions,
   openOutgoing,
+  type RetirableOutgoing,
 } from "./outgoing-https.ts";
 import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
 import { type WebhookCall, WebhookCallError } from "./webhook-call.ts";
@@ -31,13 +31,13 @@ export interface WebhookClientOptions {
   credentials(target: string): WebhookCredentials | undefined;
 }
 
-/** Sets of connections that are kept; those used longest ago close by themselves when idle. */
+/** Sets of connections that are kept; of more, those used longest ago are closed. */
 const keptMax = 64;
 
 export class WebhookClients {
   readonly #options: WebhookClientOptions;
   /** In the order of last use. */
-  readonly #kept = new Map<string, Outgoing>();
+  readonly #kept = new Map<string, RetirableOutgoing>();
 
   constructor(options: WebhookClientOptions) {
     this.#options = options;
@@ -87,7 +87,7 @@ export class WebhookClients {
     { caBundle = "" }: WebhookClientConfig,
     { serverName }: Target,
     credentials?: WebhookCredentials,
-  ): Outgoing {
+  ): RetirableOutgoing {
     const { cert, key } = credentials?.trust ?? {};
     const ca = Buffer.from(caBundle, "base64").toString();
     if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) {
@@ -105,8 +105,12 @@ export class WebhookClients {
         ...(key === undefined ? {} : { key }),
         ...(serverName === undefined ? {} : { serverName }),
       });
-    if (this.#kept.size >= keptMax) this.#kept.delete(this.#kept.keys().next().value!); // there are some
     this.#kept.set(id, outgoing);
+    for (const [oldest, gone] of this.#kept) {
+      if (this.#kept.size <= keptMax) break;
+      this.#kept.delete(oldest);
+      gone.retire();
+    }
     return outgoing;
   }
 }

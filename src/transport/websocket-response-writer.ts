@@ -103,6 +103,10 @@ export class WebSocketResponseWriter implements ResponseWriter {
     for (const piece of this.#takeHeld()) connection.write(piece);
     connection.on("error", () => socket.destroy());
     connection.once("close", () => socket.destroySoon());
+    if (connection.destroyed) {
+      socket.destroySoon();
+      return;
+    }
     socket.once("close", () => connection.destroy());
     socket.pipe(connection);
     connection.pipe(socket);

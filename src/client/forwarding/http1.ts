@@ -114,6 +114,12 @@ function exchangeUpgrade(request: ClientRequest, call: Head): Promise<UpgradedAn
       resolve({ kind: "answer", answer: answerOf(request, response, call.signal) });
     });
     request.once("upgrade", (response, connection, early) => {
+      const end = (): void => void connection.destroy();
+      // It may break before anybody uses it, or its client may have left by then.
+      connection.on("error", end);
+      call.signal.addEventListener("abort", end, { once: true });
+      connection.once("close", () => call.signal.removeEventListener("abort", end));
+      if (call.signal.aborted) end();
       resolve({ kind: "upgraded", headers: response.rawHeaders, connection, early });
     });
     request.end();
