@@ -21,10 +21,14 @@ export interface Aggregation {
   versions(): readonly RemoteVersion[];
   /** What is wrong with the server of an APIService, if anything. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
+  /** The server is about to end: requests that other servers have not begun to answer soon are given up. */
+  drain(): void;
   close(): void;
 }
 
 const checkMs = 5_000;
+/** How long requests wait for other servers when this one ends. */
+const drainMs = 5_000;
 const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
@@ -47,6 +51,9 @@ export function openAggregation(
     sendsUid: config.serving.gates.isOn("RemoteRequestHeaderUID"),
   };
   observeAvailability(config, apis);
+  /** Without the head of an answer. */
+  const waiting = new Set<ApiRequest>();
+  let stopDraining: (() => void) | undefined;
   return {
     reply(request) {
       if (apis.size === 0) return undefined;
@@ -54,11 +61,15 @@ export function openAggregation(
       if (api === undefined) return undefined;
       if (!api.isAvailable) return unavailable();
       request.seats?.slow();
-      return backends.of(api).then(
-        (backend) => forwardRequest(request, backend, forwarding),
-        // The service is gone, or its address.
-        unavailable,
-      );
+      waiting.add(request);
+      return backends
+        .of(api)
+        .then(
+          (backend) => forwardRequest(request, backend, forwarding),
+          // The service is gone, or its address.
+          unavailable,
+        )
+        .finally(() => waiting.delete(request));
     },
     versions: () => documents.versions,
     async check(name, signal) {
@@ -66,7 +77,13 @@ export function openAggregation(
       if (api === undefined) return "the APIService has changed";
       return problemOf(api, backends, { clock, signal });
     },
+    drain() {
+      stopDraining = clock.after(drainMs, () => {
+        for (const request of waiting) request.abort(new Error("this server ends"));
+      });
+    },
     close() {
+      stopDraining?.();
       aggregation.changed = undefined;
       documents.close();
       backends.close();

@@ -64,6 +64,8 @@ export interface Assembled {
   serves(info: RequestInfo): boolean;
   /** Whether what decides about requests is in step with the store. */
   isSynced(): boolean;
+  /** The server is about to end: no request waits long for other servers. */
+  drain(): void;
   /** Ends controllers. Called when no request is left, before the cache is closed. */
   close(): Promise<void>;
 }

@@ -52,6 +52,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     handle: pipeline.handle,
     serves: (info) => isServed(pipeline.table(), info),
     isSynced: () => state.isSynced() && pipeline.isSynced(),
+    drain: () => pipeline.drain(),
     async close() {
       access.close();
       pipeline.closeCustomResources();

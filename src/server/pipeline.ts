@@ -42,6 +42,8 @@ export interface Pipeline {
   start(): Promise<void>;
   /** Whether they are in step with the store. */
   isSynced(): boolean;
+  /** The server is about to end: what waits for others does not for long. */
+  drain(): void;
   /** Ends what runs by itself, threads last. */
   closeCustomResources(): void;
   close(): Promise<void>;
@@ -74,6 +76,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     },
     start: served.start,
     isSynced: served.isSynced,
+    drain: () => aggregation.drain(),
     closeCustomResources: served.close,
     close() {
       admission.close();

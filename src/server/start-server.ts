@@ -310,6 +310,7 @@ function running(
     log.info({ delayMs: options.shutdownDelayMs }, "stopping");
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
     entrance.stopping = "draining";
+    entrance.assembled?.drain();
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
     for (const part of closeAll) await part?.close();

@@ -3,10 +3,11 @@
  * domain it speaks HTTP/2, in the other HTTP/1.1.
  */
 import assert from "node:assert/strict";
-import { after } from "node:test";
+import { after, test } from "node:test";
 import http2 from "node:http2";
 import type { Duplex } from "node:stream";
-import { type Api, type Domain, eventually, suite } from "../harness.ts";
+import { Api, type Domain, eventually, gated, openServer, suite } from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
 import { connectHttp2, connectRaw, connectTls } from "../raw.ts";
 import {
   AggregatedServer,
@@ -251,6 +252,25 @@ inBothDomains("a server that does not answer costs the request's own time and no
   const late = api.get(`${flunders}/silent?timeout=300ms`);
   (await api.get(flunders)).expect(200);
   (await late).refused(504, "Timeout");
+});
+
+test("a server that ends does not wait long for one that does not answer", async () => {
+  const clock = new MovingClock();
+  const running = await openServer("k8s.io", gated, { clock });
+  const api = new Api(running);
+  const other = await AggregatedServer.start(api, ns);
+  try {
+    await register(api, ns, other);
+    const late = api.get(`${flunders}/silent`);
+    await eventually(() => Promise.resolve(assert.ok(other.received.some(({ url }) => url.includes("/silent")))));
+    const closed = running.close({ keepConnections: true });
+    clock.advance(5_000);
+    assert.match((await late).expect(503).text, /^error trying to reach service: /);
+    await closed;
+  } finally {
+    api.close();
+    await other.stop();
+  }
 });
 
 inBothDomains("who leaves ends the request at the other server too", async (api) => {
