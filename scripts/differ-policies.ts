@@ -946,7 +946,9 @@ export function policyCase(seed: number): PolicyCase {
     ),
   );
   const names = ["p1", "p2", "p3"].slice(0, 1 + upTo(random, 2));
-  const enforced = names.flatMap((name) => withBindings(random, `differ-${name}`, chance(random, 0.35)));
+  // The order of policies is random there, too.
+  const mutating = chance(random, 0.6) ? pick(random, names) : "";
+  const enforced = names.flatMap((name) => withBindings(random, `differ-${name}`, name === mutating));
   return {
     namespaceLabels: {
       ...(chance(random, 0.5) ? { tier: "gold" } : {}),

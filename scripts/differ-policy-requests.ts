@@ -232,7 +232,8 @@ class Case {
       answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
       shown = answers.map(shownAnswer);
     }
-    this.#comparison.same(title, one.body, shown);
+    const policies = new Set(shown.map((text) => /'differ-p\d'/.exec(text)?.[0] ?? ""));
+    if (policies.size === 1 || !answers.every(isRefusal)) this.#comparison.same(title, one.body, shown);
     return answers.map(({ code }) => code);
   }
 

@@ -127,6 +127,19 @@ test("a patch is applied, unless its test does not hold; keys can be escaped", a
   );
 });
 
+test("an operation has no members but its own, and may be no operation at all", async () => {
+  const other = '[JSONPatch{op: "add", path: "/data", value: {}, nope: object}]';
+  const why = `expression '${other}' resulted in error: unexpected JSONPatchType field: nope`;
+  await check([patch(other)], map(), denied(why));
+  await check(
+    [patch("[JSONPatch{}] + dyn([1])")],
+    map(),
+    denied(
+      "JSON Patch: error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp",
+    ),
+  );
+});
+
 test("each mutation and each policy sees what those before it made", async () => {
   const mutations = [
     apply('Object{data: {"a": "1"}}'),

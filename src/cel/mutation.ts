@@ -23,11 +23,17 @@ export const objectConfigurationType: CelType = partOfObject("Object");
 
 const operationFields: Readonly<Record<string, CelType>> = { op: string, path: string, from: string, value: dyn };
 
+const unnamed: ObjectType = { kind: "object", name: "", field: () => undefined };
+
 const operation: ObjectType = {
   kind: "object",
   name: "JSONPatch",
-  field: (key) =>
-    Object.hasOwn(operationFields, key) ? { key, type: operationFields[key]!, isNullable: true } : undefined,
+  // Upstream: other fields are there, of a type without a name, which no value has.
+  field: (key) => ({
+    key,
+    type: Object.hasOwn(operationFields, key) ? operationFields[key]! : unnamed,
+    isNullable: true,
+  }),
 };
 
 /** The type of a patch. */

@@ -139,8 +139,13 @@ export const wrongView = (view: string, isList: boolean, type: string): StatusEr
 export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 
-export const alreadyExists = (of: ResourceName, name: string): StatusError =>
-  failure(409, "AlreadyExists", `${qualifiedResource(of)} ${goQuote(name)} already exists`, named(of, name));
+/** `isGenerated`: a prefix of the name was given, whether or not the name is made of it. */
+export function alreadyExists(of: ResourceName, name: string, isGenerated = false): StatusError {
+  const message = `${qualifiedResource(of)} ${goQuote(name)} already exists`;
+  if (!isGenerated) return failure(409, "AlreadyExists", message, named(of, name));
+  const why = "the server was not able to generate a unique name for the object";
+  return failure(409, "AlreadyExists", `${message}, ${why}`, { ...named(of, name), retryAfterSeconds: 1 });
+}
 
 export const conflict = (
   of: ResourceName,

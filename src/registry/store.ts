@@ -475,8 +475,8 @@ export class Store {
   }
 
   #exists(object: Unstructured): StatusError {
-    const name = object.metadata.name ?? "";
-    const error = alreadyExists(this.definition, name);
+    const { name = "", generateName = "" } = object.metadata;
+    const error = alreadyExists(this.definition, name, generateName !== "");
     const entry = this.peek(object.metadata.namespace ?? "", name);
     if (entry === undefined || this.#objects.stored(entry).metadata.deletionTimestamp === undefined) return error;
     return new StatusError({ ...error.status, message: `object is being deleted: ${error.status.message}` });

@@ -1,5 +1,6 @@
 /** Mutating policies over HTTP: behind their gate, in force with their write, recorded as the writer's own. */
 import { type Api, gated, suite } from "../harness.ts";
+import { patchTypes } from "../client.ts";
 import { configMap } from "../objects.ts";
 
 const inBothDomains = suite({
@@ -51,6 +52,36 @@ inBothDomains("a policy that makes what the kind has no place for refuses the wr
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: error applying patch: failed to convert patch object to typed object: .nofield: field not declared in schema`;
   (await api.post(maps, configMap("m1"))).refused(403, "Invalid", text);
 });
+
+inBothDomains("a policy cannot rename what an apply creates", async (api) => {
+  const { ns, configMaps: maps } = await api.place();
+  await enforce(api, ns, [apply('Object{metadata: Object.metadata{name: "other"}}')]);
+  const text = "the name of the object (other) does not match the name on the URL (m1)";
+  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).refused(400, "BadRequest", text);
+  (await api.post(maps, configMap("other"))).expect(201);
+  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).refused(400, "BadRequest", text);
+});
+
+inBothDomains(
+  "mutations see variables where there are none, and fields of patches that there are none of",
+  async (api) => {
+    const spec = {
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+      },
+      mutations: [
+        apply("variables.x"),
+        { patchType: "JSONPatch", jsonPatch: { expression: '[JSONPatch{nope: "x"}]' } },
+      ],
+      reinvocationPolicy: "Never",
+    };
+    const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name: "wrong" }, spec };
+    (await api.post(`${registration}/mutatingadmissionpolicies`, policy)).expect(422, {
+      "details.causes.0.message": /1:10: undefined field 'x'/,
+      "details.causes.1.message": /expected type of field 'nope' is '' but provided type is 'string'/,
+    });
+  },
+);
 
 inBothDomains("expressions of mutations are checked when they are written", async (api) => {
   const spec = {

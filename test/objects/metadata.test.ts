@@ -44,7 +44,11 @@ inBothDomains("a long generateName is cut so that the name stays valid [META-04]
 
 inBothDomains("a name is kept when generateName is there too [META-05]", async (api) => {
   const { claims } = await api.place();
-  (await api.post(claims, claim("kept", {}, { generateName: "p-" }))).expect(201, { "metadata.name": "kept" });
+  const named = claim("kept", {}, { generateName: "p-" });
+  (await api.post(claims, named)).expect(201, { "metadata.name": "kept" });
+  const why =
+    'persistentvolumeclaims "kept" already exists, the server was not able to generate a unique name for the object';
+  (await api.post(claims, named)).refused(409, "AlreadyExists", why, { "details.retryAfterSeconds": 1 });
 });
 
 inBothDomains(

@@ -44,9 +44,18 @@ export function compileMutatingPolicy(
 /** Why a mutation cannot be made. */
 export class MutationProblem extends Error {}
 
-/** Upstream: the members of an operation that are left out are empty. */
-const withAllMembers = (patch: unknown): unknown =>
-  Array.isArray(patch) ? patch.map((one) => (isObject(one) ? { op: "", path: "", ...one } : one)) : patch;
+const members = new Set(["op", "path", "from", "value"]);
+
+/** Upstream: the members of an operation that are left out are empty. What is no operation is left as it is. */
+function operationsOf(patch: unknown, source: string): unknown {
+  if (!Array.isArray(patch)) return patch;
+  return patch.map((operation: unknown) => {
+    if (!isObject(operation)) return operation;
+    const other = Object.keys(operation).find((key) => !members.has(key));
+    if (other === undefined) return { op: "", path: "", ...operation };
+    throw new MutationProblem(`expression '${source}' resulted in error: unexpected JSONPatchType field: ${other}`);
+  });
+}
 
 function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
   const why = `no corresponding type for ${apiVersion}, Kind=${kind}`;
@@ -58,7 +67,7 @@ function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
  * whose test does not hold. Without a schema, configurations cannot be applied. Throws `MutationProblem`.
  */
 export function mutated(
-  { patchType, problem }: CompiledMutation,
+  { patchType, problem, expression }: CompiledMutation,
   value: Value,
   object: ApiObject,
   schema: Schema | undefined,
@@ -66,7 +75,9 @@ export function mutated(
   if (problem !== undefined) throw new MutationProblem(problem);
   try {
     const change = jsonOf(value);
-    if (patchType === "JSONPatch") return applyJsonPatch(withBigInts(object), withAllMembers(change));
+    if (patchType === "JSONPatch") {
+      return applyJsonPatch(withBigInts(object), operationsOf(change, expression.source));
+    }
     if (schema === undefined) throw untyped(object);
     return applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
   } catch (error) {

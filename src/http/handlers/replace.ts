@@ -17,6 +17,7 @@ import {
   admissionAttributes,
   admitting,
   afterAdmission,
+  checkName,
   ownershipOf,
   type Written,
   withOwnership,
@@ -62,7 +63,12 @@ export async function replaceObject(
       );
       return andThen(written, (next) => {
         const admitted = admitting(scope, parts.admission.admit(about(next, current)));
-        return andThen(admitted, (object) => afterAdmission(scope, next, object));
+        return andThen(admitted, (changed) => {
+          const object = afterAdmission(scope, next, changed);
+          // Of an update, the name cannot change either; that is found with what else is immutable.
+          if (current === undefined) checkName(scope, object);
+          return object;
+        });
       });
     },
     validate: (object, old) =>

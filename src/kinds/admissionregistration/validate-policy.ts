@@ -150,8 +150,11 @@ export class Expressions {
 
   #compile(source: string, purpose: ExpressionPurpose, path: FieldPath): ReturnType<typeof checkExpression> {
     const environment = this.#environment(source, purpose !== "message");
-    const isMutation = purpose === "applyConfiguration" || purpose === "jsonPatch";
-    return checkExpression(source, purpose, isMutation ? mutationEnvironment(environment) : environment, path);
+    if (purpose !== "applyConfiguration" && purpose !== "jsonPatch") {
+      return checkExpression(source, purpose, environment, path);
+    }
+    // Upstream: mutations see `variables` even where there are none.
+    return checkExpression(source, purpose, withVariables(mutationEnvironment(environment), this.#types), path);
   }
 
   #environment(source: string, hasAuthorizer: boolean): Environment {
