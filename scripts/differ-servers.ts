@@ -50,7 +50,7 @@ export function ask(server: Server, { method, path, body, headers: more }: Quest
       reply.on("error", reject);
       reply.on("end", () => {
         const text = Buffer.concat(parts).toString();
-        const warnings = [reply.headers["warning"] ?? []].flat();
+        const warnings = [reply.headers["warning"] ?? []].flat().flatMap((text) => text.split(/, (?=299 - ")/));
         // A body that is no JSON is an answer too.
         const parsed = text.startsWith("{") ? (JSON.parse(text) as Json) : { text };
         resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });

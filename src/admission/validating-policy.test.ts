@@ -120,13 +120,14 @@ test("the failure policy decides about what has no value", async () => {
   const validations = [{ expression: "object.missing == 1", message: "m" }];
   const failed = "expression 'object.missing == 1' resulted in error: no such key: missing";
   await check({ spec: { validations } }, denied(failed));
-  await check({ spec: { validations, failurePolicy: "Ignore" } }, "admitted");
+  const ignored = await ask({ spec: { validations, failurePolicy: "Ignore" } });
+  assert.deepEqual([ignored.answer, ignored.observed], ["admitted", ["allow invalid_error"]]);
   const matchConditions = [{ name: "c", expression: "object.missing == 1" }];
   await check({ spec: { matchConditions, validations: [{ expression: "false" }] } }, denied(failed));
-  await check(
-    { spec: { matchConditions, validations: [{ expression: "false" }], failurePolicy: "Ignore" } },
-    "admitted",
-  );
+  const other = await ask({
+    spec: { matchConditions, validations: [{ expression: "false" }], failurePolicy: "Ignore" },
+  });
+  assert.deepEqual([other.answer, other.observed], ["admitted", []]);
 });
 
 test("variables are evaluated when they are used, and see those before them", async () => {
@@ -240,10 +241,9 @@ test("audit annotations have the policy's name, and values of all bindings once"
     ],
   );
   const failing = [{ key: "k", valueExpression: "'v' + object.missing" }];
-  await check(
-    { spec: { auditAnnotations: failing }, bindings: [{ validationActions: ["Warn"] }] },
-    denied("expression ''v' + object.missing' resulted in error: no such key: missing"),
-  );
+  const refused = await ask({ spec: { auditAnnotations: failing }, bindings: [{ validationActions: ["Warn"] }] });
+  assert.equal(refused.answer, denied("expression ''v' + object.missing' resulted in error: no such key: missing"));
+  assert.deepEqual(refused.observed, ["deny invalid_error"]);
   await check({ spec: { auditAnnotations: failing, failurePolicy: "Ignore" } }, "admitted");
 });
 

@@ -39,7 +39,7 @@ export const validatingPolicies = (hasSelectors: boolean): ValidatingPolicies =>
 export interface ObservedCheck {
   readonly policy: string;
   readonly binding: string;
-  readonly action: "deny" | "audit" | "warn";
+  readonly action: "deny" | "audit" | "warn" | "allow";
   readonly errorType: "invalid_error" | "out_of_budget";
   /** What the policy took for the request. */
   readonly seconds: number;
@@ -140,28 +140,31 @@ class Dispatch {
     annotations: Map<string, Set<string>>,
     since: number,
   ): void {
-    for (const failure of result.failures) {
-      this.#enforce(policy, binding, failure, (this.#options.clock.monotonic() - since) / 1000);
-    }
+    if (result.failures.length === 0 && result.annotations.length === 0 && result.annotationErrors.length === 0) return;
+    const seconds = (this.#options.clock.monotonic() - since) / 1000;
+    for (const failure of result.failures) this.#enforce(policy, binding, failure, seconds);
     for (const { key, value } of result.annotations) {
       const texts = annotations.get(key) ?? new Set();
       annotations.set(key, texts.add(value));
     }
     for (const message of result.annotationErrors) {
-      this.#denials.push({ policy: policy.name, binding: binding.name, message, reason: "" });
+      const names = { policy: policy.name, binding: binding.name };
+      this.#denials.push({ ...names, message, reason: "" });
+      this.#options.observed({ ...names, action: "deny", errorType: "invalid_error", seconds });
     }
   }
 
   #enforce(
     policy: Policy,
     binding: PolicyBinding,
-    { index, message, reason, isOverBudget }: Failure,
+    { index, message, reason, isOverBudget, isIgnored }: Failure,
     seconds: number,
   ): void {
     const names = { policy: policy.name, binding: binding.name };
     const errorType = isOverBudget === true ? "out_of_budget" : "invalid_error";
     const observe = (action: ObservedCheck["action"]): void =>
       this.#options.observed({ ...names, action, errorType, seconds });
+    if (isIgnored === true) return observe("allow");
     const actions = new Set(binding.object.spec.validationActions ?? []);
     if (actions.has("Deny")) {
       this.#denials.push({ ...names, message, reason });

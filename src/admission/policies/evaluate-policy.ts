@@ -28,6 +28,8 @@ export interface Failure {
   readonly reason: string;
   /** Whether it cost too much. */
   readonly isOverBudget?: boolean;
+  /** Whether nothing follows: it has no value, and the policy ignores that. */
+  readonly isIgnored?: boolean;
 }
 
 export interface PolicyResult {
@@ -51,20 +53,20 @@ export function* evaluatePolicy(
   const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
   if ("error" in conditions) {
     const { error } = conditions;
-    return policy.isFailing ? refusing(error.message, error instanceof OutOfBudget) : nothing;
+    return policy.isFailing ? failing(policy, error.message, error instanceof OutOfBudget) : nothing;
   }
   if (conditions.outcome === "no") return nothing;
   try {
     return yield* evaluateBody(policy, values, params);
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
-    return policy.isFailing ? refusing(error.message, true) : nothing;
+    return failing(policy, error.message, true);
   }
 }
 
-const refusing = (message: string, isOverBudget: boolean): PolicyResult => ({
+const failing = ({ isFailing }: CompiledPolicy, message: string, isOverBudget: boolean): PolicyResult => ({
   ...nothing,
-  failures: [{ index: 0, message, reason: "", isOverBudget }],
+  failures: [{ index: 0, message, reason: "", isOverBudget, isIgnored: !isFailing }],
 });
 
 function* evaluateBody(
@@ -134,7 +136,7 @@ function failureOf(
   messages: Messages,
   isFailing: boolean,
 ): readonly Failure[] {
-  const unclear = (text: string): readonly Failure[] => (isFailing ? [{ index, message: text, reason: "" }] : []);
+  const unclear = (text: string): readonly Failure[] => [{ index, message: text, reason: "", isIgnored: !isFailing }];
   if ("error" in outcome) return unclear(outcome.error);
   if ("problem" in messages) {
     if (message !== undefined) return unclear(`failed messageExpression: ${messages.problem}`);

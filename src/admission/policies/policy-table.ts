@@ -40,8 +40,11 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   readonly #compile: (policy: Object) => Compiled;
   readonly #policies = new Map<string, Kept<Object, Compiled>>();
   readonly #bindings = new Map<string, Binding<B>>();
-  /** Those with bindings, by name; `undefined` after a change. */
-  #bound: readonly BoundPolicy<Object, B, Compiled>[] | undefined;
+  /** By the name of the policy, which may not be there, and their own. */
+  readonly #bindingsOf = new Map<string, Map<string, Binding<B>>>();
+  /** Policies that have bindings. */
+  readonly #bound = new Map<string, BoundPolicy<Object, B, Compiled>>();
+  /** By operation and resource. A change of one policy changes them, so that its cost does not grow with the others. */
   readonly #candidates = new Map<string, Candidates<BoundPolicy<Object, B, Compiled>>>();
 
   constructor(compile: (policy: Object) => Compiled) {
@@ -50,42 +53,63 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
 
   /** Takes note of a policy; of none when it is `undefined`. */
   setPolicy(name: string, object: Object | undefined): void {
-    this.#changed();
-    if (object === undefined) {
-      this.#policies.delete(name);
-      return;
+    if (object === undefined) this.#policies.delete(name);
+    else {
+      let compiled: Compiled | undefined;
+      const compile = this.#compile;
+      const matcher = new RequestMatcher(matchOf(object.spec.matchConstraints ?? {}));
+      this.#policies.set(name, { name, object, matcher, compiled: () => (compiled ??= compile(object)) });
     }
-    let compiled: Compiled | undefined;
-    const compile = this.#compile;
-    const matcher = new RequestMatcher(matchOf(object.spec.matchConstraints ?? {}));
-    this.#policies.set(name, { name, object, matcher, compiled: () => (compiled ??= compile(object)) });
+    this.#bind(name);
   }
 
   setBinding(name: string, object: B | undefined): void {
-    this.#changed();
-    if (object === undefined) {
-      this.#bindings.delete(name);
-      return;
+    const before = this.#bindings.get(name)?.object.spec.policyName ?? "";
+    if (this.#bindings.delete(name)) {
+      const others = this.#bindingsOf.get(before);
+      others?.delete(name);
+      if (others?.size === 0) this.#bindingsOf.delete(before);
+      if (object?.spec.policyName !== before) this.#bind(before);
     }
-    const { matchResources } = object.spec;
+    if (object === undefined) return;
+    const { matchResources, policyName = "" } = object.spec;
     const matcher = matchResources === undefined ? undefined : new RequestMatcher(matchOf(matchResources));
-    this.#bindings.set(name, { name, object, matcher });
+    const binding = { name, object, matcher };
+    this.#bindings.set(name, binding);
+    const all = this.#bindingsOf.get(policyName) ?? new Map<string, Binding<B>>();
+    this.#bindingsOf.set(policyName, all.set(name, binding));
+    this.#bind(policyName);
   }
 
   clear(what: "policies" | "bindings"): void {
-    this.#changed();
     if (what === "policies") this.#policies.clear();
-    else this.#bindings.clear();
+    else {
+      this.#bindings.clear();
+      this.#bindingsOf.clear();
+    }
+    this.#bound.clear();
+    this.#candidates.clear();
   }
 
-  #changed(): void {
-    this.#bound = undefined;
-    this.#candidates.clear();
+  /** Brings a policy in force with its bindings, or lifts it. */
+  #bind(name: string): void {
+    const policy = this.#policies.get(name);
+    const bindings = this.#bindingsOf.get(name);
+    const before = this.#bound.get(name);
+    const bound = policy && bindings && { ...policy, bindings: byName(bindings.values()) };
+    if (bound === undefined) this.#bound.delete(name);
+    else this.#bound.set(name, bound);
+    for (const known of this.#candidates.values()) {
+      const others = before === undefined ? known.policies : known.policies.filter((one) => one !== before);
+      const isCandidate = bound !== undefined && known.mayMatch(bound);
+      if (isCandidate) known.policies = byName([...others, bound]);
+      else if (others.length < known.policies.length) known.policies = others;
+    }
   }
 
   /** Whether no policy is in force. */
   get isEmpty(): boolean {
-    return this.#policies.size === 0 || this.#bindings.size === 0;
+    return this.#bound.size === 0;
   }
 
   /** Those whose rules name the resource and the operation, by name; whether they match is still to be asked. */
@@ -98,25 +122,18 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     const known = this.#candidates.get(key);
     if (known?.forms === forms) return known.policies;
     const names = forms.length === 0 ? [{ resource }] : forms;
-    const policies = this.#inForce().filter(({ object }) =>
-      mayMatch(object.spec.matchConstraints?.resourceRules ?? [], operation, names, subresource),
-    );
-    this.#candidates.set(key, { forms, policies });
+    const mayMatch = ({ object }: BoundPolicy<Object, B, Compiled>): boolean =>
+      rulesMayMatch(object.spec.matchConstraints?.resourceRules ?? [], operation, names, subresource);
+    const policies = byName(this.#bound.values()).filter(mayMatch);
+    this.#candidates.set(key, { forms, mayMatch, policies });
     return policies;
-  }
-
-  #inForce(): readonly BoundPolicy<Object, B, Compiled>[] {
-    this.#bound ??= byName(this.#policies.values()).flatMap((policy) => {
-      const bindings = byName(this.#bindings.values()).filter(({ object }) => object.spec.policyName === policy.name);
-      return bindings.length === 0 ? [] : [{ ...policy, bindings }];
-    });
-    return this.#bound;
   }
 }
 
 interface Candidates<Policy> {
   readonly forms: readonly Matched[];
-  readonly policies: readonly Policy[];
+  readonly mayMatch: (policy: Policy) => boolean;
+  policies: readonly Policy[];
 }
 
 const byName = <T extends { readonly name: string }>(all: Iterable<T>): T[] =>
@@ -129,7 +146,7 @@ const matchOf = ({ resourceRules, excludeResourceRules, ...selectors }: PolicyMa
   excludes: excludeResourceRules,
 });
 
-function mayMatch(
+function rulesMayMatch(
   rules: readonly MatchRule[],
   operation: string,
   names: readonly Pick<Matched, "resource">[],

@@ -6,14 +6,13 @@ import type {
   ValidatingAdmissionPolicyBinding,
 } from "#api/admissionregistration/v1.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
-import type { FieldError } from "#meta/field-error.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateMutatingPolicy } from "./validate-mutating-policy.ts";
-import { validateBinding, validateBindingCommon, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
+import { validateMutatingBinding, validateMutatingPolicy } from "./validate-mutating-policy.ts";
+import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
 
 const paramKindColumn = text(
   "ParamKind",
@@ -92,8 +91,10 @@ export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding
   const behaviour = policyBindings((spec) =>
     editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
   );
-  const validate = ({ spec }: MutatingAdmissionPolicyBinding): FieldError[] => validateBindingCommon(spec);
-  return { ...behaviour, strategy: { ...behaviour.strategy, validate, validateUpdate: validate } };
+  return {
+    ...behaviour,
+    strategy: { ...behaviour.strategy, validate: validateMutatingBinding, validateUpdate: validateMutatingBinding },
+  };
 }
 
 type BindingSpec = MutatingAdmissionPolicyBinding["spec"];

@@ -1,12 +1,14 @@
 /** Validates mutating admission policies; what they share with validating ones is in `validate-policy.ts`. */
 import type {
+  MatchResources,
   MutatingAdmissionPolicy,
+  MutatingAdmissionPolicyBinding,
   MutatingAdmissionPolicySpec,
   Mutation,
 } from "#api/admissionregistration/v1alpha1.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { Expressions, type PolicyCheck, validateCommon } from "./validate-policy.ts";
+import { Expressions, type PolicyCheck, validateBindingCommon, validateCommon } from "./validate-policy.ts";
 
 const specPath = FieldPath.of("spec");
 
@@ -19,13 +21,8 @@ export function validateMutatingPolicy(
   check: PolicyCheck,
 ): FieldError[] {
   const { mutations = [], matchConstraints, reinvocationPolicy = "" } = spec;
-  const errors = validateCommon(spec);
+  const errors = [...validateCommon(spec), ...validateOperations(matchConstraints, specPath.child("matchConstraints"))];
   const path = specPath.child("mutations");
-  for (const operation of (matchConstraints?.resourceRules ?? []).flatMap((rule) => rule.operations ?? [])) {
-    if (operationNames.includes(operation)) continue;
-    const operations = specPath.child("matchConstraints", "resourceRules", "operations");
-    errors.push(notSupported(operations, operation, operationNames));
-  }
   const expressions = new Expressions(spec, old === undefined ? undefined : storedExpressions(old.spec), check);
   errors.push(...expressions.conditions(), ...expressions.variables());
   if (mutations.length === 0) errors.push(required(path, "mutations must contain at least one item"));
@@ -37,6 +34,20 @@ export function validateMutatingPolicy(
     errors.push(notSupported(reinvocation, reinvocationPolicy, ["IfNeeded", "Never"]));
   }
   return errors;
+}
+
+export const validateMutatingBinding = ({ spec }: MutatingAdmissionPolicyBinding): FieldError[] => [
+  ...validateBindingCommon(spec),
+  ...validateOperations(spec.matchResources, specPath.child("matchResources")),
+];
+
+/** What is deleted cannot be changed. */
+function validateOperations(match: MatchResources | undefined, path: FieldPath): readonly FieldError[] {
+  const field = path.child("resourceRules", "operations");
+  return (match?.resourceRules ?? [])
+    .flatMap(({ operations = [] }) => operations)
+    .filter((operation) => !operationNames.includes(operation))
+    .map((operation) => notSupported(field, operation, operationNames));
 }
 
 function validateMutation(mutation: Mutation, path: FieldPath, expressions: Expressions): FieldError[] {

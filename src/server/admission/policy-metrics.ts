@@ -6,12 +6,12 @@ export function policyMetrics(metrics: Metrics): (check: ObservedCheck) => void 
   const labels = ["enforcement_action", "error_type", "policy", "policy_binding"];
   const total = metrics.counter({
     name: "apiserver_validating_admission_policy_check_total",
-    help: "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action",
+    help: "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.",
     labels,
   });
   const durations = metrics.histogram({
     name: "apiserver_validating_admission_policy_check_duration_seconds",
-    help: "Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action",
+    help: "Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.",
     labels,
     buckets: [0.000_000_5, 0.001, 0.01, 0.1, 1],
   });
