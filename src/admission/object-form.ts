@@ -15,6 +15,6 @@ export interface ObjectForms {
    * resources. Throws `StatusError` when it does not fit.
    */
   reread(value: unknown, kind: GroupVersionKind): ApiObject;
-  /** The object of `kind` after a JSON Patch, read again. Throws `StatusError`. */
-  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): ApiObject;
+  /** The object of `kind` after a JSON Patch, read again; later, if the patch is long. Throws or rejects with `StatusError`. */
+  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<ApiObject>;
 }

@@ -107,7 +107,7 @@ class Mutation {
           `admission webhook ${goQuote(webhook.name)} attempted to modify the object, which is not supported for this operation`,
         );
       }
-      const next = forms.patched(object, kind, patch);
+      const next = await forms.patched(object, kind, patch);
       this.#annotatePatch(webhook, place, patch);
       mutated = !jsonEquals(next, object);
       if (mutated) {

@@ -20,6 +20,8 @@ import { Room, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import { inTurns, type Pieces } from "#std/turn.ts";
+import { largeBytes } from "#http/large-requests.ts";
 
 export interface ServedFormsOptions {
   /** The served resources. */
@@ -82,11 +84,19 @@ export class ServedForms implements ObjectForms {
     return asInternal(() => this.#reread(value, kind, { isStrict: true }));
   }
 
-  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Unstructured {
-    return asInternal(() => {
-      const operations = decodePatch(patch, jsonPatchSchema, { fieldValidation: "Ignore" }).value;
-      return this.#reread(applyJsonPatch(withBigInts(object), operations), kind, { isStrict: false });
-    });
+  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<Unstructured> {
+    return inTurns(this.#patched(object, kind, patch));
+  }
+
+  /** Others have a turn after each step with a patch that may take long. */
+  *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Pieces<Unstructured> {
+    const isLong = patch.length > largeBytes;
+    if (isLong) yield undefined;
+    const operations = asInternal(() => decodePatch(patch, jsonPatchSchema, { fieldValidation: "Ignore" }).value);
+    if (isLong) yield undefined;
+    const changed = asInternal(() => applyJsonPatch(withBigInts(object), operations));
+    if (isLong) yield undefined;
+    return asInternal(() => this.#reread(changed, kind, { isStrict: false }));
   }
 
   /** Of custom resources, unknown fields are always dropped. */
