@@ -2,6 +2,7 @@
  * Failures of outgoing connections in the words of Go's client, which people search for. No text holds a header, a body
  * or a credential.
  */
+import { isIP } from "node:net";
 
 /** Who was called. */
 export interface Called {
@@ -51,7 +52,19 @@ export function connectionProblem(error: unknown, { host, serverName }: Called):
     return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
   }
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `tls: failed to verify certificate: x509: certificate is not valid for ${serverName ?? host}`;
+    return `tls: failed to verify certificate: x509: ${wrongName(error, serverName ?? host.replace(/:\d+$|[[\]]/g, ""))}`;
   }
   return error.message;
+}
+
+/** Node's error of a certificate that has other names shows the certificate. */
+function wrongName({ cert }: Error & { readonly cert?: { readonly subjectaltname?: string } }, wanted: string): string {
+  const isAddress = isIP(wanted) !== 0;
+  const kind = isAddress ? "IP Address:" : "DNS:";
+  const entries = (cert?.subjectaltname ?? "").split(", ").filter((entry) => entry.startsWith(kind));
+  const names = entries.map((entry) => entry.slice(kind.length)).join(", ");
+  if (names !== "") return `certificate is valid for ${names}, not ${wanted}`;
+  return isAddress
+    ? `cannot validate certificate for ${wanted} because it doesn't contain any IP SANs`
+    : `certificate is not valid for any names, but wanted to match ${wanted}`;
 }

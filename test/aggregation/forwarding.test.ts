@@ -13,6 +13,7 @@ import net, { type AddressInfo, type Server } from "node:net";
 import { after, before, test, type TestContext } from "node:test";
 import tls, { type TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority, type Issued } from "#authn/fake-authority.ts";
+import { connectionProblem } from "#client/connection-problem.ts";
 import {
   type Forwarded,
   type ForwardedAnswer,
@@ -384,6 +385,20 @@ test("a call that is given up is cancelled at the peer, and the connection stays
   assert.equal(await ended.promise, 8);
   await call();
   assert.equal(sessions.length, 1);
+});
+
+test("a certificate with other names is refused, and they are told", async () => {
+  const { port } = await http2Peer((stream) => stream.respond({ ":status": 204 }, { endStream: true }));
+  const trust = { ca: authority.certificate, insecure: false, serverName: "other" };
+  const forwarder = openForwarder({ clock: systemClock, ...trust, ...identity() });
+  const { signal } = new AbortController();
+  const call = { method: "GET", path: "/", headers: [], body: undefined, headMs: 20_000, signal };
+  await assert.rejects(forwarder.send({ host: "127.0.0.1", port }, call), (error) => {
+    const expected = "tls: failed to verify certificate: x509: certificate is valid for peer, not other";
+    assert.equal(connectionProblem(error, { host: `127.0.0.1:${port}`, serverName: "other" }), expected);
+    return true;
+  });
+  forwarder.close();
 });
 
 test("a call waits no longer for a connection than for an answer", async (t) => {
