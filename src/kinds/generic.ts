@@ -181,6 +181,9 @@ function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets:
   }
 }
 
+/** What clients write of metadata, for `statusKeeps`. */
+export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
+
 /** Adds a warning to the hooks of a kind that is not enforced; not for dry runs and writes of subresources. */
 function withUnenforcedWarning({ unenforced }: KindBehaviour, strategy: Strategy): Strategy {
   if (unenforced === undefined) return strategy;

@@ -197,6 +197,11 @@ export class Session {
     await this.#until(async () => (await this.#client.get(collection)).status === 200, collection);
   }
 
+  /** Waits until an object has a field. */
+  async shows(path: string, field: string): Promise<void> {
+    await this.#until(async () => (await this.#client.get(path)).at(field) !== undefined, `${field} of ${path}`);
+  }
+
   /** Deletes this at the end, before what was made earlier. */
   removesLater(path: string): void {
     this.#made.unshift(path);
@@ -347,6 +352,8 @@ export class Session {
     let same = text
       .replaceAll(this.#prefix, "/")
       .replaceAll(this.run, "RUN")
+      // The name of the program.
+      .replaceAll('"reference"', '"kube-apiserver"')
       .replaceAll(`:${this.#server.port}`, ":PORT")
       .replaceAll(this.#server.caBundle, "CA")
       .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UID")

@@ -10,7 +10,7 @@ import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
 import { validateMutatingBinding, validateMutatingPolicy } from "./validate-mutating-policy.ts";
 import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
 
@@ -24,6 +24,7 @@ const paramKindColumn = text(
 export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<ValidatingAdmissionPolicy> {
   const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
+    statusKeeps: writtenMetadata,
     columns: [
       nameColumn,
       integer("Validations", "How many checks there are.", ({ spec }) => spec.validations?.length ?? 0),

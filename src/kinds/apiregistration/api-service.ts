@@ -5,10 +5,11 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 
 export function apiServices(): KindBehaviour<APIService> {
   return {
+    statusKeeps: writtenMetadata,
     columns: [
       nameColumn,
       text("Service", "Service that answers; Local is this server.", ({ spec: { service } }) =>

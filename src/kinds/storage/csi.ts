@@ -2,7 +2,7 @@
 import type { CSIDriver, CSIDriverSpec, CSINode, VolumeAttachment } from "#api/storage/v1.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 
 export function csiDrivers(): KindBehaviour<CSIDriver> {
   return {
@@ -68,6 +68,7 @@ export function csiNodes(): KindBehaviour<CSINode> {
 
 export function volumeAttachments(): KindBehaviour<VolumeAttachment> {
   return {
+    statusKeeps: writtenMetadata,
     metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
