@@ -7,6 +7,7 @@ import type { Namespace } from "#api/core/v1.ts";
 import { aggregate } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
+import { Allowance } from "#cel/allowance.ts";
 import type { Value } from "#cel/values.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { drive, type MaybePromise } from "#std/maybe-promise.ts";
@@ -161,12 +162,15 @@ export interface ConditionOptions {
 export function compileConditions(
   conditions: readonly MatchCondition[],
   { hasParams, hasSelectors }: ConditionOptions,
+  allowance = new Allowance("a webhook"),
 ): CompiledConditions {
   const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors });
   return {
     conditions: conditions.map(({ name, expression }) => ({
       name,
-      expression: new CompiledExpression(expression, () => compileAdmission(expression, "condition", environment)),
+      expression: new CompiledExpression(expression, () =>
+        compileAdmission(expression, "condition", environment, allowance),
+      ),
     })),
   };
 }

@@ -5,7 +5,8 @@
  */
 import type { Environment } from "./environment.ts";
 import type { Program } from "./evaluate.ts";
-import { checkExpression, environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
+import type { Allowance } from "./allowance.ts";
+import { environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
 import { objectConfigurationType, patchType } from "./mutation.ts";
 import {
   authorizerLibrary,
@@ -182,13 +183,17 @@ export interface TypedProgram {
   readonly type: CelType;
 }
 
-/** Compiles an expression for its purpose. `environment` is `admissionEnvironment`'s, or extends it. */
+/**
+ * Compiles an expression for its purpose. `environment` is `admissionEnvironment`'s, or extends it. `allowance` is that of all
+ * expressions of the object.
+ */
 export function compileAdmission(
   source: string,
   purpose: ExpressionPurpose,
   environment: Environment,
+  allowance: Allowance,
 ): TypedProgram | Problem {
-  const checked = checkExpression(source, environment);
+  const checked = allowance.check(source, environment);
   if ("problem" in checked) return checked;
   const wanted = valueTypes[purpose].map(typeName);
   const found = typeName(checked.type);

@@ -5,6 +5,7 @@
 import type { ValidatingAdmissionPolicySpec, Validation, Variable } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type AdmissionVariables, compileAdmission, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
+import { Allowance } from "#cel/allowance.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import { turn } from "#std/turn.ts";
@@ -45,7 +46,7 @@ interface WithVariables {
 }
 
 export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors: boolean): CompiledPolicy {
-  const { common, environment, types } = compileCommon(spec, hasSelectors);
+  const { common, environment, types, allowance } = compileCommon(spec, hasSelectors);
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: false, hasSelectors };
   const plain = admissionEnvironment(about);
   const ofMessages = common.variables.length === 0 ? plain : withVariables(plain, types);
@@ -53,15 +54,15 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
     ...common,
     validations: (spec.validations ?? []).map((validation) => ({
       validation,
-      expression: compileOne(validation.expression, "condition", environment),
+      expression: compileOne(validation.expression, "condition", environment, allowance),
       message:
         (validation.messageExpression ?? "") === ""
           ? undefined
-          : compileOne(validation.messageExpression!, "message", ofMessages),
+          : compileOne(validation.messageExpression!, "message", ofMessages, allowance),
     })),
     auditAnnotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
       key,
-      expression: compileOne(valueExpression, "auditAnnotation", environment),
+      expression: compileOne(valueExpression, "auditAnnotation", environment, allowance),
     })),
   };
 }
@@ -70,20 +71,24 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
 export function compileCommon(
   spec: CommonSpec,
   hasSelectors: boolean,
-): Omit<WithVariables, "variables"> & { readonly common: CompiledCommon } {
+): Omit<WithVariables, "variables"> & { readonly common: CompiledCommon; readonly allowance: Allowance } {
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: true, hasSelectors };
-  const { variables, types, environment } = declareVariables(spec.variables ?? [], about);
-  const conditions = compileConditions(spec.matchConditions ?? [], about);
-  return { common: { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" }, types, environment };
+  const allowance = new Allowance("a policy");
+  const { variables, types, environment } = declareVariables(spec.variables ?? [], about, allowance);
+  const conditions = compileConditions(spec.matchConditions ?? [], about, allowance);
+  const common = { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" };
+  return { common, types, environment, allowance };
 }
 
 export const compileOne = (
   source: string,
   purpose: Parameters<typeof compileAdmission>[1],
   environment: Environment,
-): CompiledExpression => new CompiledExpression(source, () => compileAdmission(source, purpose, environment));
+  allowance: Allowance,
+): CompiledExpression =>
+  new CompiledExpression(source, () => compileAdmission(source, purpose, environment, allowance));
 
-function declareVariables(given: readonly Variable[], about: AdmissionVariables): WithVariables {
+function declareVariables(given: readonly Variable[], about: AdmissionVariables, allowance: Allowance): WithVariables {
   const base = admissionEnvironment(about);
   const types = new Map<string, CelType>();
   if (given.length === 0) return { variables: [], types, environment: base };
@@ -91,7 +96,7 @@ function declareVariables(given: readonly Variable[], about: AdmissionVariables)
   const variables = given.map(({ name, expression }) => ({
     name,
     expression: new CompiledExpression(expression, () => {
-      const compiled = compileAdmission(expression, "variable", environment);
+      const compiled = compileAdmission(expression, "variable", environment, allowance);
       types.set(name, "problem" in compiled ? dyn : compiled.type);
       return compiled;
     }),

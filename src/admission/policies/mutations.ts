@@ -28,14 +28,14 @@ export function compileMutatingPolicy(
   spec: MutatingAdmissionPolicySpec,
   hasSelectors: boolean,
 ): CompiledMutatingPolicy {
-  const { common, environment } = compileCommon(spec, hasSelectors);
+  const { common, environment, allowance } = compileCommon(spec, hasSelectors);
   const ofMutations = mutationEnvironment(environment);
   const compile = ({ patchType, applyConfiguration: apply, jsonPatch }: Mutation): CompiledMutation =>
     patchType === "JSONPatch"
-      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations) }
+      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations, allowance) }
       : {
           patchType: "ApplyConfiguration",
-          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations),
+          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations, allowance),
           problem: misplacedPart(apply?.expression ?? ""),
         };
   return { ...common, mutations: (spec.mutations ?? []).map(compile) };

@@ -7,15 +7,8 @@ import type { Checked } from "../checked.ts";
 import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
-import {
-  checkExpression,
-  environmentWith,
-  instantiate,
-  patternsProblem,
-  patternsSize,
-  type Problem,
-} from "../expression.ts";
-import type { Repetition } from "../parse.ts";
+import { Allowance } from "../allowance.ts";
+import { environmentWith, instantiate, type Problem } from "../expression.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { optionalOf } from "../types.ts";
 import type { Pieces } from "#std/turn.ts";
@@ -45,11 +38,6 @@ export interface CompiledPlace {
   readonly rules: readonly CompiledRule[];
 }
 
-/** How many nodes the macros of all rules of a schema may repeat. */
-const repeatedMax = 20_000;
-/** How many instructions the regular expressions of all rules of a schema may have, about. */
-const patternsSizeMax = 500_000;
-
 /** Others have a turn after rules of this length, which take a millisecond. */
 const pieceLength = 1000;
 
@@ -57,9 +45,8 @@ const pieceLength = 1000;
 export class RuleCompiler {
   readonly #stored: StoredExpressions;
   readonly #declarations: KnownDeclarations = new Map();
-  readonly #repetition: Repetition = { left: repeatedMax };
+  readonly #allowance = new Allowance("all rules");
   #places = 0;
-  #patternsSize = 0;
 
   constructor(stored: StoredExpressions) {
     this.#stored = stored;
@@ -73,7 +60,7 @@ export class RuleCompiler {
       variable,
       environments: new Environments(variable),
       stored: this.#stored,
-      check: (text: string, environment: Environment) => this.#check(text, environment),
+      check: (text: string, environment: Environment) => this.#allowance.check(text, environment),
     };
     const rules: CompiledRule[] = [];
     let length = 0;
@@ -86,13 +73,6 @@ export class RuleCompiler {
       length += (given.rule?.length ?? 0) + (given.messageExpression?.length ?? 0);
     }
     return { variable, rules };
-  }
-
-  #check(text: string, environment: Environment): Checked | Problem {
-    this.#patternsSize += patternsSize(text);
-    return this.#patternsSize > patternsSizeMax
-      ? patternsProblem("all rules", patternsSizeMax)
-      : checkExpression(text, environment, { repetition: this.#repetition });
   }
 }
 

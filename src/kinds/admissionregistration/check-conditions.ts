@@ -2,6 +2,7 @@
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, compileAdmission, type ExpressionPurpose } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
+import type { Allowance } from "#cel/allowance.ts";
 import type { CelType } from "#cel/types.ts";
 import { duplicate, type FieldError, internalError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -15,13 +16,15 @@ export interface ConditionCheck {
   readonly hasSelectors: boolean;
   /** Expressions that the object had before: they may use what new ones may not yet. */
   readonly stored?: ReadonlySet<string>;
+  /** Of all expressions of the object. */
+  readonly allowance: Allowance;
 }
 
 /** Findings about match conditions: their names, their number and their expressions. */
 export function checkConditions(
   conditions: readonly MatchCondition[],
   path: FieldPath,
-  { hasParams, hasSelectors, stored }: ConditionCheck,
+  { hasParams, hasSelectors, stored, allowance }: ConditionCheck,
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (conditions.length > conditionsMax) errors.push(tooMany(path, conditions.length, conditionsMax));
@@ -33,7 +36,7 @@ export function checkConditions(
     else {
       const isNew = stored?.has(expression) !== true;
       const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors, isNew });
-      errors.push(...checkExpression(source, "condition", environment, at.child("expression")).errors);
+      errors.push(...checkExpression(source, "condition", environment, allowance, at.child("expression")).errors);
     }
     errors.push(...checkName(name, at.child("name")));
     if (name !== "" && names.has(name)) errors.push(duplicate(at.child("name"), name));
@@ -50,9 +53,10 @@ export function checkExpression(
   source: string,
   purpose: ExpressionPurpose,
   environment: Environment,
+  allowance: Allowance,
   path: FieldPath,
 ): { readonly errors: readonly FieldError[]; readonly type?: CelType } {
-  const compiled = compileAdmission(source, purpose, environment);
+  const compiled = compileAdmission(source, purpose, environment, allowance);
   if (!("problem" in compiled)) return { errors: [], type: compiled.type };
   const { problem, isInternal } = compiled;
   return { errors: [isInternal ? internalError(path, problem) : invalid(path, source, problem)] };

@@ -114,6 +114,22 @@ test("variables have names, and see those before them", () => {
   );
 });
 
+test("all expressions of a policy have bounds together for what compiling them takes", () => {
+  const many = (count: number, expression: (at: number) => string) => ({
+    validations: Array.from({ length: count }, (_, at) => ({ expression: expression(at) })),
+  });
+  const last = (spec: object): string => policies.refuseCreate(policies.defaults(policy(spec))).at(-1) ?? "";
+  const pattern = (at: number): string => `'a'.matches('(ab${at}){900}')`;
+  assert.equal(last(many(20, pattern)), "");
+  assert.match(
+    last(many(250, pattern)),
+    /regular expressions of a policy must not have more than 500000 instructions together$/,
+  );
+  const repeated = (at: number): string => `optional.of([${Array(300).fill(at).join(", ")}]).optMap(x, x).hasValue()`;
+  assert.equal(last(many(20, repeated)), "");
+  assert.match(last(many(80, repeated)), /optMap\(\) is nested too deeply/);
+});
+
 test("an expression that was stored may use more than a new one", () => {
   const expression = "[1].all(i, v, v == 1)";
   const old = policies.defaults(policy({ validations: [{ expression }] }));

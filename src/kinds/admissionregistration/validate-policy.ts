@@ -11,6 +11,7 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type ExpressionPurpose, isIdentifier, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
+import { Allowance } from "#cel/allowance.ts";
 import { mutationEnvironment } from "#cel/mutation.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import {
@@ -108,6 +109,7 @@ export class Expressions {
   readonly #check: PolicyCheck;
   readonly #types = new Map<string, CelType>();
   readonly #environments = new Map<string, Environment>();
+  readonly #allowance = new Allowance("a policy");
 
   /** `stored`: expressions that the policy had before. */
   constructor(spec: CommonSpec, stored: ReadonlySet<string> | undefined, check: PolicyCheck) {
@@ -121,6 +123,7 @@ export class Expressions {
     return checkConditions(matchConditions, specPath.child("matchConditions"), {
       ...this.#check,
       hasParams: paramKind !== undefined,
+      allowance: this.#allowance,
       ...(this.#stored === undefined ? {} : { stored: this.#stored }),
     });
   }
@@ -151,10 +154,11 @@ export class Expressions {
   #compile(source: string, purpose: ExpressionPurpose, path: FieldPath): ReturnType<typeof checkExpression> {
     const environment = this.#environment(source, purpose !== "message");
     if (purpose !== "applyConfiguration" && purpose !== "jsonPatch") {
-      return checkExpression(source, purpose, environment, path);
+      return checkExpression(source, purpose, environment, this.#allowance, path);
     }
     // Upstream: mutations see `variables` even where there are none.
-    return checkExpression(source, purpose, withVariables(mutationEnvironment(environment), this.#types), path);
+    const ofMutations = withVariables(mutationEnvironment(environment), this.#types);
+    return checkExpression(source, purpose, ofMutations, this.#allowance, path);
   }
 
   #environment(source: string, hasAuthorizer: boolean): Environment {

@@ -8,6 +8,7 @@ import type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from "#api/admissionregistration/v1.ts";
+import { Allowance } from "#cel/allowance.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -31,7 +32,7 @@ interface Demands {
   readonly hasNoSideEffects: boolean;
   readonly knowsVersion: boolean;
   /** `undefined`: conditions are as they were. */
-  readonly conditions: Omit<ConditionCheck, "hasParams"> | undefined;
+  readonly conditions: Omit<ConditionCheck, "hasParams" | "allowance"> | undefined;
 }
 
 /** `old` is the stored configuration; `undefined` for a new one. */
@@ -103,10 +104,9 @@ function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): Fie
   }
   errors.push(...checkClient(webhook, at.child("clientConfig")));
   if (demands.conditions !== undefined) {
-    const conditions = webhook.matchConditions ?? [];
-    errors.push(
-      ...checkConditions(conditions, at.child("matchConditions"), { hasParams: false, ...demands.conditions }),
-    );
+    const allowance = new Allowance("a webhook");
+    const check = { hasParams: false, allowance, ...demands.conditions };
+    errors.push(...checkConditions(webhook.matchConditions ?? [], at.child("matchConditions"), check));
   }
   errors.push(
     ...checkReviewVersions(webhook.admissionReviewVersions ?? [], at.child("admissionReviewVersions"), {

@@ -1,0 +1,30 @@
+/** Bounds for what the expressions of one object may take together, so that keeping their programs needs little memory. */
+import type { Checked } from "./checked.ts";
+import type { Environment } from "./environment.ts";
+import { checkExpression, patternsProblem, patternsSize, type Problem } from "./expression.ts";
+import type { Repetition } from "./parse.ts";
+
+/** How many nodes the macros of all expressions of one object may repeat. */
+const allRepeatedMax = 20_000;
+/** How many instructions their regular expressions may have, about. */
+const allPatternsSizeMax = 500_000;
+
+/** Of one object: a policy, a schema with its rules. */
+export class Allowance {
+  readonly #whose: string;
+  readonly #repetition: Repetition = { left: allRepeatedMax };
+  #patternsSize = 0;
+
+  /** `whose` expressions, for messages: `all rules`. */
+  constructor(whose: string) {
+    this.#whose = whose;
+  }
+
+  /** As `checkExpression`, for the next one of them. */
+  check(source: string, environment: Environment): Checked | Problem {
+    this.#patternsSize += patternsSize(source);
+    return this.#patternsSize > allPatternsSizeMax
+      ? patternsProblem(this.#whose, allPatternsSizeMax)
+      : checkExpression(source, environment, { repetition: this.#repetition });
+  }
+}
