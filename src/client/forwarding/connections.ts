@@ -130,9 +130,9 @@ export class Connections {
       };
       socket.once("secureConnect", () => {
         settle();
-        socket.off("error", reject);
         resolve(socket);
       });
+      // Also for one that comes before anybody else listens.
       socket.on("error", reject);
       socket.once("close", () => {
         settle();
