@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo } from "./info.ts";
-import { addRemoteV2, type RemoteDocumentV2 } from "./merge-v2.ts";
+import { addRemoteV2, inParts, type RemoteDocumentV2 } from "./merge-v2.ts";
 import type { Operation, Parameter, PathItem } from "./operations.ts";
 import type { Json } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
@@ -43,11 +43,11 @@ export class DocumentV2 {
       const own = { paths, parameters, definitions: JSON.parse(definitions) as Json }; // just written
       for (const document of remote) {
         await pause();
-        addRemoteV2(own, document);
+        await addRemoteV2(own, document, pause);
       }
       paths = sortedTable(own.paths);
       parameters = sortedTable(own.parameters);
-      definitions = JSON.stringify(sortedTable(own.definitions));
+      definitions = await encoded(sortedTable(own.definitions), pause);
     }
     const head = JSON.stringify({ swagger: "2.0", info: apiInfo, paths });
     await pause();
@@ -88,6 +88,14 @@ export class DocumentV2 {
 
 const sortedTable = (table: Json): Json =>
   Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+async function encoded(table: Json, pause: () => Promise<void>): Promise<string> {
+  const pieces: string[] = [];
+  for await (const [name, value] of inParts(table, pause)) {
+    pieces.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  }
+  return `{${pieces.join(",")}}`;
+}
 
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
 

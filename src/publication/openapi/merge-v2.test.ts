@@ -11,27 +11,28 @@ const own = (): PartsV2 => ({
   parameters: { "name-1": { name: "name" } },
 });
 
-function merged(document: unknown, version = "v1"): PartsV2 {
+async function merged(document: unknown, pause = (): Promise<void> => Promise.resolve()): Promise<PartsV2> {
   const parts = own();
   const text = typeof document === "string" ? document : JSON.stringify(document);
-  addRemoteV2(parts, { group, version, bytes: Buffer.from(text) });
+  await addRemoteV2(parts, { group, version: "v1", bytes: Buffer.from(text) }, pause);
   return parts;
 }
 
-test("paths of the group version are added, no others", () => {
+test("paths of the group version are added, no others", async () => {
   const paths = {
     [path]: { get: {} },
     "/apis/g.com/v10/things": {},
     "/apis/other/v1": {},
     "/version": { get: { x: 1 } },
   };
-  assert.deepEqual(Object.keys(merged({ paths }).paths), ["/version", path]);
-  assert.deepEqual(merged({ paths }).paths["/version"], { get: {} });
+  const { paths: all } = await merged({ paths });
+  assert.deepEqual(Object.keys(all), ["/version", path]);
+  assert.deepEqual(all["/version"], { get: {} });
 });
 
-test("a definition with the name of another one gets its own, references included; equal ones are one", () => {
+test("a definition with the name of another one gets its own, references included; equal ones are one", async () => {
   const reference = (name: string) => ({ $ref: `#/definitions/${name}` });
-  const { paths, definitions, parameters } = merged({
+  const { paths, definitions, parameters } = await merged({
     paths: { [path]: { get: { schema: reference("Thing"), parameters: [{ $ref: "#/parameters/name-1" }] } } },
     definitions: {
       Meta: { type: "integer" },
@@ -51,9 +52,21 @@ test("a definition with the name of another one gets its own, references include
   });
 });
 
-test("a document that cannot be read adds nothing", () => {
+test("a document that cannot be read adds nothing", async () => {
   const deep = `{"definitions":{"Deep":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
   for (const document of ["", "no JSON", "7", "null", "[]", '{"paths":7,"definitions":[]}', deep]) {
-    assert.deepEqual(merged(document), own(), document.slice(0, 40));
+    assert.deepEqual(await merged(document), own(), document.slice(0, 40));
   }
+});
+
+test("others have turns while a long document is added", async () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `T${i}`);
+  const definitions = Object.fromEntries(names.map((name) => [name, { type: "object" }]));
+  let pauses = 0;
+  const parts = await merged({ definitions }, () => {
+    pauses++;
+    return Promise.resolve();
+  });
+  assert.ok(names.every((name) => name in parts.definitions));
+  assert.ok(pauses >= 10, `${pauses}`);
 });

@@ -22,13 +22,18 @@ export interface PartsV2 {
   readonly parameters: Json;
 }
 
-/** A document that cannot be read adds nothing. */
-export function addRemoteV2(own: PartsV2, { group, version, bytes }: RemoteDocumentV2): void {
+/** A document that cannot be read adds nothing. `pause` is awaited between parts of a long one. */
+export async function addRemoteV2(
+  own: PartsV2,
+  { group, version, bytes }: RemoteDocumentV2,
+  pause: () => Promise<void>,
+): Promise<void> {
   let added: PartsV2;
   try {
     const document: unknown = JSON.parse(bytes.toString());
     if (!isObject(document)) return;
-    added = renamed(own, document, `/apis/${group}/${version}`);
+    await pause();
+    added = await renamed(own, document, `/apis/${group}/${version}`, pause);
   } catch {
     // No JSON, or nested too deeply.
     return;
@@ -41,7 +46,7 @@ export function addRemoteV2(own: PartsV2, { group, version, bytes }: RemoteDocum
 const tablesWithNames = ["definitions", "parameters"] as const;
 
 /** Parts of the document, with references that hold beside `own`. */
-function renamed(own: PartsV2, document: Json, prefix: string): PartsV2 {
+async function renamed(own: PartsV2, document: Json, prefix: string, pause: () => Promise<void>): Promise<PartsV2> {
   const names = new Map<string, string>();
   for (const table of tablesWithNames) {
     for (const [name, value] of Object.entries(tableOf(document, table))) {
@@ -58,17 +63,34 @@ function renamed(own: PartsV2, document: Json, prefix: string): PartsV2 {
       ]),
     );
   };
-  const moved = (table: (typeof tablesWithNames)[number]): Json =>
-    Object.fromEntries(
-      Object.entries(tableOf(document, table)).map(([name, value]) => [
-        names.get(`#/${table}/${name}`)!.slice(table.length + 3), // set above
-        rewrite(value),
-      ]),
-    );
-  const paths = Object.entries(tableOf(document, "paths"))
-    .filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))
-    .map(([path, value]) => [path, rewrite(value)] as const);
-  return { paths: Object.fromEntries(paths), definitions: moved("definitions"), parameters: moved("parameters") };
+  const moved = async (table: (typeof tablesWithNames)[number]): Promise<Json> => {
+    const parts: [string, unknown][] = [];
+    for await (const [name, value] of inParts(tableOf(document, table), pause)) {
+      parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]); // set above
+    }
+    return Object.fromEntries(parts);
+  };
+  const paths: [string, unknown][] = [];
+  for await (const [path, value] of inParts(tableOf(document, "paths"), pause)) {
+    if (path === prefix || path.startsWith(`${prefix}/`)) paths.push([path, rewrite(value)]);
+  }
+  return {
+    paths: Object.fromEntries(paths),
+    definitions: await moved("definitions"),
+    parameters: await moved("parameters"),
+  };
+}
+
+/** What others wait for between two pauses at most. */
+const partsMax = 200;
+
+/** The entries of a table, with pauses. */
+export async function* inParts(table: Json, pause: () => Promise<void>): AsyncGenerator<[string, unknown], void> {
+  const entries = Object.entries(table);
+  for (let at = 0; at < entries.length; at += partsMax) {
+    if (at > 0) await pause();
+    yield* entries.slice(at, at + partsMax);
+  }
 }
 
 const tableOf = (document: Json, table: string): Json => {
