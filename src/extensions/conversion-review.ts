@@ -12,14 +12,15 @@ import { StatusError, unclassified } from "#meta/status-error.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
+import { mapInTurns } from "#std/turn.ts";
 
 /**
- * Sends a review to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words, or with a
+ * Sends a review, in JSON, to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words, or with a
  * `StatusError`, which clients are told as it is.
  */
 export type AskReview = (
   webhook: WebhookConversion,
-  review: object,
+  review: Buffer,
   signal: AbortSignal | undefined,
 ) => Promise<unknown>;
 
@@ -41,15 +42,15 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     if (first === undefined) return [];
     const found = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
     const failed = (problem: string): Error => unclassified(`conversion webhook for ${typeOf(first)} ${problem}`);
-    const review = {
+    const review: SentReview = {
       kind: "ConversionReview",
       apiVersion: apiVersionOf({ group, version: found ?? reviewVersions[0]! }),
-      request: { uid: random.uuid(), desiredAPIVersion: apiVersion, objects },
-      response: { uid: "", convertedObjects: null, result: { metadata: {} } },
+      request: { uid: random.uuid(), desiredAPIVersion: apiVersion },
     };
+    const body = await bodyOf(review, objects);
     let converted: readonly unknown[];
     try {
-      converted = convertedObjects(await ask(webhook, review, signal), review);
+      converted = convertedObjects(await ask(webhook, body, signal), review);
     } catch (error) {
       if (error instanceof StatusError) throw error;
       throw failed(`failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -57,13 +58,22 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     if (converted.length !== objects.length) {
       throw failed(`returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return converted.map((object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
+    return mapInTurns(converted, (object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
   };
 }
 
 interface SentReview {
+  readonly kind: string;
   readonly apiVersion: string;
-  readonly request: { readonly uid: string };
+  readonly request: { readonly uid: string; readonly desiredAPIVersion: string };
+}
+
+async function bodyOf({ request, ...review }: SentReview, objects: readonly Unstructured[]): Promise<Buffer> {
+  const texts = await mapInTurns(objects, (object) => JSON.stringify(object));
+  const head = JSON.stringify(review).slice(0, -1);
+  const asked = JSON.stringify(request).slice(0, -1);
+  const response = '{"uid":"","convertedObjects":null,"result":{"metadata":{}}}';
+  return Buffer.from(`${head},"request":${asked},"objects":[${texts.join()}]},"response":${response}}`);
 }
 
 /** Throws when the answer is no successful one to this review. */

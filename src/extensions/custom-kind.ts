@@ -27,6 +27,7 @@ import type {
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#schema/json-values.ts";
+import { mapInTurns } from "#std/turn.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
@@ -140,9 +141,10 @@ export class CustomKind {
     return {
       async convert(objects, apiVersion, signal) {
         // Upstream: what is stored is given defaults, what a webhook made of it is not.
-        const sent = objects.map((object) => filled(object, known, objectBytesMax));
+        const sent = await mapInTurns(objects, (object) => filled(object, known, objectBytesMax));
         const converted = await convert(webhook, sent, apiVersion, signal);
-        return converted.map((object) => reshape(object, known.get(apiVersion)!.structural)); // one of the known
+        const { structural } = known.get(apiVersion)!; // one of the known
+        return mapInTurns(converted, (object) => reshape(object, structural));
       },
       asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
     };

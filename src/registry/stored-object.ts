@@ -13,6 +13,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import { storageReadError, unclassified } from "#meta/status-error.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import { mapInTurns } from "#std/turn.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { placeIn } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
@@ -194,6 +195,8 @@ const createdMax = 256;
 /** Objects from conversion webhooks that are kept, and versions of one object. */
 const convertedMax = 1024;
 const versionsMax = 8;
+/** Of more entries that may have to be converted, others have a turn in between. */
+const readyAtOnce = 64;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
@@ -319,11 +322,34 @@ export class StoredObjects {
     caller: Caller | undefined,
     anew: boolean,
   ): MaybePromise<readonly Unstructured[]> {
-    const { servedApiVersion } = layoutOf(definition);
-    const foreign = entries.filter((entry) => this.stored(entry).apiVersion !== servedApiVersion);
+    if (entries.length > readyAtOnce) return this.#readyInTurns(remote, definition, entries, caller, anew);
+    const layout = layoutOf(definition);
+    const foreign = entries.filter((entry) => this.#isForeign(entry, layout));
     const held = anew ? [] : foreign.flatMap((entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
     if (held.length === foreign.length) return held;
-    return this.#convert(remote, foreign, servedApiVersion, caller);
+    return this.#convert(remote, foreign, layout.servedApiVersion, caller);
+  }
+
+  /** The same for many, which may have to be decoded. */
+  async #readyInTurns(
+    remote: RemoteConversion,
+    definition: ResourceDefinition,
+    entries: readonly Entry[],
+    caller: Caller | undefined,
+    anew: boolean,
+  ): Promise<readonly Unstructured[]> {
+    const layout = layoutOf(definition);
+    const foreign = (await mapInTurns(entries, (entry) => (this.#isForeign(entry, layout) ? [entry] : []))).flat();
+    const known = await mapInTurns(foreign, (entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
+    const held = anew ? [] : known.flat();
+    if (held.length === foreign.length) return held;
+    return this.#convert(remote, foreign, layout.servedApiVersion, caller);
+  }
+
+  /** Whether an entry is in another version than the served one; decoded only if its bytes do not say so. */
+  #isForeign(entry: Entry, { servedPrefix, servedApiVersion }: Layout): boolean {
+    const isServed = entry.value.subarray(0, servedPrefix.length).equals(servedPrefix);
+    return !isServed && this.stored(entry).apiVersion !== servedApiVersion;
   }
 
   async #convert(
@@ -332,7 +358,7 @@ export class StoredObjects {
     apiVersion: string,
     caller: Caller | undefined,
   ): Promise<readonly Unstructured[]> {
-    const stored = entries.map((entry) => this.stored(entry));
+    const stored = await mapInTurns(entries, (entry) => this.stored(entry));
     const objects = await remote.convert(stored, apiVersion, caller?.signal);
     entries.forEach((entry, i) => {
       const view = this.view(entry);

@@ -32,9 +32,8 @@ export function openConversionWebhooks(
   };
   const pending = new PendingCalls();
   return {
-    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, review, signal) => {
+    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, body, signal) => {
       clients ??= open();
-      const body = Buffer.from(JSON.stringify(review));
       const answerBytesMax = answerBytesMin + answerGrowth * body.length;
       const end = pending.begin(JSON.stringify(clientConfig), body.length);
       try {

@@ -47,6 +47,19 @@ export function atOnce<T>(pieces: Pieces<T>): T {
   return next.value;
 }
 
+/** Of a list, others have a turn after so many. */
+const itemsPerTurn = 64;
+
+/** What `map` makes of each; others have a turn now and then. */
+export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
+  const made: R[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % itemsPerTurn === 0) await turn();
+    made.push(map(item, index));
+  }
+  return made;
+}
+
 /** When long work should pause. */
 export class Pace {
   readonly #clock: Clock;
