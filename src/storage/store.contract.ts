@@ -732,6 +732,27 @@ export function storeContract(subject: ContractSubject): void {
       for (const recorder of many) await recorder.until(4);
     });
 
+    check("a large audience rests although a writer goes on while it is served", async (cache, clock) => {
+      const open = (): Promise<Recorder> => Recorder.open(cache, { prefix: pods, after: 0 });
+      let second: Promise<Entry> | undefined;
+      const deliver = (): boolean => {
+        second ??= putText(cache, podA, 1, "x");
+        return true;
+      };
+      const served = await Promise.all(Array.from({ length: 20 }, open));
+      await cache.watch({ prefix: pods, after: 0, deliver, ended: () => undefined });
+      const many = [...served, ...(await Promise.all(Array.from({ length: 600 }, open)))];
+      await putText(cache, podA, 0, "x");
+      await waitUntil(() => many.every(({ events }) => events.length > 0));
+      await second;
+      await settle();
+      // Those who were served before the second event have it after the rest.
+      for (const { batches } of served) assert.equal(batches.length, 1);
+      clock.advance(4);
+      for (const recorder of many) await recorder.until(2);
+      for (const { batches } of served) assert.equal(batches.length, 2);
+    });
+
     check(
       "events that come while others are handed out reach every watcher once and in order",
       async (cache) => {

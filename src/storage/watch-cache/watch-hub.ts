@@ -72,6 +72,8 @@ interface Channel {
   open: number;
   /** Whether it has visits to make, now or after its rest. */
   dirty: boolean;
+  /** Visits since the last rest: a round is one for each watcher. */
+  visited: number;
   /** When the last round ended, on the monotonic clock. */
   restsFromMs: number;
   /** The place of the next watcher to visit, and how many visits are left until all have all events. */
@@ -263,13 +265,18 @@ export class WatchHub {
     for (let count = this.#dirty.length; count > 0 && budget > 0; count--) {
       const channel = this.#dirty.shift()!;
       budget = this.#visitNext(channel, budget);
-      if (channel.left > 0) {
+      if (channel.left > 0 && channel.visited < channel.watchers.length) {
         this.#dirty.push(channel);
+        continue;
+      }
+      channel.visited = 0;
+      channel.restsFromMs = this.#options.clock.monotonic();
+      if (channel.left > 0 && channel.open > 0) {
+        this.#afterRest(channel);
         continue;
       }
       channel.dirty = false;
       channel.recent = [];
-      channel.restsFromMs = this.#options.clock.monotonic();
       forgetTails(channel);
       this.#tidy(channel);
     }
@@ -278,10 +285,10 @@ export class WatchHub {
     if (this.#dirty.length > 0 || this.#ready.length > 0) this.#schedule();
   }
 
-  /** Goes on around the circle of a channel; returns what is left of the budget. */
+  /** Goes on around the circle of a channel, at most once; returns what is left of the budget. */
   #visitNext(channel: Channel, budget: number): number {
     let rest = budget;
-    while (channel.left > 0 && rest > 0) {
+    while (channel.left > 0 && rest > 0 && channel.visited < channel.watchers.length) {
       const watcher = channel.watchers[channel.next];
       if (watcher === undefined) {
         this.#closeRound(channel);
@@ -290,6 +297,7 @@ export class WatchHub {
       channel.next++;
       // Before the visit, in which more may be published: then all are to be visited again, this one too.
       channel.left--;
+      channel.visited++;
       if (this.#visit(watcher)) rest--;
     }
     return rest;
@@ -484,6 +492,7 @@ export class WatchHub {
       watchers: [],
       open: 0,
       dirty: false,
+      visited: 0,
       restsFromMs: Number.NEGATIVE_INFINITY,
       next: 0,
       left: 0,
