@@ -6,6 +6,7 @@ import { readCommandLine } from "../scripts/command-line.ts";
 import { accessSuite } from "./access.bench.ts";
 import { applySuite } from "./apply.bench.ts";
 import { celSuite } from "./cel.bench.ts";
+import { controllersSuite } from "./controllers.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
@@ -29,6 +30,7 @@ const suites: readonly Suite[] = [
   structuralSuite,
   celSuite,
   hostileSuite,
+  controllersSuite,
 ];
 
 const help = (): string => `Measures the server and parts of it.

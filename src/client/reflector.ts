@@ -26,16 +26,24 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
 const pauseMinMs = 100;
 const pauseMaxMs = 10_000;
 /** A watch that ends sooner was no use: the next one would end as soon. */
-const usefulMs = 1000;
+export const usefulMs = 1000;
 
 /** Runs until `signal` is aborted. Never rejects. */
-export async function reflect<T extends ApiObject = ApiObject>(options: ReflectorOptions<NoInfer<T>>): Promise<void> {
+export function reflect<T extends ApiObject = ApiObject>(options: ReflectorOptions<NoInfer<T>>): Promise<void> {
+  return inRounds(options, () => follow(options));
+}
+
+/** Does `round` over and over, with pauses between. Runs until the signal is aborted. Never rejects. */
+export async function inRounds(
+  options: Pick<ReflectorOptions, "clock" | "signal" | "failed">,
+  round: () => Promise<void>,
+): Promise<void> {
   const { signal, clock } = options;
   let pauseMs = pauseMinMs;
   while (!signal.aborted) {
     const startMs = clock.monotonic();
     try {
-      await follow(options);
+      await round();
     } catch (error) {
       if (!signal.aborted) options.failed?.(error);
     }

@@ -37,6 +37,13 @@ export class RestClient {
     return read<T>(await this.#transport.request(request));
   }
 
+  /** The same, not decoded. */
+  async bytes(request: ClientRequest): Promise<Buffer> {
+    const response = await this.#transport.request(request);
+    if (response.code >= 400) read(response);
+    return response.body;
+  }
+
   get<T extends ApiObject = ApiObject>(path: string): Promise<T> {
     return this.call({ method: "GET", path });
   }
@@ -71,14 +78,19 @@ export class RestClient {
   }
 
   /** Calls `onEvent` for every event until the stream ends or `signal` is aborted. */
-  async watch<T extends ApiObject = ApiObject>(
+  watch<T extends ApiObject = ApiObject>(
     path: string,
     signal: AbortSignal,
     onEvent: (event: WatchEvent<T>) => void,
   ): Promise<void> {
-    const response = await this.#transport.stream({ method: "GET", path, signal }, (line) => {
+    return this.lines({ method: "GET", path, signal }, (line) => {
       onEvent(JSON.parse(line.toString()) as WatchEvent<T>); // what the server's watch writes
     });
+  }
+
+  /** A watch whose events are not decoded: each is a line of JSON. */
+  async lines(request: ClientRequest, onLine: (line: Buffer) => void): Promise<void> {
+    const response = await this.#transport.stream(request, onLine);
     if (response.code >= 400) read(response);
   }
 }

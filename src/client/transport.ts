@@ -8,6 +8,8 @@ export interface ClientRequest {
   /** Path with query. */
   readonly path: string;
   readonly contentType?: string;
+  /** The wanted form of the answer; JSON by default. */
+  readonly accept?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal;
 }

@@ -27,6 +27,8 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #pauses: RetryPauses;
   readonly #waiting = new Set<string>();
+  /** Where the next one is taken from. A new iterator would step over all that were ever taken, each time. */
+  #next = this.#waiting.values();
   readonly #running = new Set<string>();
   /** Keys added again while they were worked on. */
   readonly #again = new Set<string>();
@@ -64,12 +66,23 @@ export class WorkQueue {
   }
 
   #start(): void {
-    for (const key of this.#waiting) {
-      if (this.#running.size >= this.#options.workersMax) return;
-      this.#waiting.delete(key);
+    while (this.#running.size < this.#options.workersMax) {
+      const key = this.#take();
+      if (key === undefined) return;
       this.#running.add(key);
       void this.#run(key);
     }
+  }
+
+  #take(): string | undefined {
+    let next = this.#next.next();
+    if (next.done === true) {
+      this.#next = this.#waiting.values();
+      next = this.#next.next();
+    }
+    if (next.done === true) return undefined;
+    this.#waiting.delete(next.value);
+    return next.value;
   }
 
   async #run(key: string): Promise<void> {

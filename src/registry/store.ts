@@ -864,13 +864,13 @@ export class Store {
   /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */
   #deletionFinalizers(before: readonly string[], request: DeleteRequest): readonly string[] {
     const { defaultPropagation } = this.definition;
-    if (defaultPropagation === "Unsupported") return before;
+    const kept = before.filter((text) => text !== orphan && text !== foreground);
+    if (defaultPropagation === "Unsupported") return kept.length === before.length ? before : kept;
     const { orphanDependents, propagationPolicy } = request;
     let wanted: string | undefined;
     if (orphanDependents !== undefined) wanted = orphanDependents ? orphan : undefined;
     else if (propagationPolicy !== undefined) wanted = policyFinalizers[propagationPolicy];
     else wanted = [orphan, foreground].find((text) => before.includes(text)) ?? policyFinalizers[defaultPropagation];
-    const kept = before.filter((text) => text !== orphan && text !== foreground);
     if (wanted === undefined) return kept;
     return before.includes(wanted) && kept.length + 1 === before.length ? before : [...kept, wanted];
   }

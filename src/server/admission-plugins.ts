@@ -17,6 +17,9 @@ import {
   storageProtection,
 } from "#admission/storage.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { ServedResources } from "#controllers/garbage-collector.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { StartError } from "#std/start-error.ts";
 import { ServedForms } from "./admission/object-forms.ts";
@@ -39,6 +42,7 @@ export async function serverAdmission(
   state: ServerState,
   authorizer: Authorizer,
   table: () => ResourceTable,
+  served: Pick<ServedResources, "list">,
 ): Promise<ServerAdmission> {
   const { lookups, rbacIndex } = state;
   const { domain, clock, random, log } = config;
@@ -73,6 +77,8 @@ export async function serverAdmission(
       : []),
     ...(images === undefined ? [] : [images.plugin]),
     ...storagePlugins(config, lookups),
+    ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),
+    resize(domain, lookups),
     certificateApproval({ domain, authorizer }),
     certificateSigning({ domain, authorizer }),
     clusterTrustBundleAttest({ domain, authorizer }),
@@ -101,8 +107,9 @@ export async function serverAdmission(
   };
 }
 
+const storageClasses = "storageclasses.storage.k8s.io";
+
 function storagePlugins({ domain, serving }: AssembleConfig, lookups: Lookups): readonly AdmissionPlugin[] {
-  const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   return [
     storageProtection({ domain }),
@@ -110,11 +117,25 @@ function storagePlugins({ domain, serving }: AssembleConfig, lookups: Lookups): 
     ...(serving.gates.isOn("VolumeAttributesClass")
       ? [defaultVolumeAttributesClass({ domain, listClasses: () => lookups.list(attributesClasses) })]
       : []),
-    claimResize({
-      getStorageClass: (name) => lookups.get(storageClasses, "", name),
-      classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
-    }),
   ];
+}
+
+const resize = (domain: ApiDomain, lookups: Lookups): AdmissionPlugin =>
+  claimResize({
+    getStorageClass: (name) => lookups.get(storageClasses, "", name),
+    classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
+  });
+
+async function ownerPermission(
+  authorizer: Authorizer,
+  served: Pick<ServedResources, "list">,
+): Promise<AdmissionPlugin> {
+  const { ownerReferencesPermission } = await import("#admission/owner-references-permission.ts");
+  return ownerReferencesPermission({
+    authorizer,
+    resourcesOf: (apiVersion, kind) =>
+      [...served.list()].filter((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
+  });
 }
 
 function servedForms({ serving, options }: AssembleConfig, table: () => ResourceTable): ServedForms {

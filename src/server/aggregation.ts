@@ -19,6 +19,8 @@ export interface Aggregation {
   reply(request: ApiRequest): MaybePromise<Reply> | undefined;
   /** For discovery and OpenAPI. Another array after every change. */
   versions(): readonly RemoteVersion[];
+  /** `changed` is called when there are other versions. */
+  onChange(changed: () => void): void;
   /** What is wrong with the server of an APIService, if anything. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
   /** The server is about to end: requests that other servers have not begun to answer soon are given up. */
@@ -39,7 +41,9 @@ export function openAggregation(
   const { options, domain, clock, log } = config;
   const { apis } = aggregation;
   const backends = new Backends({ clock, serviceAddress, credentials: () => config.proxyClient.current() });
-  const documents = new RemoteDocuments({ apis, backends, domain, clock, log });
+  const listeners: (() => void)[] = [];
+  const published = (): void => listeners.forEach((changed) => changed());
+  const documents = new RemoteDocuments({ apis, backends, domain, clock, log, published });
   aggregation.changed = (name) => {
     if (apis.named(name) === undefined) backends.forget(name);
     documents.changed(name);
@@ -72,6 +76,7 @@ export function openAggregation(
         .finally(() => waiting.delete(request));
     },
     versions: () => documents.versions,
+    onChange: (changed) => void listeners.push(changed),
     async check(name, signal) {
       const api = apis.named(name);
       if (api === undefined) return "the APIService has changed";

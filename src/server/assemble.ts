@@ -68,7 +68,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 async function runControllers(
   config: AssembleConfig,
   { builtIn, fairness, services }: ServerState,
-  { localVersions, aggregation, table }: Pipeline,
+  { localVersions, served, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
   const { options, domain, serving, health } = config;
@@ -87,6 +87,7 @@ async function runControllers(
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
+    served,
     kinds: {
       ofResource: (wanted) => table().named(wanted),
       ofKind: ({ group, version, kind }) => table().findKind(group, version, kind),

@@ -13,6 +13,7 @@ import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
 import { extensionAuthenticationController } from "#controllers/extension-authentication.ts";
+import { garbageCollectorController, type ServedResources } from "#controllers/garbage-collector.ts";
 import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
 import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
@@ -62,6 +63,11 @@ function selectable(config: ControllersOptions): readonly Named[] {
       }),
     ),
     named("clusterrole-aggregation-controller", "clusterrole-aggregation-controller", clusterRoleAggregationController),
+    named(
+      "garbage-collector-controller",
+      "generic-garbage-collector",
+      garbageCollectorController({ served: config.served }),
+    ),
     named(
       "legacy-serviceaccount-token-cleaner-controller",
       "legacy-service-account-token-cleaner",
@@ -140,6 +146,7 @@ export interface ControllersOptions extends AssembleConfig {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
+  readonly served: ServedResources;
   readonly kinds: ServedKinds;
   /** What is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;

@@ -21,6 +21,10 @@ export interface InProcessOptions {
 }
 
 const newline = 0x0a;
+/** Most bytes of what other servers answer, which is kept as a whole. */
+const bodyBytesMax = 512 * 1024 * 1024;
+/** Most bytes of an event of theirs. */
+const lineBytesMax = 16 * 1024 * 1024;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
   const identity: Authentication = { outcome: "user", user: options.user };
@@ -45,10 +49,22 @@ export const ownRequests: Authenticator = {
 };
 
 async function bodyOf(reply: Reply): Promise<Buffer> {
-  if (reply.chunks !== undefined) return Buffer.concat(await Array.fromAsync(reply.chunks));
+  if (reply.chunks !== undefined) return collected(reply.chunks);
   if (reply.pieces !== undefined) return Buffer.concat([...reply.pieces]);
   if (reply.bytes === undefined) return Buffer.alloc(0);
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);
+}
+
+/** Throws when there is more than anybody has a use for. */
+async function collected(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of chunks) {
+    length += part.length;
+    if (length > bodyBytesMax) throw new Error("the answer of another server is too long");
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
 }
 
 /**
@@ -57,18 +73,26 @@ async function bodyOf(reply: Reply): Promise<Buffer> {
  */
 function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    let rest: Buffer = Buffer.alloc(0);
+    /** The beginning of a line whose end has not come. */
+    let rest: Buffer[] = [];
+    let restLength = 0;
     const finish = (): void => {
       signal?.removeEventListener("abort", abort);
       resolve();
     };
     const hand = (bytes: Buffer): void => {
-      let text = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+      let text = bytes;
       for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
-        onLine(text.subarray(0, at));
+        const end = text.subarray(0, at);
+        onLine(rest.length === 0 ? end : Buffer.concat([...rest, end]));
+        rest = [];
+        restLength = 0;
         text = text.subarray(at + 1);
       }
-      rest = text;
+      if (text.length === 0) return;
+      rest.push(text);
+      restLength += text.length;
+      if (restLength > lineBytesMax) throw new Error("a line of another server is too long");
     };
     const sink: StreamSink = {
       blocked: false,
@@ -127,7 +151,7 @@ class InProcessRequest implements ApiRequest {
     this.path = decodeURIComponent(question < 0 ? request.path : request.path.slice(0, question));
     this.query = new URLSearchParams(question < 0 ? "" : request.path.slice(question + 1));
     this.headers = {
-      accept: "application/json",
+      accept: request.accept ?? "application/json",
       "user-agent": options.userAgent,
       ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
     };

@@ -1,5 +1,6 @@
 /** The request pipeline: chain, router, handlers, admission, and served resources. The third phase of `assemble.ts`. */
 import type { LocalVersion } from "#controllers/api-services.ts";
+import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { requestChain } from "#http/chain.ts";
 import { sizesHere } from "#http/large-requests.ts";
@@ -27,6 +28,7 @@ import { kindOptions } from "./credentials/serving-plan.ts";
 import { customResources } from "./custom-resources.ts";
 import { handlerParts } from "./handler-parts.ts";
 import { LargeRequestThreads } from "./large-requests.ts";
+import { servedResources } from "./served-resources.ts";
 import { withServedParts } from "./served-parts.ts";
 import type { ServerState } from "./state.ts";
 
@@ -37,6 +39,8 @@ export interface Pipeline {
   table(): ResourceTable;
   /** Versions of groups that this server answers for itself, and who hears when there are others. */
   readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
+  /** The resources that this server and those behind it serve. */
+  readonly served: ServedResources;
   readonly aggregation: Aggregation;
   /** Serves the custom resources that are defined. */
   start(): Promise<void>;
@@ -53,12 +57,13 @@ export interface Pipeline {
 const bodyLimitBytes = 3 * 1024 * 1024;
 
 export async function openPipeline(config: AssembleConfig, state: ServerState, access: Access): Promise<Pipeline> {
-  const served = openTable(config, state, access);
-  const { table } = served;
-  const large = openThreads(config, state);
-  const admission = await serverAdmission(config, state, access.authorizer, table);
-  const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
+  const own = openTable(config, state, access);
+  const { table } = own;
   const aggregation = openAggregation(config, state);
+  const served = servedResources(config.domain, table, aggregation, own.onChange);
+  const large = openThreads(config, state);
+  const admission = await serverAdmission(config, state, access.authorizer, table, served);
+  const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({
     parts,
     stores: state.stores,
@@ -72,12 +77,13 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     aggregation,
     localVersions: {
       list: () => localVersions(table(), config.domain),
-      onChange: served.onChange,
+      onChange: own.onChange,
     },
-    start: served.start,
-    isSynced: served.isSynced,
+    served,
+    start: own.start,
+    isSynced: own.isSynced,
     drain: () => aggregation.drain(),
-    closeCustomResources: served.close,
+    closeCustomResources: own.close,
     close() {
       admission.close();
       aggregation.close();
@@ -99,7 +105,7 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
     state.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition)))),
     1,
   );
-  let changed = (): void => undefined;
+  const listeners: (() => void)[] = [];
   const custom = customResources({
     ...config,
     tables: serving.tables,
@@ -107,12 +113,12 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
     objects: state.objects,
     objectBytesMax: options.objectBytesMax,
     convert: conversions.convert,
-    changed: () => changed(),
+    changed: () => listeners.forEach((changed) => changed()),
   });
   return {
     table: (): ResourceTable => custom?.table ?? builtIn,
     onChange(listener: () => void): void {
-      changed = listener;
+      listeners.push(listener);
     },
     start: async (): Promise<void> => custom?.start(),
     isSynced: (): boolean => custom?.isSynced ?? true,

@@ -229,7 +229,7 @@ kubectlSuite((test) => {
     await kubectl.run(["delete", "cm", "d", "--cascade=background"]);
     await kubectl.run(["delete", "cm", "e", "--grace-period=0", "--force"]);
     assert.deepEqual((await api.get(maps)).names(), ["f", "g"]);
-    // There is no garbage collector yet: the finalizer stays until its writer removes it.
+    // Without the garbage collector the finalizer stays until its writer removes it.
     await kubectl.run(["delete", "cm", "f", "--cascade=foreground", "--wait=false"]);
     await kubectl.run(["delete", "cm", "g", "--cascade=orphan", "--wait=false"]);
     for (const [name, finalizer] of [

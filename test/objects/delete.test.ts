@@ -344,3 +344,20 @@ inBothDomains("what is told of a removed pod carries the deletion's mark [META-1
   });
   (await api.get(`${pods}/p`)).expect(404);
 });
+
+inBothDomains("finalizers of the garbage collector do not hold events, which own nothing", async (api) => {
+  const { ns, events } = await api.place();
+  const event = (name: string, finalizers: readonly string[]) => ({
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name, finalizers },
+    involvedObject: { namespace: ns },
+  });
+  for (const finalizer of ["orphan", "foregroundDeletion"]) {
+    (await api.post(events, event("e", [finalizer]))).expect(201);
+    (await api.delete(`${events}/e`)).expect(200);
+    (await api.get(`${events}/e`)).expect(404);
+  }
+  (await api.post(events, event("held", ["example.com/hold", "orphan"]))).expect(201);
+  (await api.delete(`${events}/held`)).expect(200, { "metadata.finalizers": ["example.com/hold"] });
+});

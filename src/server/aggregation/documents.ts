@@ -20,6 +20,8 @@ export interface DocumentsOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called when there are other versions. */
+  published(): void;
 }
 
 /** What is known of one API. */
@@ -197,7 +199,9 @@ export class RemoteDocuments {
         openApiV2: known?.openApiV2,
       } as const;
     });
-    if (!isDeepStrictEqual(versions, this.#versions)) this.#versions = versions;
+    if (isDeepStrictEqual(versions, this.#versions)) return;
+    this.#versions = versions;
+    this.#options.published();
   }
 }
 

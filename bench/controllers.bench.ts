@@ -1,0 +1,133 @@
+/**
+ * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs. Alone,
+ * after a build: `node --conditions=source bench/controllers.bench.ts`.
+ */
+import { OwnershipGraph } from "#controllers/garbage-collector/graph.ts";
+import { concerns } from "#controllers/garbage-collector/sighting.ts";
+import { bestOf } from "./in-process.ts";
+import { usageOf } from "./process-usage.ts";
+import { runAlone } from "./report.ts";
+import { startServer } from "./server-process.ts";
+import { type Measurement, median, type Run, type Suite } from "./suite.ts";
+import { Client, makeNamespace, type Target } from "./target.ts";
+
+const serverRows = {
+  "collect-one": "from DELETE of an owner until its dependent is gone, at rest",
+  "collect-10k": "from DELETE of an owner until its 10,000 dependents are gone",
+  "collect-100k": "the same with 100,000",
+} as const;
+
+export const controllersSuite: Suite = {
+  name: "controllers",
+  about: "the garbage collector, through the whole server, and its graph",
+  rows: {
+    ...serverRows,
+    "graph-1m": "a graph of 100,000 owners with 9 dependents each; its memory",
+    "pass-by": "an event of an object of 1 KB without owners",
+  },
+  workloads: [],
+  measure,
+};
+
+async function measure(run: Run): Promise<void> {
+  if (Object.keys(serverRows).some((name) => run.wanted(name))) {
+    const server = await startServer();
+    try {
+      const maps = `/api/v1/namespaces/${await makeNamespace(server, "gc")}/configmaps`;
+      await run.row("collect-one", () => collectOne(server, maps));
+      await run.row("collect-10k", () => collectMany("collect-10k", server, maps, 10_000));
+      await run.row("collect-100k", () => collectMany("collect-100k", server, maps, 100_000));
+    } finally {
+      await server.stop();
+    }
+  }
+  await run.row("graph-1m", buildGraph);
+  await run.row("pass-by", passBy);
+}
+
+const object = (name: string, owner?: { readonly name: string; readonly uid: string }): string => {
+  const ownerReferences = owner === undefined ? [] : [{ apiVersion: "v1", kind: "ConfigMap", ...owner }];
+  return JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, ownerReferences } });
+};
+
+async function makeOwner(client: Client, maps: string): Promise<{ readonly name: string; readonly uid: string }> {
+  const name = "owner";
+  const text = await client.send("POST", maps, object(name));
+  const { metadata } = JSON.parse(text) as { readonly metadata: { readonly uid: string } };
+  return { name, uid: metadata.uid };
+}
+
+async function collectOne(server: Target, maps: string): Promise<Measurement> {
+  const client = await Client.open(server);
+  const times: number[] = [];
+  for (let at = 0; at < 50; at++) {
+    await client.send("POST", maps, object("child", await makeOwner(client, maps)));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await client.send("DELETE", `${maps}/owner`);
+    const began = performance.now();
+    while ((await client.ask("GET", `${maps}/child`)).code !== 404);
+    times.push(performance.now() - began);
+  }
+  client.close();
+  return { name: "collect-one", ms: median(times), longestMs: Math.max(...times) };
+}
+
+const connections = 16;
+
+async function collectMany(name: string, server: Target, maps: string, count: number): Promise<Measurement> {
+  const client = await Client.open(server);
+  const owner = await makeOwner(client, maps);
+  const makers = Array.from({ length: connections }, async (_, from) => {
+    const maker = await Client.open(server);
+    for (let at = from; at < count; at += connections) await maker.send("POST", maps, object(`child-${at}`, owner));
+    maker.close();
+  });
+  await Promise.all(makers);
+  const { cpuUs } = usageOf(server.pid);
+  const began = performance.now();
+  await client.send("DELETE", `${maps}/owner`);
+  while ((await client.ask("GET", `${maps}?limit=1`)).text.includes('"child-')) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const ms = performance.now() - began;
+  const after = usageOf(server.pid);
+  client.close();
+  return { name, rate: (count * 1000) / ms, cpuUsPerOp: (after.cpuUs - cpuUs) / count, rssMb: after.rssMb, ms };
+}
+
+const owners = 100_000;
+const dependentsEach = 9;
+
+function buildGraph(): Measurement {
+  const uid = (at: number): string => `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
+  const before = process.memoryUsage().rss;
+  const start = process.threadCpuUsage();
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
+  const common = { isBeingDeleted: false, deletesDependents: false, orphansDependents: false, round: 1 };
+  for (let at = 0; at < owners * dependentsEach; at++) {
+    const owner = at % owners;
+    // Read from JSON, as they are: each object has texts of its own.
+    graph.observe({
+      apiVersion: "v1",
+      kind: "Pod",
+      namespace: `namespace-${owner % 100}`,
+      name: `dependent-${at}`,
+      uid: uid(owners + at),
+      owners: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: `owner-${owner}`, uid: uid(owner) }],
+      ...common,
+    });
+  }
+  const used = process.threadCpuUsage(start);
+  const rssMb = (process.memoryUsage().rss - before) / 1024 / 1024;
+  return { name: "graph-1m", cpuUsPerOp: (used.user + used.system) / graph.size, rssMb };
+}
+
+function passBy(): Measurement {
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
+  const metadata = { name: "a", namespace: "n", uid: "11111111-1111-4111-8111-111111111111", resourceVersion: "1" };
+  const data = { text: "x".repeat(900) };
+  const line = Buffer.from(JSON.stringify({ type: "MODIFIED", object: { kind: "ConfigMap", metadata, data } }));
+  return bestOf("pass-by", 200_000, () => concerns(line, graph, true));
+}
+
+if (import.meta.main) await runAlone(controllersSuite);

@@ -1,0 +1,103 @@
+/**
+ * Whoever changes owners of an object may have it deleted, so needs the right to delete it; and whoever lets it hold up the
+ * deletion of an owner needs the right to set that owner's finalizers. Off unless it is asked for. Source: upstream's
+ * plugin of this name; the messages are its own.
+ */
+import { jsonEquals } from "#apply/json-value.ts";
+import type { Attributes, Authorizer, Verdict } from "#authz/authorizer.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { type GroupVersionResource, parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+
+export interface OwnerPermissionOptions {
+  readonly authorizer: Authorizer;
+  /** The served resources of a kind. */
+  resourcesOf(apiVersion: string, kind: string): readonly (GroupVersionResource & { readonly namespaced: boolean })[];
+}
+
+export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPermissionOptions): AdmissionPlugin {
+  const ask = (attributes: AdmissionAttributes, about: Partial<Attributes>): Verdict | Promise<Verdict> =>
+    authorizer.authorize({ ...question(attributes), ...about });
+
+  return {
+    name: "OwnerReferencesPermissionEnforcement",
+    operations: ["CREATE", "UPDATE"],
+    async validate(attributes) {
+      const { operation, resource, subresource, namespace, object, oldObject } = attributes;
+      // Upstream: kubelets write the status of pods, and change no owners by it.
+      if (resource.group === "" && resource.resource === "pods" && subresource === "status") return;
+      const owners = ownersOf(object);
+      const before = ownersOf(oldObject);
+      if (jsonEquals(owners, before)) return;
+      // Who makes an object may give it owners.
+      const deletion = operation === "CREATE" ? undefined : await ask(attributes, { verb: "delete" });
+      if (deletion !== undefined && deletion.decision !== "allow") {
+        throw refusal(attributes, `cannot set an ownerRef on a resource you can't delete: ${why(deletion)}`);
+      }
+      const blocking = newlyBlocking(owners, before);
+      if (blocking.length === 0) return;
+      if ((await ask(attributes, anyFinalizers)).decision === "allow") return;
+      for (const { apiVersion, kind, name } of blocking) {
+        const resources = resourcesOf(apiVersion, kind);
+        if (resources.length === 0) {
+          throw refusal(
+            attributes,
+            `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: ${noMapping(apiVersion, kind)}`,
+          );
+        }
+        for (const { group, version, resource: owner, namespaced } of resources) {
+          const place = { group, version, resource: owner, namespace: namespaced ? namespace : "" };
+          const update = await ask(attributes, { verb: "update", subresource: "finalizers", ...place, name });
+          if (update.decision === "allow") continue;
+          throw refusal(
+            attributes,
+            `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${why(update)}`,
+          );
+        }
+      }
+    },
+  };
+}
+
+const none: readonly OwnerReference[] = [];
+
+const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? none;
+
+/** Those that hold up the deletion of an owner and did not before. */
+function newlyBlocking(owners: readonly OwnerReference[], before: readonly OwnerReference[]): OwnerReference[] {
+  const blocked = new Set(before.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true).map(({ uid }) => uid));
+  return owners.filter(({ blockOwnerDeletion, uid }) => blockOwnerDeletion === true && !blocked.has(uid));
+}
+
+/** About the object that is written, but for the verb. */
+const question = ({ context, resource, namespace, name, subresource }: AdmissionAttributes): Attributes => ({
+  user: context.user,
+  isResourceRequest: true,
+  path: "",
+  verb: "",
+  group: resource.group,
+  version: resource.version,
+  resource: resource.resource,
+  subresource,
+  namespace,
+  name,
+});
+
+const anyFinalizers: Partial<Attributes> = {
+  verb: "update",
+  group: "*",
+  version: "*",
+  resource: "*",
+  subresource: "finalizers",
+  namespace: "",
+  name: "*",
+};
+
+/** As upstream prints a reason and an error. */
+const why = ({ reason, error }: Verdict): string => `${reason}, ${error ?? "<nil>"}`;
+
+function noMapping(apiVersion: string, kind: string): string {
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: apiVersion };
+  return `no matches for kind ${goQuote(kind)} in version ${goQuote(group === "" ? version : apiVersion)}`;
+}

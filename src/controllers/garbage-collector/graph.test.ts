@@ -1,0 +1,141 @@
+/** What the graph keeps, and what it asks for. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { OwnerReference } from "#meta/object-meta.ts";
+import { type GraphNode, OwnershipGraph, type Sighting } from "./graph.ts";
+
+function open() {
+  const asked: string[] = [];
+  const graph = new OwnershipGraph({
+    unverified: ({ uid }) => asked.push(`verify ${uid}`),
+    suspect: ({ uid }) => asked.push(`examine ${uid}`),
+  });
+  /** What has been asked for since the last call. */
+  const news = (): string[] => asked.splice(0).toSorted();
+  return { graph, news };
+}
+
+const owner = (uid: string, more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  name: uid,
+  uid,
+  ...more,
+});
+
+const seen = (uid: string, owners: readonly OwnerReference[] = [], more: Partial<Sighting> = {}): Sighting => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  namespace: "n",
+  name: uid,
+  uid,
+  owners,
+  isBeingDeleted: false,
+  deletesDependents: false,
+  orphansDependents: false,
+  round: 1,
+  ...more,
+});
+
+const names = (nodes: Iterable<GraphNode>): string[] => Array.from(nodes, ({ uid }) => uid).toSorted();
+
+test("objects without owners and dependents take no place, and owners leave with their last dependent", () => {
+  const { graph, news } = open();
+  graph.observe(seen("alone"));
+  assert.equal(graph.size, 0);
+  graph.observe(seen("child", [owner("parent")]));
+  assert.deepEqual(names(graph.nodes()), ["child", "parent"]);
+  assert.deepEqual(news(), ["verify parent"]);
+  graph.observe(seen("child"));
+  assert.equal(graph.size, 0);
+  assert.deepEqual(news(), []);
+});
+
+test("an owner that was seen where its dependents say needs no question", () => {
+  const { graph, news } = open();
+  graph.observe(seen("child", [owner("parent")]));
+  news();
+  graph.observe(seen("parent"));
+  graph.observe(seen("other", [owner("parent")]));
+  assert.deepEqual(news(), []);
+  assert.deepEqual(names(graph.get("parent")!.dependents()), ["child", "other"]);
+});
+
+test("whoever names an owner otherwise than it is has to be examined, whichever comes first", () => {
+  for (const wrong of [owner("parent", { name: "x" }), owner("parent", { kind: "Secret" })]) {
+    const { graph, news } = open();
+    graph.observe(seen("child", [wrong]));
+    news();
+    graph.observe(seen("parent"));
+    assert.deepEqual(news(), ["examine child"]);
+    graph.observe(seen("later", [wrong]));
+    assert.deepEqual(news(), ["examine later"]);
+  }
+  const { graph, news } = open();
+  graph.observe(seen("child", [owner("parent")]));
+  graph.observe(seen("parent"));
+  news();
+  graph.observe(seen("far", [owner("parent")], { namespace: "m" }));
+  assert.deepEqual(news(), ["examine far"]);
+});
+
+test("when an owner goes, its dependents are examined, and what it held up as well", () => {
+  const { graph, news } = open();
+  graph.observe(seen("top", [], { deletesDependents: true, isBeingDeleted: true }));
+  graph.observe(seen("middle", [owner("top", { blockOwnerDeletion: true })]));
+  graph.observe(seen("bottom", [owner("middle")]));
+  news();
+  assert.equal(graph.get("top")!.blockers, 1);
+  graph.remove(graph.get("middle")!);
+  assert.deepEqual(news(), ["examine bottom", "examine top"]);
+  assert.equal(graph.get("top")!.blockers, 0);
+  assert.equal(graph.get("middle"), undefined);
+});
+
+test("a dependent that no longer blocks lets its owner go", () => {
+  const { graph, news } = open();
+  graph.observe(seen("child", [owner("top", { blockOwnerDeletion: true })]));
+  graph.observe(seen("top", [], { deletesDependents: true, isBeingDeleted: true }));
+  assert.deepEqual(news(), ["examine child", "examine top", "verify top"]);
+  graph.observe(seen("child", [owner("top")]));
+  assert.deepEqual(news(), ["examine top"]);
+  assert.equal(graph.get("top")!.blockers, 0);
+});
+
+test("an owner named twice counts once, and an object that names itself does not hold itself up", () => {
+  const { graph } = open();
+  const blocking = { blockOwnerDeletion: true };
+  graph.observe(seen("child", [owner("top"), owner("top", blocking), owner("child", blocking)]));
+  assert.deepEqual(names(graph.get("top")!.dependents()), ["child"]);
+  assert.equal(graph.get("top")!.blockers, 1);
+  assert.equal(graph.get("child")!.blockers, 0);
+  graph.remove(graph.get("child")!);
+  assert.equal(graph.size, 0);
+});
+
+test("what a later list does not have is asked for", () => {
+  const { graph, news } = open();
+  const type = graph.hold("", "ConfigMap");
+  graph.observe(seen("child", [owner("parent")]));
+  graph.observe(seen("parent"));
+  graph.observe(seen("secret", [owner("parent")], { kind: "Secret" }));
+  graph.observe(seen("child", [owner("parent")], { round: 2 }));
+  news();
+  for (const _ of graph.unseen(type, 2)) assert.fail("too few to pause");
+  assert.deepEqual(news(), ["verify parent"]);
+  assert.equal(graph.get("parent")!.state, "lost");
+  assert.equal(graph.get("child")!.state, "observed");
+});
+
+test("of a kind that is served no longer only owners stay, to be asked for", () => {
+  const { graph, news } = open();
+  const type = graph.hold("", "ConfigMap");
+  graph.observe(seen("leaf", [owner("parent")]));
+  graph.observe(seen("parent"));
+  graph.observe(seen("secret", [owner("parent")], { kind: "Secret" }));
+  news();
+  for (const _ of graph.unwatched(type)) assert.fail("too few to pause");
+  assert.deepEqual(names(graph.nodes()), ["parent", "secret"]);
+  assert.deepEqual(news(), ["verify parent"]);
+  assert.equal(type.nodes, 1);
+});

@@ -1,0 +1,379 @@
+/**
+ * Who owns whom, as watches told it. The graph decides nothing: it says which owners have to be verified and which
+ * objects have to be examined, and live reads say the rest (`collect.ts`).
+ *
+ * Only objects with owners or dependents are in it, and those that wait for a finalizer of the collector. An owner that
+ * was only named by a reference is there as `claimed`. Since there may be a million objects, a node has few fields,
+ * and the dependents of one owner share their list of owners.
+ */
+import type { OwnerReference } from "#meta/object-meta.ts";
+
+/** A kind in all its versions. There is one of each. */
+export interface NodeType {
+  readonly group: string;
+  readonly kind: string;
+  /** Nodes of this type. */
+  readonly nodes: number;
+}
+
+/** An object's place and kind. */
+export interface Coordinates {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Empty for objects of the cluster. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What a watch or a list said of an object. */
+export interface Sighting extends Coordinates {
+  readonly uid: string;
+  readonly owners: readonly OwnerReference[];
+  readonly isBeingDeleted: boolean;
+  /** Being deleted, with the finalizer of foreground deletion. */
+  readonly deletesDependents: boolean;
+  /** Being deleted, with the finalizer that has its dependents orphaned. */
+  readonly orphansDependents: boolean;
+  /** Number of the list or watch that it comes from; see `unseen`. */
+  readonly round: number;
+}
+
+/** Hears what has to be looked at. */
+export interface GraphListener {
+  /** An owner that no watch has told of, or no longer: does it exist? */
+  unverified(node: GraphNode): void;
+  /** An object whose owners, or dependents, may have changed its fate. */
+  suspect(node: GraphNode): void;
+}
+
+/** An owner of a node. Shared by all its dependents. */
+interface Link {
+  readonly owner: GraphNode;
+  /** Whether the owner's foreground deletion waits for the dependent. */
+  readonly blocks: boolean;
+}
+
+const noLinks: readonly Link[] = [];
+
+/** The group of an `apiVersion`; the empty one for what is none. */
+export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(apiVersion.indexOf("/"), 0));
+
+/** Type of nodes with its count, which only the graph changes. */
+interface CountedType extends NodeType {
+  nodes: number;
+  /** Who watches it. */
+  holders: number;
+}
+
+export class GraphNode {
+  readonly uid: string;
+  type: NodeType;
+  apiVersion: string;
+  namespace: string;
+  name: string;
+  /** `claimed`: named by a reference only. `lost`: was seen, but a later list did not have it. */
+  state: "claimed" | "observed" | "lost" = "claimed";
+  isBeingDeleted = false;
+  deletesDependents = false;
+  orphansDependents = false;
+  round = 0;
+  owners: readonly Link[] = noLinks;
+  /** Dependents that block foreground deletion. */
+  blockers = 0;
+  /** Mostly there is one, or many. */
+  #dependents: GraphNode | Set<GraphNode> | undefined;
+  /** The list of owners of those that have only this one: not blocking, blocking. */
+  #asOnlyOwner: [readonly Link[] | undefined, readonly Link[] | undefined] | undefined;
+
+  constructor(uid: string, type: NodeType, { apiVersion, namespace, name }: Coordinates) {
+    this.uid = uid;
+    this.type = type;
+    this.apiVersion = apiVersion;
+    this.namespace = namespace;
+    this.name = name;
+  }
+
+  get kind(): string {
+    return this.type.kind;
+  }
+
+  get dependentCount(): number {
+    const all = this.#dependents;
+    if (all === undefined) return 0;
+    return all instanceof GraphNode ? 1 : all.size;
+  }
+
+  /** Those at the time of the call. */
+  dependents(): readonly GraphNode[] {
+    const all = this.#dependents;
+    if (all === undefined) return [];
+    return all instanceof GraphNode ? [all] : [...all];
+  }
+
+  /** Whether an object of this description is what the node stands for, any version of its kind. */
+  isAt({ apiVersion, kind, namespace, name }: Coordinates): boolean {
+    return this.name === name && this.namespace === namespace && this.isOf(apiVersion, kind);
+  }
+
+  isOf(apiVersion: string, kind: string): boolean {
+    return this.type.kind === kind && (this.apiVersion === apiVersion || this.type.group === groupOf(apiVersion));
+  }
+
+  /** For the graph only. */
+  add(dependent: GraphNode): void {
+    const all = this.#dependents;
+    if (all === undefined || all === dependent) this.#dependents = dependent;
+    else if (all instanceof GraphNode) this.#dependents = new Set([all, dependent]);
+    else all.add(dependent);
+  }
+
+  /** For the graph only. */
+  drop(dependent: GraphNode): void {
+    const all = this.#dependents;
+    if (all === dependent) this.#dependents = undefined;
+    else if (all instanceof Set && all.delete(dependent) && all.size === 0) this.#dependents = undefined;
+  }
+
+  /** The list of owners with this one alone. */
+  asOnlyOwner(blocks: boolean): readonly Link[] {
+    const lists = (this.#asOnlyOwner ??= [undefined, undefined]);
+    return (lists[blocks ? 1 : 0] ??= [{ owner: this, blocks }]);
+  }
+}
+
+export class OwnershipGraph {
+  readonly #listener: GraphListener;
+  readonly #nodes = new Map<string, GraphNode>();
+  readonly #types = new Map<string, CountedType>();
+
+  constructor(listener: GraphListener) {
+    this.#listener = listener;
+  }
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  get(uid: string): GraphNode | undefined {
+    return this.#nodes.get(uid);
+  }
+
+  nodes(): Iterable<GraphNode> {
+    return this.#nodes.values();
+  }
+
+  /** The type, which stays known until it is released as often as it was held. */
+  hold(group: string, kind: string): NodeType {
+    const type = this.#type(group, kind);
+    type.holders++;
+    return type;
+  }
+
+  release({ group, kind }: NodeType): void {
+    const type = this.#type(group, kind);
+    type.holders--;
+    this.#forgetUnused(type);
+  }
+
+  /** An object as it is now. The node, if it needs one. */
+  observe(seen: Sighting): GraphNode | undefined {
+    let node = this.#nodes.get(seen.uid);
+    if (node === undefined) {
+      if (seen.owners.length === 0 && !seen.deletesDependents && !seen.orphansDependents) return undefined;
+      node = this.#insert(seen.uid, seen);
+    } else if (node.state === "observed" && !node.isOf(seen.apiVersion, seen.kind)) {
+      // A uid belongs to one object: another server claims this one.
+      return undefined;
+    } else {
+      this.#place(node, seen);
+    }
+    node.state = "observed";
+    node.round = seen.round;
+    this.#setOwners(node, seen.owners);
+    node.isBeingDeleted ||= seen.isBeingDeleted;
+    node.orphansDependents = seen.orphansDependents;
+    const before = node.deletesDependents;
+    node.deletesDependents = seen.deletesDependents;
+    if (seen.deletesDependents && !before) {
+      for (const dependent of node.dependents()) this.#listener.suspect(dependent);
+    }
+    // Always: what was done last may have met it between two of these.
+    if (seen.deletesDependents) this.#listener.suspect(node);
+    this.#dropUnneeded(node);
+    return node;
+  }
+
+  /** An owner that a reference named was found, there. */
+  confirm(node: GraphNode, at: Coordinates): void {
+    this.#place(node, at);
+    node.state = "observed";
+  }
+
+  /** The object is gone for good. */
+  remove(node: GraphNode): void {
+    if (this.#nodes.get(node.uid) !== node) return;
+    this.#delete(node);
+    for (const dependent of node.dependents()) this.#listener.suspect(dependent);
+    this.#setOwners(node, []);
+  }
+
+  /** Doubts all nodes of a type that were not seen in this round. Yields now and then. */
+  *unseen(type: NodeType, round: number): Generator<undefined, void> {
+    if (type.nodes === 0) return;
+    let left = nodesPerTurn;
+    for (const node of this.#nodes.values()) {
+      if (--left === 0) {
+        left = nodesPerTurn;
+        yield undefined;
+      }
+      if (node.type === type && node.round !== round) this.#lose(node);
+    }
+  }
+
+  /** The type is no longer watched. Yields now and then. */
+  *unwatched(type: NodeType): Generator<undefined, void> {
+    let left = nodesPerTurn;
+    for (const node of this.#nodes.values()) {
+      if (--left === 0) {
+        left = nodesPerTurn;
+        yield undefined;
+      }
+      if (node.type !== type) continue;
+      if (node.dependentCount === 0) this.remove(node);
+      else this.#lose(node);
+    }
+  }
+
+  #lose(node: GraphNode): void {
+    if (node.state === "observed") node.state = "lost";
+    this.#listener.unverified(node);
+  }
+
+  #setOwners(node: GraphNode, references: readonly OwnerReference[]): void {
+    const before = node.owners;
+    if (isSame(before, references)) {
+      // The same uid with another name is another claim.
+      if (before.some(({ owner }, at) => isDoubtful(owner, references[at]!, node))) this.#listener.suspect(node);
+      return;
+    }
+    const known = new Map(before.map(({ owner }) => [owner.uid, owner]));
+    const after: Link[] = [];
+    for (const { uid, blockOwnerDeletion: blocks = false, ...claim } of distinct(references)) {
+      const owner =
+        known.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
+      after.push(owner.asOnlyOwner(blocks)[0]!);
+      if (holdsUp(node, owner, blocks)) owner.blockers++;
+      if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
+      if (known.delete(uid)) continue;
+      owner.add(node);
+      if (owner.state !== "observed") this.#listener.unverified(owner);
+      if (owner.deletesDependents) this.#listener.suspect(node);
+    }
+    node.owners = after.length === 1 ? after[0]!.owner.asOnlyOwner(after[0]!.blocks) : after;
+    // What is left of the known ones are owners no more.
+    for (const owner of known.values()) owner.drop(node);
+    for (const { owner, blocks } of before) {
+      if (holdsUp(node, owner, blocks)) owner.blockers--;
+      if (owner.deletesDependents && owner.blockers === 0) this.#listener.suspect(owner);
+      if (known.has(owner.uid)) this.#dropUnneeded(owner);
+    }
+  }
+
+  #dropUnneeded(node: GraphNode): void {
+    if (node.owners.length > 0 || node.dependentCount > 0) return;
+    if (node.deletesDependents || node.orphansDependents) return;
+    if (this.#nodes.get(node.uid) === node) this.#delete(node);
+  }
+
+  #insert(uid: string, at: Coordinates): GraphNode {
+    const type = this.#type(groupOf(at.apiVersion), at.kind);
+    const node = new GraphNode(uid, type, at);
+    type.nodes++;
+    this.#nodes.set(uid, node);
+    return node;
+  }
+
+  #delete(node: GraphNode): void {
+    this.#nodes.delete(node.uid);
+    this.#uncount(node.type);
+  }
+
+  /** Where the object really is. Dependents that named another place may have meant another object. */
+  #place(node: GraphNode, at: Coordinates): void {
+    if (!node.isAt(at)) {
+      // The place of an object of the cluster was taken for that of its dependent.
+      const isMeant = at.namespace === "" && node.isAt({ ...at, namespace: node.namespace });
+      this.#move(node, at);
+      if (!isMeant) for (const dependent of node.dependents()) this.#listener.suspect(dependent);
+    }
+    node.apiVersion = at.apiVersion;
+  }
+
+  #move(node: GraphNode, { apiVersion, kind, namespace, name }: Coordinates): void {
+    const type = this.#type(groupOf(apiVersion), kind);
+    type.nodes++;
+    this.#uncount(node.type);
+    node.type = type;
+    node.namespace = namespace;
+    node.name = name;
+    node.blockers = 0;
+    for (const dependent of node.dependents()) {
+      const link = dependent.owners.find(({ owner }) => owner === node);
+      if (link !== undefined && holdsUp(dependent, node, link.blocks)) node.blockers++;
+    }
+  }
+
+  #uncount({ group, kind }: NodeType): void {
+    const type = this.#type(group, kind);
+    type.nodes--;
+    this.#forgetUnused(type);
+  }
+
+  #type(group: string, kind: string): CountedType {
+    const key = `${group}/${kind}`;
+    let type = this.#types.get(key);
+    if (type === undefined) this.#types.set(key, (type = { group, kind, nodes: 0, holders: 0 }));
+    return type;
+  }
+
+  #forgetUnused(type: CountedType): void {
+    if (type.nodes === 0 && type.holders === 0) this.#types.delete(`${type.group}/${type.kind}`);
+  }
+}
+
+const nodesPerTurn = 10_000;
+
+/** Whether an owner waits for the dependent. It would wait in vain for itself, and for what it does not own, elsewhere. */
+const holdsUp = (dependent: GraphNode, owner: GraphNode, blocks: boolean): boolean =>
+  blocks && dependent !== owner && (owner.namespace === "" || owner.namespace === dependent.namespace);
+
+/** Whether the owner may be another object than the one that the reference names. */
+function isDoubtful(owner: GraphNode, claim: Omit<OwnerReference, "uid">, dependent: GraphNode): boolean {
+  if (owner.name !== claim.name || !owner.isOf(claim.apiVersion, claim.kind)) return true;
+  if (owner.namespace === dependent.namespace) return false;
+  // Objects of the cluster own objects everywhere; whether this is one, nobody knows before it was seen.
+  return owner.namespace !== "" || owner.state !== "observed";
+}
+
+/** Whether the references are those of the links. */
+function isSame(links: readonly Link[], references: readonly OwnerReference[]): boolean {
+  return (
+    links.length === references.length &&
+    links.every(({ owner, blocks }, at) => {
+      const { uid, blockOwnerDeletion = false } = references[at]!;
+      return owner.uid === uid && blocks === blockOwnerDeletion;
+    })
+  );
+}
+
+/** One reference for each owner. */
+function distinct(references: readonly OwnerReference[]): readonly OwnerReference[] {
+  if (references.length === 1) return references;
+  const byUid = new Map<string, OwnerReference>();
+  for (const reference of references) {
+    const { uid } = reference;
+    const blocks = reference.blockOwnerDeletion === true || byUid.get(uid)?.blockOwnerDeletion === true;
+    byUid.set(uid, { ...reference, blockOwnerDeletion: blocks });
+  }
+  return [...byUid.values()];
+}

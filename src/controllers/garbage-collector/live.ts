@@ -1,0 +1,80 @@
+/** Reads and writes of metadata as it is now. Every write names the version that it is based on. */
+import type { RestClient } from "#client/rest-client.ts";
+import { found } from "#client/rest-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { objectPath, type ServedResource } from "./served.ts";
+
+export type Propagation = "Background" | "Foreground" | "Orphan";
+
+export const foregroundFinalizer = "foregroundDeletion";
+export const orphanFinalizer = "orphan";
+
+export const deletesDependents = ({ deletionTimestamp, finalizers }: ObjectMeta): boolean =>
+  deletionTimestamp !== undefined && finalizers?.includes(foregroundFinalizer) === true;
+
+export const orphansDependents = ({ deletionTimestamp, finalizers }: ObjectMeta): boolean =>
+  deletionTimestamp !== undefined && finalizers?.includes(orphanFinalizer) === true;
+
+/** Media types of metadata alone, of one object and of a list; objects as they are where that is not known. */
+export function metadataTypes(domain: ApiDomain): { readonly one: string; readonly list: string } {
+  const type = (kind: string): string =>
+    `application/json;as=${kind};g=${domain.rename("meta.k8s.io")};v=v1,application/json`;
+  return { one: type("PartialObjectMetadata"), list: type("PartialObjectMetadataList") };
+}
+
+export class LiveObjects {
+  readonly #client: RestClient;
+  readonly #accept: string;
+
+  constructor(client: RestClient, domain: ApiDomain) {
+    this.#client = client;
+    this.#accept = metadataTypes(domain).one;
+  }
+
+  /** `undefined` when there is none. */
+  async get(of: ServedResource, namespace: string, name: string): Promise<ObjectMeta | undefined> {
+    const path = objectPath(of, namespace, name);
+    const object = await found(this.#client.call<ApiObject>({ method: "GET", path, accept: this.#accept }));
+    return object?.metadata;
+  }
+
+  /** Deletes the object unless it has changed since; then it throws a conflict. Nothing happens when it is gone. */
+  async remove(of: ServedResource, live: ObjectMeta, propagationPolicy: Propagation): Promise<void> {
+    const { namespace = "", name = "", uid, resourceVersion } = live;
+    const options = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy };
+    const path = objectPath(of, namespace, name);
+    await found(this.#client.delete(path, { ...options, preconditions: { uid, resourceVersion } }));
+  }
+
+  /**
+   * Replaces metadata fields unless the object has changed since; then it throws a conflict. The object as it became,
+   * `undefined` when it is gone.
+   */
+  async change(
+    of: ServedResource,
+    live: ObjectMeta,
+    change: Partial<Pick<ObjectMeta, "finalizers" | "ownerReferences">>,
+  ): Promise<ObjectMeta | undefined> {
+    const { namespace = "", name = "", uid, resourceVersion } = live;
+    const fields = Object.entries(change).map(([field, values]) => [field, values.length === 0 ? null : values]);
+    const patch = { metadata: { uid, resourceVersion, ...Object.fromEntries(fields) } };
+    const object = await found(
+      this.#client.call<ApiObject>({
+        method: "PATCH",
+        path: objectPath(of, namespace, name),
+        contentType: "application/merge-patch+json",
+        accept: this.#accept,
+        body: Buffer.from(JSON.stringify(patch)),
+      }),
+    );
+    return object?.metadata;
+  }
+
+  /** Removes a finalizer; nothing happens where it is not. */
+  async removeFinalizer(of: ServedResource, live: ObjectMeta, finalizer: string): Promise<void> {
+    const { finalizers = [] } = live;
+    if (!finalizers.includes(finalizer)) return;
+    await this.change(of, live, { finalizers: finalizers.filter((one) => one !== finalizer) });
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Events about references to owners in another namespace, which are no owners. Whether an absent owner is such a one is
+ * found out by looking for its name in all namespaces: seldom, one after the other, and not for more than fit the queue.
+ * Reason and message: upstream's.
+ */
+import type { Event } from "#api/core/v1.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { timestamp } from "#meta/time.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ControllerEnvironment } from "../controller.ts";
+import { workQueue } from "../reconcile.ts";
+import type { OwnerClaim } from "./absent-owners.ts";
+import type { Coordinates } from "./graph.ts";
+import { metadataTypes } from "./live.ts";
+import { collectionPath, type ServedResource } from "./served.ts";
+
+/** An object that names an owner. */
+export interface Dependent extends Coordinates {
+  readonly uid: string;
+}
+
+interface Question {
+  readonly owner: OwnerClaim;
+  readonly of: ServedResource;
+  readonly dependents: Map<string, Dependent>;
+}
+
+const ownersMax = 1000;
+const dependentsMax = 100;
+const toldMax = 4096;
+const pageLength = 500;
+const component = "garbage-collector-controller";
+
+export class MisplacedOwners {
+  readonly #environment: ControllerEnvironment;
+  readonly #questions = new Map<string, Question>();
+  /** Dependents and owners of which was told, the last ones. */
+  readonly #told = new Set<string>();
+  readonly #queue: WorkQueue;
+  readonly #accept: string;
+
+  constructor(environment: ControllerEnvironment) {
+    this.#environment = environment;
+    this.#accept = metadataTypes(environment.domain).list;
+    this.#queue = workQueue(environment, {
+      workersMax: 1,
+      work: (uid) => this.#look(uid),
+      logKey: "owner",
+      failure: "could not tell of an owner in another namespace; trying again",
+    });
+  }
+
+  /** The owner is not where the dependent is. Is it elsewhere? */
+  ask({ uid, apiVersion, kind, namespace, name }: Dependent, owner: OwnerClaim, of: ServedResource): void {
+    let question = this.#questions.get(owner.uid);
+    if (question === undefined) {
+      if (this.#questions.size >= ownersMax) return;
+      question = { owner, of, dependents: new Map() };
+      this.#questions.set(owner.uid, question);
+    }
+    if (question.dependents.size >= dependentsMax) return;
+    question.dependents.set(uid, { uid, apiVersion, kind, namespace, name });
+    this.#queue.add(owner.uid);
+  }
+
+  async #look(uid: string): Promise<void> {
+    const question = this.#questions.get(uid);
+    if (question === undefined) return;
+    const home = await this.#namespaceOf(question);
+    this.#questions.delete(uid);
+    if (home === undefined) return;
+    for (const dependent of question.dependents.values()) {
+      const about = `${dependent.uid} ${uid}`;
+      if (home === dependent.namespace || this.#told.has(about)) continue;
+      if (this.#told.size >= toldMax) this.#told.clear();
+      this.#told.add(about);
+      await this.#tell(dependent, question.owner);
+    }
+  }
+
+  /** Where the object of this uid is; `undefined` when it is nowhere. */
+  async #namespaceOf({ owner: { uid, name }, of }: Question): Promise<string | undefined> {
+    const { client } = this.#environment;
+    const selected = `${collectionPath(of)}?limit=${pageLength}&fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`;
+    let next = "";
+    do {
+      interface Page {
+        readonly metadata: { readonly continue?: string };
+        readonly items: readonly ApiObject[] | null;
+      }
+      const { metadata, items } = await client.call<Page>({
+        method: "GET",
+        path: selected + next,
+        accept: this.#accept,
+      });
+      const found = items?.find((object) => object.metadata.uid === uid);
+      if (found !== undefined) return found.metadata.namespace;
+      const token = metadata.continue ?? "";
+      next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
+    } while (next !== "");
+    return undefined;
+  }
+
+  async #tell(dependent: Dependent, owner: OwnerClaim): Promise<void> {
+    const { client, clock } = this.#environment;
+    const { apiVersion, kind, namespace, name, uid } = dependent;
+    // Upstream: events about objects of the cluster are in this namespace.
+    const place = namespace === "" ? "default" : namespace;
+    const claimed = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
+    const now = timestamp(clock.now());
+    await client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: `${name}.${(BigInt(Math.floor(clock.now())) * 1_000_000n).toString(16)}`, namespace: place },
+      involvedObject: { apiVersion, kind, namespace, name, uid },
+      type: "Warning",
+      reason: "OwnerRefInvalidNamespace",
+      message: `ownerRef ${claimed} does not exist in namespace ${goQuote(namespace)}`,
+      source: { component },
+      reportingComponent: component,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    });
+  }
+}

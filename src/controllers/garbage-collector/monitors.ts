@@ -1,0 +1,237 @@
+/**
+ * Follows the metadata of all objects: one list in pages and one watch for each resource, for as long as it is served.
+ * Others go on while resources come and go.
+ */
+import { inRounds, usefulMs } from "#client/reflector.ts";
+import type { WatchEvent } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { inTurns } from "#std/turn.ts";
+import type { ControllerEnvironment } from "../controller.ts";
+import type { GraphNode, NodeType, OwnershipGraph, Sighting } from "./graph.ts";
+import { metadataTypes } from "./live.ts";
+import { collectionPath, type ResourceMap, type ServedResource } from "./served.ts";
+import { concerns, sightingOf } from "./sighting.ts";
+
+export interface MonitorsOptions {
+  readonly environment: ControllerEnvironment;
+  readonly graph: OwnershipGraph;
+  /** An object as it is now. */
+  seen(sighting: Sighting): void;
+  /** An object that was deleted. `isOwn`: as this server says, and no other. */
+  gone(node: GraphNode, isOwn: boolean): void;
+}
+
+/** An object is read with so many others at most. */
+const pageLength = 500;
+/** Lists at the same time. */
+const listsMax = 8;
+
+interface Running {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+  readonly type: NodeType;
+}
+
+export class Monitors {
+  readonly #options: MonitorsOptions;
+  readonly #running = new Map<string, Running>();
+  readonly #lists = new Limit(listsMax);
+  #rounds = 0;
+
+  constructor(options: MonitorsOptions) {
+    this.#options = options;
+    options.environment.signal.addEventListener("abort", () => this.#stopAll(), { once: true });
+  }
+
+  /** Starts and stops what is needed. `read` resolves when each new one has read its objects once, or has failed to. */
+  async sync(resources: ResourceMap): Promise<{ readonly read: Promise<unknown> }> {
+    const { graph } = this.#options;
+    const stopped = [...this.#running].filter(([key]) => !resources.watched.has(key));
+    for (const [key, { stop }] of stopped) {
+      stop.abort();
+      this.#running.delete(key);
+    }
+    const first: Promise<void>[] = [];
+    for (const [key, resource] of resources.watched) {
+      if (!this.#running.has(key)) first.push(this.#start(key, resource));
+    }
+    for (const [, { type, ended }] of stopped) {
+      await ended;
+      const isWatched = [...this.#running.values()].some((other) => other.type === type);
+      if (!isWatched) await inTurns(graph.unwatched(type));
+      graph.release(type);
+    }
+    return { read: Promise.all(first) };
+  }
+
+  /** Resolves when all have ended. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#running.values(), ({ ended }) => ended));
+  }
+
+  #stopAll(): void {
+    for (const { stop } of this.#running.values()) stop.abort();
+  }
+
+  #start(key: string, resource: ServedResource): Promise<void> {
+    const { environment, graph } = this.#options;
+    const stop = new AbortController();
+    const type = graph.hold(resource.group, resource.kind);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const monitor = new Monitor(resource, type, {
+      ...this.#options,
+      environment: { ...environment, signal: stop.signal },
+      lists: this.#lists,
+      nextRound: () => ++this.#rounds,
+      tried: resolve,
+    });
+    const ended = monitor.run().finally(resolve);
+    this.#running.set(key, { stop, ended, type });
+    return promise;
+  }
+}
+
+interface MonitorOptions extends MonitorsOptions {
+  readonly lists: Limit;
+  nextRound(): number;
+  /** The objects were read, or that failed. */
+  tried(): void;
+}
+
+/** Follows one resource. */
+class Monitor {
+  readonly #of: ServedResource;
+  readonly #type: NodeType;
+  readonly #options: MonitorOptions;
+  readonly #path: string;
+  #round = 0;
+
+  constructor(of: ServedResource, type: NodeType, options: MonitorOptions) {
+    this.#of = of;
+    this.#type = type;
+    this.#options = options;
+    this.#path = collectionPath(of);
+  }
+
+  run(): Promise<void> {
+    const { environment, tried } = this.#options;
+    const { clock, signal, log } = environment;
+    return inRounds(
+      {
+        clock,
+        signal,
+        failed: (err) => {
+          log.warn({ path: this.#path, err }, "could not follow objects that may have owners; starting over");
+          tried();
+        },
+      },
+      () => this.#follow(),
+    );
+  }
+
+  async #follow(): Promise<void> {
+    const { environment, graph, lists, nextRound, tried } = this.#options;
+    const { reader, signal, clock, domain } = environment;
+    this.#round = nextRound();
+    let version = await lists.run(() => this.#list());
+    await inTurns(graph.unseen(this.#type, this.#round));
+    tried();
+    // Of this server's own objects, the stored form costs nothing to send.
+    const accept = this.#of.isLocal ? "application/json" : metadataTypes(domain).one;
+    let isCurrent = true;
+    while (isCurrent && !signal.aborted) {
+      const startMs = clock.monotonic();
+      const path = `${this.#path}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
+      await reader.lines({ method: "GET", path, accept, signal }, (line) => {
+        const isRead = line.includes(bookmark) || line.includes(error) || this.#concerns(line);
+        if (!isRead) return;
+        const event = JSON.parse(line.toString()) as WatchEvent; // what watches write
+        if (event.type === "ERROR") isCurrent = false;
+        else if (event.type === "BOOKMARK") version = event.object.metadata.resourceVersion ?? version;
+        else this.#changed(event.type === "DELETED", event.object);
+      });
+      if (clock.monotonic() - startMs < usefulMs) return;
+    }
+  }
+
+  /** The version of the collection. */
+  async #list(): Promise<string> {
+    const { reader, domain, signal } = this.#options.environment;
+    const accept = metadataTypes(domain).list;
+    let version: string | undefined;
+    let next = "";
+    do {
+      const path = `${this.#path}?limit=${pageLength}${next}`;
+      const bytes = await reader.bytes({ method: "GET", path, accept, signal });
+      const { metadata, items } = this.#readPage(bytes);
+      for (const item of items ?? []) this.#changed(false, item);
+      version ??= metadata.resourceVersion;
+      const token = metadata.continue ?? "";
+      next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
+    } while (next !== "" && !signal.aborted);
+    return version;
+  }
+
+  /** Of a page whose objects do not matter, only the head. */
+  #readPage(bytes: Buffer): Page {
+    const start = bytes.indexOf(itemsStart);
+    if (start >= 0 && !this.#concerns(bytes)) {
+      const head = `${bytes.toString("utf8", 0, start)}${itemsStart}]}`;
+      try {
+        return JSON.parse(head) as Page; // what a list begins with
+      } catch {
+        // The items are not the last field.
+      }
+    }
+    return JSON.parse(bytes.toString()) as Page; // what a list is
+  }
+
+  #concerns(json: Buffer): boolean {
+    return concerns(json, this.#options.graph, this.#type.nodes > 0);
+  }
+
+  #changed(isDeleted: boolean, object: ApiObject): void {
+    const { graph, seen, gone } = this.#options;
+    if (!isDeleted) {
+      seen(sightingOf(this.#of, object, this.#round));
+      return;
+    }
+    const { uid = "", name, namespace = "" } = object.metadata;
+    const node = graph.get(uid);
+    if (node === undefined) return;
+    const isHere = node.type === this.#type && node.name === name && node.namespace === namespace;
+    // Another server may claim the uids of objects that are not its own.
+    if (isHere || node.state !== "observed") gone(node, isHere && this.#of.isLocal);
+  }
+}
+
+interface Page {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly ApiObject[] | null;
+}
+
+const itemsStart = '"items":[';
+const bookmark = '"type":"BOOKMARK"';
+const error = '"type":"ERROR"';
+
+/** Lets so much happen at the same time. */
+class Limit {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#free = most;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** The resources that are served, as the collector needs them: those it watches, and what the kind of a reference is. */
+import { apiVersionOf, type GroupVersionResource } from "#meta/group-version.ts";
+
+export interface ServedResource extends GroupVersionResource {
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** Whether this server answers for it, and no other. */
+  readonly isLocal: boolean;
+}
+
+/** What this server and those behind it serve. */
+export interface ServedResources {
+  /** All main resources, of each group those of the preferred version first. */
+  list(): Iterable<ServedResource>;
+  /** `changed` is called after every change, and sometimes without one. */
+  onChange(changed: () => void): void;
+}
+
+/** Upstream: there are too many of them, and they end by themselves. */
+const isIgnored = ({ group, resource }: ServedResource, eventsGroup: string): boolean =>
+  resource === "events" && (group === "" || group === eventsGroup);
+
+const needed = ["delete", "list", "watch"];
+
+export class ResourceMap {
+  /** One version of each resource whose objects can be watched and deleted, by identity. */
+  readonly watched: ReadonlyMap<string, ServedResource>;
+  readonly #kinds = new Map<string, ServedResource>();
+  readonly #watchedTypes = new Set<string>();
+
+  /** `eventsGroup`: the group of events, beside the core group. */
+  constructor(resources: Iterable<ServedResource>, eventsGroup: string) {
+    const watched = new Map<string, ServedResource>();
+    const seen = new Set<string>();
+    for (const resource of resources) {
+      const { group, kind, verbs } = resource;
+      if (verbs.includes("get")) {
+        const key = `${apiVersionOf(resource)} ${kind}`;
+        if (!this.#kinds.has(key)) this.#kinds.set(key, resource);
+      }
+      const name = `${group}/${resource.resource}`;
+      if (seen.has(name) || isIgnored(resource, eventsGroup) || !needed.every((verb) => verbs.includes(verb))) continue;
+      seen.add(name);
+      this.#watchedTypes.add(`${group}/${kind}`);
+      watched.set(`${name} ${resource.version} ${kind} ${resource.namespaced} ${resource.isLocal}`, resource);
+    }
+    this.watched = watched;
+  }
+
+  /** The resource that a reference means; `undefined` when none is served. */
+  find(apiVersion: string, kind: string): ServedResource | undefined {
+    return this.#kinds.get(`${apiVersion} ${kind}`);
+  }
+
+  /** Whether changes of its objects are heard of. */
+  isWatched({ group, kind }: ServedResource): boolean {
+    return this.#watchedTypes.has(`${group}/${kind}`);
+  }
+}
+
+/** Path of the collection in all namespaces. */
+export const collectionPath = ({ group, version, resource }: ServedResource): string =>
+  `${group === "" ? "/api" : `/apis/${group}`}/${version}/${resource}`;
+
+/** Path of an object; the namespace does not matter where there are none. */
+export function objectPath(of: ServedResource, namespace: string, name: string): string {
+  const { group, version, resource, namespaced } = of;
+  const root = `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
+  const place = namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${root}${place}/${resource}/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,33 @@
+/** Which bytes are worth decoding. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { OwnershipGraph } from "./graph.ts";
+import { concerns } from "./sighting.ts";
+
+const line = (metadata: object, more: object = {}): Buffer =>
+  Buffer.from(JSON.stringify({ type: "MODIFIED", object: { ...more, metadata } }));
+
+test("only objects with owners, known ones and those that wait for the collector are decoded", () => {
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
+  graph.observe({
+    apiVersion: "v1",
+    kind: "Pod",
+    namespace: "n",
+    name: "known",
+    uid: "known-uid",
+    owners: [{ apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "owner-uid" }],
+    isBeingDeleted: false,
+    deletesDependents: false,
+    orphansDependents: false,
+    round: 1,
+  });
+  const plain = line({ name: "a", uid: "u" }, { data: { text: 'the "ownerReferences" of "uid":"known-uid"' } });
+  assert.equal(concerns(plain, graph, true), false);
+  assert.equal(concerns(line({ name: "a", uid: "u", ownerReferences: [{}] }), graph, false), true);
+  assert.equal(concerns(line({ name: "known", uid: "known-uid" }), graph, true), true);
+  assert.equal(concerns(line({ name: "o", uid: "owner-uid" }), graph, true), true);
+  const deleted = { name: "a", uid: "u", deletionTimestamp: "2026-01-01T00:00:00Z" };
+  assert.equal(concerns(line({ ...deleted, finalizers: ["example.com/hold"] }), graph, false), false);
+  assert.equal(concerns(line({ ...deleted, finalizers: ["example.com/hold", "orphan"] }), graph, false), true);
+  assert.equal(concerns(line({ ...deleted, finalizers: ["foregroundDeletion"] }), graph, false), true);
+});
