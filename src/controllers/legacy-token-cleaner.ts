@@ -37,7 +37,7 @@ async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenC
   const labels = legacyTokenLabels(domain);
   const inUse = usedSecrets(environment, options);
   const type = `type=${domain.rename("kubernetes.io/service-account-token")}`;
-  for await (const secret of inPages<Secret>(reader, "/api/v1/secrets", type)) {
+  for await (const secret of inPages<Secret>(reader, "/api/v1/secrets", { fieldSelector: type })) {
     if (signal.aborted) return;
     if (!isUnused(secret, labels.lastUsed, oldest)) continue;
     const { namespace = "", name = "" } = secret.metadata;

@@ -4,14 +4,20 @@ import type { ApiObject } from "#meta/object-meta.ts";
 
 const pageLength = 500;
 
+export interface PagesOptions {
+  readonly fieldSelector?: string;
+  /** Reads the objects as they were at this revision. */
+  readonly revision?: number;
+}
+
 /** Every object of a collection, as it was when the first page was read. `path` has no query. */
 export async function* inPages<T extends ApiObject = ApiObject>(
   client: RestClient,
   path: string,
-  fieldSelector?: string,
+  { fieldSelector, revision }: PagesOptions = {},
 ): AsyncGenerator<T> {
   const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
-  let next = "";
+  let next = revision === undefined ? "" : `&resourceVersion=${revision}&resourceVersionMatch=Exact`;
   do {
     const list = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);
     yield* list.items;

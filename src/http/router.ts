@@ -157,12 +157,21 @@ const largeVerbs = new Set(["get", "create", "update", "patch"]);
 
 /** The encoded reply. Requests that are too large for the event loop are handled in a thread. */
 function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
-  const { large } = scope.parts;
-  const encode = (reply: Reply): MaybePromise<Reply> => encodeReply(reply, scope);
-  if (large === undefined || !largeVerbs.has(verb)) return andThen(dispatch(scope, verb, handler), encode);
-  const elsewhere = (error: unknown): Promise<Reply> => {
-    if (error instanceof TooLargeHere) return large.handle(scope);
+  const large = largeVerbs.has(verb) ? scope.parts.large : undefined;
+  const encode = (reply: Reply): MaybePromise<Reply> => {
+    ended(scope, true);
+    return encodeReply(reply, scope);
+  };
+  const failed = (error: unknown): never => {
+    ended(scope, false);
     throw error;
+  };
+  const elsewhere = (error: unknown): Promise<Reply> => {
+    if (large === undefined || !(error instanceof TooLargeHere)) return failed(error);
+    return large.handle(scope).then((reply) => {
+      ended(scope, true);
+      return reply;
+    }, failed);
   };
   try {
     const reply = dispatch(scope, verb, handler);
@@ -170,6 +179,10 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   } catch (error) {
     return elsewhere(error);
   }
+}
+
+function ended({ context }: Scope, isSuccess: boolean): void {
+  if (context instanceof Context) context.end(isSuccess);
 }
 
 /** Dispatches scopes other than plain objects: scales, actions, computed objects. */
@@ -261,6 +274,7 @@ class Context implements RequestContext {
   readonly userAgent: string;
   readonly deadlineMs: number;
   readonly #request: ApiRequest;
+  #whenDone: ((isSuccess: boolean) => void)[] | undefined;
 
   constructor(request: ApiRequest) {
     this.user = request.user;
@@ -288,5 +302,17 @@ class Context implements RequestContext {
 
   annotate(key: string, value: string): void {
     (this.#request.annotations ??= new Map()).set(key, value);
+  }
+
+  whenDone(callback: (isSuccess: boolean) => void): void {
+    (this.#whenDone ??= []).push(callback);
+  }
+
+  /** Tells those who wait for it. */
+  end(isSuccess: boolean): void {
+    const waiting = this.#whenDone;
+    if (waiting === undefined) return;
+    this.#whenDone = undefined;
+    for (const callback of waiting) callback(isSuccess);
   }
 }

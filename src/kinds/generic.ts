@@ -67,8 +67,6 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly scaleSelector?: (object: T) => string;
   /** The resource named in the 404 for the scale of a missing object; by default the object's. */
   readonly missingScale?: ResourceName;
-  /** For kinds that are stored and not enforced: the warning to writers, and the objects it applies to. */
-  readonly unenforced?: { readonly warning: string; readonly when?: (object: T) => boolean };
 }
 
 /** Makes the behaviour of a kind in one of its versions. */
@@ -128,7 +126,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
   const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};
-  return withUnenforcedWarning(behaviour, {
+  return {
     ...mainResets,
     ...own,
     subresources: Object.fromEntries(
@@ -136,7 +134,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ),
     ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
-  });
+  };
 }
 
 /** The hooks of a subresource: the generic rules, then its own. */
@@ -183,25 +181,6 @@ function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets:
 
 /** What clients write of metadata, for `statusKeeps`. */
 export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
-
-/** Adds a warning to the hooks of a kind that is not enforced; not for dry runs and writes of subresources. */
-function withUnenforcedWarning({ unenforced }: KindBehaviour, strategy: Strategy): Strategy {
-  if (unenforced === undefined) return strategy;
-  const { warning, when = () => true } = unenforced;
-  const warnings = (object: Unstructured, { dryRun }: WriteAttributes): string[] =>
-    !dryRun && when(object) ? [warning] : [];
-  return {
-    ...strategy,
-    warningsOnCreate: (object, attributes) => [
-      ...(strategy.warningsOnCreate?.(object, attributes) ?? []),
-      ...warnings(object, attributes),
-    ],
-    warningsOnUpdate: (object, old, attributes) => [
-      ...(strategy.warningsOnUpdate?.(object, old, attributes) ?? []),
-      ...warnings(object, attributes),
-    ],
-  };
-}
 
 /** The old object with the new status and the new metadata, but for what the kind keeps. */
 function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (keyof ObjectMeta)[]): Unstructured {

@@ -144,6 +144,40 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return compareMagnitudes(magnitude(left.unscaled), left.exponent, magnitude(right.unscaled), right.exponent);
 }
 
+/**
+ * Of numbers whose exponents are further apart than their digits reach, the smaller one does not count: hostile
+ * exponents are never expanded.
+ */
+const spreadMax = 3000;
+
+/** The sum, with the format of the first, unless that is zero. */
+export function addQuantities(a: Quantity, b: Quantity): Quantity {
+  if (a.unscaled === 0n) return b;
+  if (b.unscaled === 0n) return a;
+  const spread = a.exponent - b.exponent;
+  if (Math.abs(spread) > spreadMax) return spread > 0 ? a : { ...b, format: a.format };
+  const exponent = Math.min(a.exponent, b.exponent);
+  const widened = (one: Quantity): bigint => one.unscaled * 10n ** BigInt(one.exponent - exponent);
+  const unscaled = widened(a) + widened(b);
+  return { unscaled, exponent: unscaled === 0n ? 0 : exponent, format: a.format };
+}
+
+export const subtractQuantities = (a: Quantity, b: Quantity): Quantity =>
+  addQuantities(a, { ...b, unscaled: -b.unscaled });
+
+/** In thousandths, or whole, rounded up; at most 2^63-1. */
+export function integerQuantity({ unscaled, exponent }: Quantity, unit: "whole" | "milli"): bigint {
+  const power = exponent + (unit === "milli" ? 3 : 0);
+  const value = magnitude(unscaled);
+  const most = (limited: bigint): bigint => (limited > binaryMax ? binaryMax : limited);
+  let whole: bigint;
+  if (value === 0n) return 0n;
+  if (power >= 0) whole = power > 19 ? binaryMax : most(value * 10n ** BigInt(power));
+  else if (unscaled > 0n) whole = most(divideUp(value, -power));
+  else whole = -power > value.toString().length ? 0n : most(value / 10n ** BigInt(-power));
+  return unscaled < 0n ? -whole : whole;
+}
+
 /** Canonical text: an integer with the largest exact suffix. */
 export function formatQuantity(quantity: Quantity): string {
   const { unscaled, exponent, format } = quantity;

@@ -18,6 +18,8 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
+  /** Calls back when the request has been handled, with whether it succeeded. Left out where nobody knows. */
+  whenDone?(callback: (isSuccess: boolean) => void): void;
   /** Whether the audit event shows bodies, and so may show what was made of them. Default: false. */
   readonly recordsBodies?: boolean;
 }

@@ -6,9 +6,11 @@ import {
   certificateSubjectRestriction,
   clusterTrustBundleAttest,
 } from "#admission/certificates.ts";
+import { limitRanger } from "#admission/limit-ranger.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
+import { resourceQuota } from "#admission/resource-quota.ts";
 import { serviceAccount } from "#admission/service-account.ts";
 import {
   claimResize,
@@ -17,6 +19,7 @@ import {
   storageProtection,
 } from "#admission/storage.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
@@ -36,13 +39,20 @@ export interface ServerAdmission {
   close(): void;
 }
 
+export interface AdmissionAccess {
+  readonly authorizer: Authorizer;
+  /** The server's own. */
+  readonly client: RestClient;
+  /** The served resources. */
+  table(): ResourceTable;
+  readonly served: Pick<ServedResources, "list">;
+}
+
 /** Throws `StartError` for plugins that are switched on and off. */
 export async function serverAdmission(
   config: AssembleConfig,
   state: ServerState,
-  authorizer: Authorizer,
-  table: () => ResourceTable,
-  served: Pick<ServedResources, "list">,
+  { authorizer, client, table, served }: AdmissionAccess,
 ): Promise<ServerAdmission> {
   const { lookups, rbacIndex } = state;
   const { domain, clock, random, log } = config;
@@ -59,6 +69,7 @@ export async function serverAdmission(
   const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
+    limitRanger({ domain, ranges: state.limitRanges }),
     serviceAccount({
       domain,
       clock,
@@ -87,6 +98,7 @@ export async function serverAdmission(
     webhooks.mutating,
     policies.validating,
     webhooks.validating,
+    resourceQuota({ quotas: state.quotas, limited: config.admission.limitedResources, client }),
   ];
   const here = new Set(plugins.map(({ name }) => name));
   const missing = [...new Set(enabled)].filter((name) => !here.has(name));

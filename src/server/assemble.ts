@@ -14,6 +14,7 @@ import { openAccess } from "./access.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
+import { controlledQuotas } from "./controllers/quotas.ts";
 import { startControllers } from "./controllers.ts";
 import { type ControllerClients, controllerClients } from "./controllers/clients.ts";
 import { kubernetesService } from "./kubernetes-service.ts";
@@ -41,7 +42,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     client: clients.server,
     ownUsers,
   });
-  const pipeline = await openPipeline(config, state, access);
+  const pipeline = await openPipeline(config, state, access, clients.server);
   loopback.serve(pipeline.handle);
   observeObjects(config, pipeline, state.stores);
   await pipeline.start();
@@ -67,7 +68,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 /** Makes what every cluster has, then starts the controllers that are selected. The result stops them. */
 async function runControllers(
   config: AssembleConfig,
-  { builtIn, fairness, services }: ServerState,
+  { builtIn, fairness, quotas, services }: ServerState,
   { localVersions, served, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
@@ -94,6 +95,7 @@ async function runControllers(
       hasSelectors: gates.isOn("AuthorizeWithSelectors"),
     },
     checkApi: aggregation.check,
+    quotas: controlledQuotas(quotas, table, localVersions.onChange),
   });
   return async () => {
     stopPolicy();

@@ -20,6 +20,7 @@ import { legacyTokenTrackingController } from "#controllers/legacy-token-trackin
 import { namespaceController } from "#controllers/namespace.ts";
 import { claimProtectionController, volumeProtectionController } from "#controllers/protection.ts";
 import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
+import { type ResourceQuotaOptions, resourceQuotaController } from "#controllers/resource-quota.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
@@ -79,6 +80,7 @@ function selectable(config: ControllersOptions): readonly Named[] {
     named("namespace-controller", "namespace-controller", namespaceController),
     named("persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController),
     named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
+    named("resourcequota-controller", "resourcequota-controller", resourceQuotaController(config.quotas)),
     named("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCertificates)),
     named("serviceaccount-controller", "service-account-controller", serviceAccountsController),
     {
@@ -151,6 +153,7 @@ export interface ControllersOptions extends AssembleConfig {
   /** What is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
+  readonly quotas: ResourceQuotaOptions;
   /** Whether a stored service lacks an address. */
   isIncomplete(service: Service): boolean;
 }

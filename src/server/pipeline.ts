@@ -1,4 +1,5 @@
 /** The request pipeline: chain, router, handlers, admission, and served resources. The third phase of `assemble.ts`. */
+import type { RestClient } from "#client/rest-client.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
@@ -56,13 +57,19 @@ export interface Pipeline {
 /** Most bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
 
-export async function openPipeline(config: AssembleConfig, state: ServerState, access: Access): Promise<Pipeline> {
+/** `client` writes what admission charges. */
+export async function openPipeline(
+  config: AssembleConfig,
+  state: ServerState,
+  access: Access,
+  client: RestClient,
+): Promise<Pipeline> {
   const own = openTable(config, state, access);
   const { table } = own;
   const aggregation = openAggregation(config, state);
   const served = servedResources(config.domain, table, aggregation, own.onChange);
   const large = openThreads(config, state);
-  const admission = await serverAdmission(config, state, access.authorizer, table, served);
+  const admission = await serverAdmission(config, state, { authorizer: access.authorizer, client, table, served });
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({
     parts,

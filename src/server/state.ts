@@ -2,7 +2,10 @@
  * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
+import { NamespaceIndex } from "#admission/namespace-index.ts";
+import { Quotas } from "#admission/quota.ts";
 import { WebhookLists } from "#admission/webhooks.ts";
+import type { LimitRange } from "#api/core/v1.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
@@ -15,6 +18,7 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
 import { noPolicies, type Policies, policyHandlers } from "./admission/policy-handlers.ts";
+import { limitHandlers } from "./admission/limits.ts";
 import { webhookHandlers } from "./admission/webhooks.ts";
 import { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -44,6 +48,8 @@ export interface ServerState {
   readonly policies: Policies;
   /** Admission webhooks of the stored configurations. */
   readonly webhooks: WebhookLists;
+  readonly quotas: Quotas;
+  readonly limitRanges: NamespaceIndex<LimitRange>;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -72,6 +78,13 @@ export function openState(config: AssembleConfig): ServerState {
     hasBreakers: options.webhookCircuitBreaker,
     hasSelectors: serving.gates.isOn("AuthorizeWithSelectors"),
   });
+  const quotas = new Quotas({
+    domain,
+    clock,
+    hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
+    revision: () => cache.revision,
+  });
+  const limitRanges = new NamespaceIndex<LimitRange>();
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   const aggregation = new AggregationIndex(domain);
   /** What hears of the objects of a resource before their writes are acknowledged. */
@@ -82,6 +95,7 @@ export function openState(config: AssembleConfig): ServerState {
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
     policyHandlers(policies, domain, definition) ??
     webhookHandlers(webhooks, domain, definition) ??
+    limitHandlers(quotas, limitRanges, definition) ??
     fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions
@@ -102,6 +116,8 @@ export function openState(config: AssembleConfig): ServerState {
     services,
     policies,
     webhooks,
+    quotas,
+    limitRanges,
     aggregation,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,

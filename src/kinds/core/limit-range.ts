@@ -1,13 +1,20 @@
 /** LimitRange: limits and defaults for resources of pods and claims in a namespace. Admission enforces it. */
 import type { LimitRange, LimitRangeItem } from "#api/core/v1.ts";
+import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { qualifiedName } from "#meta/names.ts";
+import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
 
-export function limitRanges(): KindBehaviour<LimitRange> {
+export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
+  const own = domain.rename("kubernetes.io/");
   return {
-    unenforced: { warning: "this server stores limit ranges, but does not enforce them yet" },
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => editItems(spec, "limits", defaultItem)),
+      validate: (object) => validate(object, own),
+      validateUpdate: (object) => validate(object, own),
     },
   };
 }
@@ -18,4 +25,106 @@ function defaultItem(item: LimitRangeItem): LimitRangeItem {
   const limits = fillAbsent(item.default ?? {}, item.max ?? {});
   const requests = fillAbsent(fillAbsent(item.defaultRequest ?? {}, limits), item.min ?? {});
   return { ...item, default: limits, defaultRequest: requests };
+}
+
+const limitsPath = FieldPath.of("spec", "limits");
+const types = ["Pod", "Container", "PersistentVolumeClaim"];
+
+function validate({ spec: { limits } }: LimitRange, own: OwnPrefix): FieldError[] {
+  const seen = new Set<string>();
+  return (limits ?? []).flatMap((item, index) => {
+    const path = limitsPath.index(index);
+    const errors = validateType(item.type, path.child("type"));
+    if (seen.has(item.type)) errors.push(duplicate(path.child("type"), item.type));
+    seen.add(item.type);
+    return [...errors, ...validateItem(item, path, own)];
+  });
+}
+
+function validateType(type: string, path: FieldPath): FieldError[] {
+  const errors = qualifiedName(type).map((message) => invalid(path, type, message));
+  if (errors.length > 0 || type.includes("/") || types.includes(type)) return errors;
+  return [invalid(path, type, "must be a standard limit type or fully qualified")];
+}
+
+function validateItem(item: LimitRangeItem, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const { type, min = {}, max = {} } = item;
+  const isOfContainers = type === "Pod" || type === "Container";
+  const errors: FieldError[] = [];
+  const names = new Set<string>();
+  const read = (field: Exclude<keyof LimitRangeItem, "type">): void => {
+    for (const name of Object.keys(item[field] ?? {})) {
+      const at = path.child(field).key(name);
+      errors.push(...(isOfContainers ? validateContainerResourceName(name, at, own) : validateResourceName(name, at)));
+      names.add(name);
+    }
+  };
+  read("max");
+  read("min");
+  for (const field of ["default", "defaultRequest"] as const) {
+    if (type !== "Pod") read(field);
+    else if (Object.keys(item[field] ?? {}).length > 0) {
+      errors.push(forbidden(path.child(field), "may not be specified when `type` is 'Pod'"));
+    }
+  }
+  if (type === "PersistentVolumeClaim" && min["storage"] === undefined && max["storage"] === undefined) {
+    const detail = "either minimum or maximum storage value is required, but neither was provided";
+    errors.push(required(path.child("limits"), detail));
+  }
+  read("maxLimitRequestRatio");
+  for (const name of names) errors.push(...validateBounds(item, name, path, own));
+  return errors;
+}
+
+/** Minimum, default request, default limit and maximum of a resource must be in this order. */
+function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const isPod = item.type === "Pod";
+  const of = (list: Readonly<Record<string, string>> | undefined): Quantity | undefined => {
+    const text = list !== undefined && Object.hasOwn(list, name) ? list[name] : undefined;
+    return text === undefined ? undefined : parseQuantity(text);
+  };
+  const [min, max, ratio] = [of(item.min), of(item.max), of(item.maxLimitRequestRatio)];
+  const limit = isPod ? undefined : of(item.default);
+  const request = isPod ? undefined : of(item.defaultRequest);
+  const errors: FieldError[] = [];
+  const find = (field: string, value: Quantity, detail: string): void => {
+    errors.push(invalid(path.child(field).key(name), formatQuantity(value), detail));
+  };
+  const inOrder = (field: string, shown: Quantity | undefined, low: Bound, high: Bound): void => {
+    const [[what, less], [other, more]] = [low, high];
+    if (shown === undefined || less === undefined || more === undefined || compareQuantities(less, more) <= 0) return;
+    find(field, shown, `${what} value ${formatQuantity(less)} is greater than ${other} value ${formatQuantity(more)}`);
+  };
+  inOrder("min", min, ["min", min], ["max", max]);
+  inOrder("defaultRequest", request, ["min", min], ["default request", request]);
+  inOrder("defaultRequest", request, ["default request", request], ["max", max]);
+  inOrder("defaultRequest", request, ["default request", request], ["default limit", limit]);
+  inOrder("default", min, ["min", min], ["default", limit]);
+  inOrder("default", limit, ["default", limit], ["max", max]);
+  if (ratio !== undefined) {
+    for (const detail of ratioProblems(ratio, min, max)) find("maxLimitRequestRatio", ratio, detail);
+  }
+  const isShared = isNative(name, own) && !name.startsWith("hugepages-");
+  if (!isShared && limit !== undefined && request !== undefined && compareQuantities(limit, request) !== 0) {
+    const [given, asked] = [formatQuantity(limit), formatQuantity(request)];
+    find("defaultRequest", request, `default value ${given} must equal to defaultRequest value ${asked} in ${name}`);
+  }
+  return errors;
+}
+
+type Bound = readonly [name: string, value: Quantity | undefined];
+
+const one: Quantity = { unscaled: 1n, exponent: 0, format: "decimalSI" };
+/** Larger numbers are not multiplied by a thousand. */
+const milliMax = (1n << 63n) / 1000n - 1n;
+
+function* ratioProblems(ratio: Quantity, min: Quantity | undefined, max: Quantity | undefined): Generator<string> {
+  const shown = formatQuantity(ratio);
+  if (compareQuantities(ratio, one) < 0) yield `ratio ${shown} is less than 1`;
+  if (min === undefined || max === undefined) return;
+  const isSmall = [ratio, min, max].every((quantity) => integerQuantity(quantity, "whole") < milliMax);
+  const valueOf = (quantity: Quantity): number => Number(integerQuantity(quantity, isSmall ? "milli" : "whole"));
+  const limit = valueOf(max) / valueOf(min);
+  const allowed = isSmall ? limit * 1000 : limit;
+  if (valueOf(ratio) > allowed) yield `ratio ${shown} is greater than max/min = ${limit.toFixed(6)}`;
 }

@@ -3,6 +3,7 @@
  * configuration ends the start here. Source: upstream's `apiserver/pkg/admission/config.go`.
  */
 import { dirname, isAbsolute, resolve } from "node:path";
+import type { LimitedResource } from "#admission/quota.ts";
 import type { WebhookCredentials } from "#client/webhook-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { isObject } from "#std/is-object.ts";
@@ -21,6 +22,8 @@ export interface AdmissionPlan {
   readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
   /** `undefined` when the plugin is off. */
   readonly imagePolicy: ImagePolicySettings | undefined;
+  /** What may only be used under a quota. */
+  readonly limitedResources: readonly LimitedResource[];
 }
 
 interface PluginConfig {
@@ -36,7 +39,8 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
   const webhookCredentials = await planWebhooks(plugins, domain);
-  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined, webhookCredentials };
+  const limitedResources = await planLimitedResources(plugins, domain);
+  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined, webhookCredentials, limitedResources };
   const { readImagePolicy } = await import("./image-policy.ts");
   const { decodeYaml } = await import("#codec/yaml.ts");
   const config = plugins.find(({ name }) => name === imagePolicyWebhook);
@@ -47,7 +51,7 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
     if ((config?.path ?? "") === "") throw new StartError("no config specified");
     return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
   });
-  return { imagePolicy, webhookCredentials };
+  return { imagePolicy, webhookCredentials, limitedResources };
 }
 
 /** Upstream: the kubeconfig's users are named after the hosts they are shown to. */
@@ -78,6 +82,20 @@ async function planWebhooks(
     planned.set(plugin, users);
   }
   return planned;
+}
+
+/** The configuration of ResourceQuota. */
+async function planLimitedResources(
+  plugins: readonly PluginConfig[],
+  domain: ApiDomain,
+): Promise<readonly LimitedResource[]> {
+  const { configuration, path = "" } = plugins.find(({ name }) => name === "ResourceQuota") ?? {};
+  const isGiven = configuration !== undefined && configuration !== null;
+  if (!isGiven && path === "") return [];
+  const { readLimitedResources } = await import("./quota-configuration.ts");
+  return asStart(`couldn't init admission plugin "ResourceQuota": `, () =>
+    readLimitedResources(isGiven ? JSON.stringify(configuration) : readGiven(path), domain),
+  );
 }
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */

@@ -1,0 +1,41 @@
+/** Objects of one kind by namespace, as the store has them. Plugins ask it about every write and mostly get nothing. */
+
+export class NamespaceIndex<T> {
+  readonly #namespaces = new Map<string, Map<string, T>>();
+  /** Made when first asked for. */
+  readonly #sorted = new Map<string, readonly T[]>();
+
+  /** Those of a namespace, by name; `undefined` when there are none. */
+  of(namespace: string): readonly T[] | undefined {
+    const objects = this.#namespaces.get(namespace);
+    if (objects === undefined) return undefined;
+    let sorted = this.#sorted.get(namespace);
+    if (sorted === undefined) {
+      sorted = [...objects].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, object]) => object);
+      this.#sorted.set(namespace, sorted);
+    }
+    return sorted;
+  }
+
+  get(namespace: string, name: string): T | undefined {
+    return this.#namespaces.get(namespace)?.get(name);
+  }
+
+  /** `undefined`: it is gone. */
+  set(namespace: string, name: string, object: T | undefined): void {
+    let objects = this.#namespaces.get(namespace);
+    this.#sorted.delete(namespace);
+    if (object === undefined) {
+      objects?.delete(name);
+      if (objects?.size === 0) this.#namespaces.delete(namespace);
+      return;
+    }
+    if (objects === undefined) this.#namespaces.set(namespace, (objects = new Map()));
+    objects.set(name, object);
+  }
+
+  clear(): void {
+    this.#namespaces.clear();
+    this.#sorted.clear();
+  }
+}

@@ -1,0 +1,55 @@
+/** Quantities by resource name, as quotas and pods have them, and arithmetic with them. */
+import { addQuantities, formatQuantity, parseQuantity, type Quantity, subtractQuantities } from "#meta/quantity.ts";
+
+export type Quantities = ReadonlyMap<string, Quantity>;
+
+export const count = (value: number): Quantity => ({ unscaled: BigInt(value), exponent: 0, format: "decimalSI" });
+
+export const one: Quantity = count(1);
+export const zero: Quantity = count(0);
+
+/** Of an object's field. What is no quantity, which validation refuses, is left out. */
+export function quantitiesOf(texts: Readonly<Record<string, string>> | undefined | null): Map<string, Quantity> {
+  const found = new Map<string, Quantity>();
+  for (const [name, text] of Object.entries(texts ?? {})) {
+    const quantity = parseQuantity(text);
+    if (quantity !== undefined) found.set(name, quantity);
+  }
+  return found;
+}
+
+/** Adds to `sum` in place. */
+export function addTo(sum: Map<string, Quantity>, more: Quantities): void {
+  for (const [name, quantity] of more) {
+    const before = sum.get(name);
+    sum.set(name, before === undefined ? quantity : addQuantities(before, quantity));
+  }
+}
+
+/** Names of the second count as zero in the first when it lacks them. */
+export function difference(from: Quantities, less: Quantities): Map<string, Quantity> {
+  const result = new Map(from);
+  for (const [name, quantity] of less) result.set(name, subtractQuantities(from.get(name) ?? zero, quantity));
+  return result;
+}
+
+/** Those for whose names `keep` holds. */
+export function picked(
+  quantities: Quantities,
+  keep: (name: string, quantity: Quantity) => boolean,
+): Map<string, Quantity> {
+  const result = new Map<string, Quantity>();
+  for (const [name, quantity] of quantities) if (keep(name, quantity)) result.set(name, quantity);
+  return result;
+}
+
+/** As objects have them. */
+export const textsOf = (quantities: Quantities): Record<string, string> =>
+  Object.fromEntries([...quantities].map(([name, quantity]) => [name, formatQuantity(quantity)]));
+
+/** As messages have them: `cpu=1,memory=2Gi`. */
+export const printed = (quantities: Quantities): string =>
+  [...quantities]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, quantity]) => `${name}=${formatQuantity(quantity)}`)
+    .join(",");

@@ -1,0 +1,244 @@
+/**
+ * The quotas of all namespaces: charges writes to them, one batch of a namespace after the other, and counts anew what
+ * is used. Only one of these writes to the quotas of a namespace at a time, so that no charge is lost, and the count
+ * knows which writes it may not see yet. Where a namespace has no quota, a write costs a look into a map.
+ */
+import type { ResourceQuota } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import { conflict, StatusError } from "#meta/status-error.ts";
+import type { AdmissionAttributes } from "./plugin.ts";
+import { NamespaceIndex } from "./namespace-index.ts";
+import { type Charge, chargesOf, type LimitedResource, QuotaState, UsageRequest } from "./quota/check.ts";
+import type { GroupResource } from "./quota/evaluator.ts";
+import { type Measurement, measure } from "./quota/measure.ts";
+import { printed } from "./quantities.ts";
+import { UsageEvaluators, type UsageOptions } from "./quota/usage.ts";
+
+export type { LimitedResource } from "./quota/check.ts";
+export type { Measurement } from "./quota/measure.ts";
+
+export interface QuotasOptions extends UsageOptions {
+  /** Of the store, at present. */
+  revision(): number;
+}
+
+export interface ChargeOptions {
+  readonly limited: readonly LimitedResource[];
+  /** Replaces the status of a quota. Rejects with 409 when another version of it is stored, with 404 when none is. */
+  write(quota: ResourceQuota): Promise<unknown>;
+}
+
+/** A write on its way. */
+interface Flight {
+  readonly request: UsageRequest;
+  /** `free`: no quota has to be charged. */
+  state: "waiting" | "charged" | "free";
+}
+
+interface Waiting {
+  readonly flight: Flight;
+  readonly options: ChargeOptions;
+  /** Quotas that have been charged, by uid. */
+  readonly charged: Set<string>;
+  isOver: boolean;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** How often the charges of a batch are tried again after other writers of the same quotas. */
+const triesMax = 10;
+
+const changedMeanwhile = "the quota was updated by another client";
+
+export class Quotas {
+  readonly #index = new NamespaceIndex<QuotaState>();
+  readonly #evaluators: UsageEvaluators;
+  readonly #revision: () => number;
+  /** By namespace: what runs last. */
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #flights = new Map<string, Set<Flight>>();
+  /** Requests with flights. */
+  readonly #seen = new WeakSet<RequestContext>();
+  #overcharged: (namespace: string) => void = () => undefined;
+
+  constructor(options: QuotasOptions) {
+    this.#evaluators = new UsageEvaluators(options);
+    this.#revision = () => options.revision();
+  }
+
+  /** A quota as it is stored; `undefined` when it is gone. */
+  set(namespace: string, name: string, quota: ResourceQuota | undefined): void {
+    this.#index.set(namespace, name, quota && new QuotaState(quota));
+  }
+
+  clear(): void {
+    this.#index.clear();
+  }
+
+  current(namespace: string, name: string): ResourceQuota | undefined {
+    return this.#index.get(namespace, name)?.quota;
+  }
+
+  /** The resource that a name in a quota is about. */
+  resourceOf(name: string): GroupResource | undefined {
+    return this.#evaluators.counting(name);
+  }
+
+  /** What an object uses, as text; empty where only the number of objects counts. */
+  useOf(resource: GroupResource, object: ApiObject): string {
+    const evaluator = this.#evaluators.of(resource);
+    if (evaluator === undefined || evaluator.isConstant) return "";
+    const scope = evaluator.isInScope?.(object, { scopeName: "Terminating", operator: "Exists" }) === true ? "T" : "";
+    return scope + printed(evaluator.usage(() => object));
+  }
+
+  /** Hears of namespaces whose quotas were charged for writes that came to nothing. */
+  onOvercharged(listener: (namespace: string) => void): void {
+    this.#overcharged = listener;
+  }
+
+  /** Refuses by throwing. Resolves when the quotas have stored the charge; at once when there is none. */
+  charge(attributes: AdmissionAttributes, options: ChargeOptions): void | Promise<void> {
+    const { namespace, resource, operation, subresource, dryRun, context } = attributes;
+    const quotas = this.#index.of(namespace);
+    if (quotas === undefined && options.limited.length === 0) return;
+    const evaluator = this.#evaluators.of(resource);
+    if (evaluator?.handles(operation, subresource) !== true) return;
+    const request = new UsageRequest(attributes, evaluator);
+    const charges = chargesOf(request, quotas ?? [], options.limited);
+    if (dryRun || quotas?.some((quota) => quota.isAbout(evaluator)) !== true || request.delta.size === 0) return;
+    const flight: Flight = { request, state: charges.length > 0 ? "waiting" : "free" };
+    this.#begin(namespace, flight, context);
+    if (charges.length > 0) return this.#enqueue(namespace, flight, options);
+  }
+
+  /** Begins to count what a quota's namespace uses of it; `undefined` when the quota is gone. */
+  measure(namespace: string, name: string): Promise<Measurement | undefined> {
+    return this.alone(namespace, () => {
+      const state = this.#index.get(namespace, name);
+      if (state === undefined) return undefined;
+      const known = [...(this.#flights.get(namespace) ?? [])].filter((flight) => flight.state !== "waiting");
+      return measure(
+        state.quota,
+        this.#revision(),
+        this.#evaluators,
+        known.map(({ request }) => request),
+      );
+    });
+  }
+
+  /** Runs work while nothing else writes to the quotas of a namespace. */
+  alone<T>(namespace: string, work: () => Promise<T> | T): Promise<T> {
+    const before = this.#running.get(namespace) ?? Promise.resolve();
+    const result = before.then(work);
+    const over = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#running.set(namespace, over);
+    void over.then(() => {
+      if (this.#running.get(namespace) === over) this.#running.delete(namespace);
+    });
+    return result;
+  }
+
+  #begin(namespace: string, flight: Flight, context: RequestContext): void {
+    if (context.whenDone === undefined) return;
+    let flights = this.#flights.get(namespace);
+    if (flights === undefined) this.#flights.set(namespace, (flights = new Set()));
+    const isFirst = !this.#seen.has(context);
+    this.#seen.add(context);
+    flights.add(flight);
+    context.whenDone((isWritten) => {
+      flights.delete(flight);
+      if (flights.size === 0 && this.#flights.get(namespace) === flights) this.#flights.delete(namespace);
+      // A write that is tried again is charged each time.
+      if (flight.state === "charged" && (!isWritten || !isFirst)) this.#overcharged(namespace);
+    });
+  }
+
+  #enqueue(namespace: string, flight: Flight, options: ChargeOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { flight, options, charged: new Set(), isOver: false, resolve, reject };
+      const others = this.#waiting.get(namespace);
+      if (others !== undefined) {
+        others.push(waiting);
+        return;
+      }
+      this.#waiting.set(namespace, [waiting]);
+      void this.alone(namespace, () => {
+        const batch = this.#waiting.get(namespace) ?? [];
+        this.#waiting.delete(namespace);
+        return this.#settle(namespace, batch);
+      });
+    });
+  }
+
+  /** Charges a batch: each quota is written once, whoever it is charged to. */
+  async #settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
+    let left = batch;
+    for (let tries = 1; left.length > 0; tries++) {
+      const payers = this.#check(namespace, left);
+      const again = new Set<Waiting>();
+      const writes = [...payers].map(([state, own]) => this.#write(state, own, again));
+      await Promise.all(writes);
+      for (const waiting of left) if (!again.has(waiting)) end(waiting);
+      left = [...again].filter(({ isOver }) => !isOver);
+      if (tries < triesMax) continue;
+      for (const waiting of left) end(waiting, conflict(resourceQuotas, "", changedMeanwhile));
+      return;
+    }
+  }
+
+  /** Whom each quota is charged for; refused writes are told at once. */
+  #check(namespace: string, batch: readonly Waiting[]): Map<QuotaState, Waiting[]> {
+    const states = (this.#index.of(namespace) ?? []).map(({ quota }) => new QuotaState(quota));
+    const payers = new Map<QuotaState, Waiting[]>();
+    for (const waiting of batch) {
+      let charges: readonly Charge[];
+      const { flight, options, charged } = waiting;
+      try {
+        flight.request.attributes.context.signal?.throwIfAborted();
+        charges = chargesOf(flight.request, states, options.limited, charged);
+      } catch (error) {
+        end(waiting, error);
+        continue;
+      }
+      for (const { to, amount } of charges) {
+        to.charge(amount);
+        const own = payers.get(to);
+        if (own === undefined) payers.set(to, [waiting]);
+        else own.push(waiting);
+      }
+    }
+    return payers;
+  }
+
+  async #write(state: QuotaState, payers: readonly Waiting[], again: Set<Waiting>): Promise<void> {
+    try {
+      await payers[0]!.options.write(state.charged);
+      for (const { charged } of payers) charged.add(state.uid);
+    } catch (error) {
+      const code = error instanceof StatusError ? error.status.code : 0;
+      for (const waiting of payers) {
+        // A quota that is gone charges nobody; the index says which.
+        if (code === 409 || code === 404) again.add(waiting);
+        else end(waiting, error);
+      }
+    }
+  }
+}
+
+const resourceQuotas = { group: "", resource: "resourcequotas" };
+
+/** Refused with the error, or else charged. */
+function end(waiting: Waiting, error?: unknown): void {
+  if (waiting.isOver) return;
+  const { flight, charged, resolve, reject } = waiting;
+  waiting.isOver = true;
+  if (error === undefined || charged.size > 0) flight.state = "charged";
+  if (error === undefined) resolve();
+  else reject(error);
+}

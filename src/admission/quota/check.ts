@@ -1,0 +1,188 @@
+/**
+ * Checks a write against the quotas of its namespace: which of them it is charged to, or why it is refused. Source of
+ * rules and texts: the answers of kube-apiserver.
+ */
+import type { ResourceQuota, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { addQuantities, compareQuantities, type Quantity } from "#meta/quantity.ts";
+import { type AdmissionAttributes, refusal } from "../plugin.ts";
+import { addTo, difference, picked, printed, type Quantities, quantitiesOf, textsOf, zero } from "../quantities.ts";
+import type { Evaluator } from "./evaluator.ts";
+
+/** A resource that may only be used where a quota allows it, as the plugin's configuration says. */
+export interface LimitedResource {
+  readonly apiGroup: string;
+  readonly resource: string;
+  /** Of names of usage that contain one of these. */
+  readonly matchContains: readonly string[];
+  /** By objects in these scopes. */
+  readonly matchScopes: readonly ScopedResourceSelectorRequirement[];
+}
+
+/** The requirements a quota's objects meet, whichever field has them. */
+export const scopesOf = ({ spec }: ResourceQuota): readonly ScopedResourceSelectorRequirement[] => [
+  ...(spec.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" })),
+  ...(spec.scopeSelector?.matchExpressions ?? []),
+];
+
+/** A quota with what has been charged since it was stored. */
+export class QuotaState {
+  readonly quota: ResourceQuota;
+  readonly hard: Quantities;
+  readonly used: Map<string, Quantity>;
+  readonly scopes: readonly ScopedResourceSelectorRequirement[];
+
+  constructor(quota: ResourceQuota) {
+    this.quota = quota;
+    this.hard = quantitiesOf(quota.status.hard);
+    this.used = quantitiesOf(quota.status.used);
+    this.scopes = scopesOf(quota);
+  }
+
+  get name(): string {
+    return this.quota.metadata.name ?? "";
+  }
+
+  get uid(): string {
+    return this.quota.metadata.uid ?? "";
+  }
+
+  /** Whether objects of a resource count, once the status of the quota says so too. */
+  isAbout(evaluator: Evaluator): boolean {
+    return Object.keys(this.quota.spec.hard ?? {}).some((name) => evaluator.counts(name));
+  }
+
+  charge(amount: Quantities): void {
+    addTo(this.used, amount);
+  }
+
+  /** The quota with all that has been charged. */
+  get charged(): ResourceQuota {
+    return { ...this.quota, status: { ...this.quota.status, used: textsOf(this.used) } };
+  }
+}
+
+/** A write that may use more. */
+export class UsageRequest {
+  readonly attributes: AdmissionAttributes;
+  readonly evaluator: Evaluator;
+  #usage: Quantities | undefined;
+  #delta: Quantities | undefined;
+
+  constructor(attributes: AdmissionAttributes, evaluator: Evaluator) {
+    this.attributes = attributes;
+    this.evaluator = evaluator;
+  }
+
+  get object(): ApiObject {
+    return this.attributes.object!; // creates and updates have one
+  }
+
+  /** What the object will use. */
+  get usage(): Quantities {
+    return (this.#usage ??= this.evaluator.usage(() => this.object));
+  }
+
+  /** How much more that is than before, without what stays the same. */
+  get delta(): Quantities {
+    return (this.#delta ??= picked(this.#difference(), (_name, { unscaled }) => unscaled !== 0n));
+  }
+
+  #difference(): Quantities {
+    const { operation } = this.attributes;
+    if (operation !== "UPDATE") return this.usage;
+    return difference(
+      this.usage,
+      this.evaluator.usage(() => this.attributes.oldObject!), // an update has one
+    );
+  }
+
+  isIn(scope: ScopedResourceSelectorRequirement): boolean {
+    return this.evaluator.isInScope?.(this.object, scope) === true;
+  }
+
+  refuse(reason: string): never {
+    throw refusal(this.attributes, reason);
+  }
+}
+
+/** What is charged to a quota. */
+export interface Charge {
+  readonly to: QuotaState;
+  readonly amount: Quantities;
+}
+
+/** Throws a refusal. Quotas of `charged`, by uid, have the charge already. */
+export function chargesOf(
+  request: UsageRequest,
+  quotas: readonly QuotaState[],
+  limited: readonly LimitedResource[],
+  charged: ReadonlySet<string> = noQuotas,
+): readonly Charge[] {
+  const matching = quotas.filter((quota) => matches(request, quota));
+  for (const quota of matching) checkStatus(request, quota);
+  const negative = picked(request.usage, (_name, { unscaled }) => unscaled < 0n);
+  if (negative.size > 0) {
+    request.refuse(`quota usage is negative for resource(s): ${[...negative.keys()].sort().join(",")}`);
+  }
+  if (request.delta.size === 0) return [];
+  if (limited.length > 0) checkCovered(request, quotas, matching, limited);
+  const charges: Charge[] = [];
+  for (const to of matching) {
+    if (charged.has(to.uid)) continue;
+    const amount = picked(request.delta, (name, { unscaled }) => unscaled > 0n && to.hard.has(name));
+    checkRoom(request, to, amount);
+    if (amount.size > 0) charges.push({ to, amount });
+  }
+  return charges;
+}
+
+const noQuotas: ReadonlySet<string> = new Set();
+
+/** Quotas apply once their status says so. */
+function matches(request: UsageRequest, { hard, scopes }: QuotaState): boolean {
+  if (!hard.keys().some((name) => request.evaluator.counts(name))) return false;
+  return scopes.every((scope) => request.isIn(scope));
+}
+
+function checkStatus(request: UsageRequest, { name, hard, used }: QuotaState): void {
+  const counted = [...hard.keys()].filter((one) => request.evaluator.counts(one)).sort();
+  const problem = request.evaluator.missing?.(request.object, counted) ?? "";
+  if (problem !== "") request.refuse(`failed quota: ${name}: ${problem}`);
+  if (counted.every((one) => used.has(one))) return;
+  request.refuse(`status unknown for quota: ${name}, resources: ${counted.join(",")}`);
+}
+
+/** What may only be used under a quota needs one, for each resource name and for each scope. */
+function checkCovered(
+  request: UsageRequest,
+  quotas: readonly QuotaState[],
+  matching: readonly QuotaState[],
+  limited: readonly LimitedResource[],
+): void {
+  const { group, resource } = request.evaluator;
+  const own = limited.filter((one) => one.apiGroup === group && one.resource === resource);
+  const wanted = [...request.usage.keys()].filter((name) =>
+    own.some(({ matchContains }) => matchContains.some((part) => name.includes(part))),
+  );
+  const uncovered = wanted.filter((name) => !matching.some(({ hard }) => hard.has(name))).sort();
+  if (uncovered.length > 0) request.refuse(`insufficient quota to consume: ${uncovered.join(",")}`);
+  const inScope = own.flatMap(({ matchScopes }) => matchScopes).filter((scope) => request.isIn(scope));
+  const covered = new Set(
+    quotas.flatMap(({ scopes }) => scopes.filter((scope) => request.isIn(scope)).map(({ scopeName }) => scopeName)),
+  );
+  const open = inScope.filter(({ scopeName }) => !covered.has(scopeName));
+  if (open.length === 0) return;
+  const texts = open.map(({ scopeName, operator, values = [] }) => `{${scopeName} ${operator} [${values.join(" ")}]}`);
+  request.refuse(`insufficient quota to match these scopes: [${texts.join(" ")}]`);
+}
+
+function checkRoom(request: UsageRequest, { name, hard, used }: QuotaState, amount: Quantities): void {
+  const exceeded = picked(amount, (one, more) => {
+    const sum = addQuantities(used.get(one) ?? zero, more);
+    return compareQuantities(sum, hard.get(one)!) > 0; // `amount` has names of `hard` only
+  });
+  if (exceeded.size === 0) return;
+  const of = (all: Quantities): string => printed(picked(all, (one) => exceeded.has(one)));
+  request.refuse(`exceeded quota: ${name}, requested: ${of(amount)}, used: ${of(used)}, limited: ${of(hard)}`);
+}

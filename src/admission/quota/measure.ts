@@ -1,0 +1,148 @@
+/** Counts anew what a namespace uses of a quota, as of one revision of the store. */
+import type { ResourceQuota } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { addQuantities, compareQuantities, type Quantity, subtractQuantities } from "#meta/quantity.ts";
+import { addTo, picked, type Quantities, quantitiesOf, textsOf, zero } from "../quantities.ts";
+import { scopesOf, type UsageRequest } from "./check.ts";
+import type { Evaluator, GroupResource } from "./evaluator.ts";
+import type { UsageEvaluators } from "./usage.ts";
+
+/** Objects of one resource that a quota counts. */
+export interface MeasuredPart extends GroupResource {
+  add(object: ApiObject): void;
+  /** All have been added. What is not done stays as it was. */
+  done(): void;
+}
+
+export interface Measurement {
+  /** The quota as it was when the count began. */
+  readonly quota: ResourceQuota;
+  /** The objects are to be read as they were then. */
+  readonly revision: number;
+  readonly parts: readonly MeasuredPart[];
+  /** The status of the quota, as it is now, by this count; `undefined` when it says so already. */
+  statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
+}
+
+export function measure(
+  quota: ResourceQuota,
+  revision: number,
+  evaluators: UsageEvaluators,
+  inFlight: readonly UsageRequest[],
+): Measurement {
+  const hard = quota.spec.hard ?? {};
+  const byEvaluator = Map.groupBy(Object.keys(hard), (name) => evaluators.counting(name));
+  const parts: Part[] = [];
+  for (const [evaluator, names] of byEvaluator) {
+    if (evaluator === undefined) continue;
+    const { group, resource } = evaluator;
+    const own = inFlight.filter(
+      (request) => request.evaluator.group === group && request.evaluator.resource === resource,
+    );
+    parts.push(new Part(quota, evaluator, new Set(names), own));
+  }
+  const then = quantitiesOf(quota.status.used);
+  return { quota, revision, parts, statusOf: (now) => statusOf(now, hard, then, parts) };
+}
+
+class Part implements MeasuredPart {
+  readonly group: string;
+  readonly resource: string;
+  readonly #evaluator: Evaluator;
+  readonly #names: ReadonlySet<string>;
+  readonly #sum: Map<string, Quantity>;
+  readonly #scopes: ReturnType<typeof scopesOf>;
+  /** Writes that may not be stored yet, by the names of their objects. */
+  readonly #pending: Map<string, UsageRequest[]>;
+  isDone = false;
+
+  constructor(
+    quota: ResourceQuota,
+    evaluator: Evaluator,
+    names: ReadonlySet<string>,
+    inFlight: readonly UsageRequest[],
+  ) {
+    this.group = evaluator.group;
+    this.resource = evaluator.resource;
+    this.#evaluator = evaluator;
+    this.#names = names;
+    this.#scopes = scopesOf(quota);
+    this.#sum = new Map([...names].map((name) => [name, zero]));
+    this.#pending = Map.groupBy(inFlight, ({ attributes }) => attributes.name);
+  }
+
+  get sum(): Quantities {
+    return this.#sum;
+  }
+
+  add(object: ApiObject): void {
+    const name = object.metadata.name ?? "";
+    const pending = this.#pending.get(name) ?? [];
+    this.#pending.delete(name);
+    this.#addLargest([this.#usageOf(() => object), ...pending.map((request) => this.#usageOf(() => request.object))]);
+  }
+
+  done(): void {
+    for (const pending of this.#pending.values()) {
+      this.#addLargest(pending.map((request) => this.#usageOf(() => request.object)));
+    }
+    this.#pending.clear();
+    this.isDone = true;
+  }
+
+  /** An object that is being written is stored as it was or as it will be. */
+  #addLargest(usages: readonly Quantities[]): void {
+    const largest = new Map<string, Quantity>();
+    for (const usage of usages) {
+      for (const [name, quantity] of usage) {
+        const before = largest.get(name);
+        if (before === undefined || compareQuantities(quantity, before) > 0) largest.set(name, quantity);
+      }
+    }
+    addTo(this.#sum, largest);
+  }
+
+  #usageOf(read: () => ApiObject): Quantities {
+    const isOutside = this.#scopes.some((scope) => this.#evaluator.isInScope?.(read(), scope) !== true);
+    if (isOutside) return nothing;
+    return picked(this.#evaluator.usage(read), (name) => this.#names.has(name));
+  }
+}
+
+const nothing: Quantities = new Map();
+
+/**
+ * Since the count began, writes have been charged to the quota. So the status gets the difference between the count and
+ * what the quota said when it began.
+ */
+function statusOf(
+  now: ResourceQuota,
+  hard: Readonly<Record<string, string>>,
+  then: Quantities,
+  parts: readonly Part[],
+): ResourceQuota["status"] | undefined {
+  const before = quantitiesOf(now.status.used);
+  const used = picked(before, (name) => Object.hasOwn(hard, name));
+  for (const { isDone, sum } of parts) {
+    if (!isDone) continue;
+    for (const [name, counted] of sum) {
+      const [charged, told] = [used.get(name), then.get(name)];
+      const isKnown = charged !== undefined && told !== undefined;
+      used.set(name, isKnown ? addQuantities(charged, subtractQuantities(counted, told)) : counted);
+    }
+  }
+  const isSame = now.status.used !== undefined && equal(used, before) && equalTexts(hard, now.status.hard);
+  return isSame ? undefined : { hard, used: textsOf(used) };
+}
+
+const equal = (one: Quantities, other: Quantities): boolean =>
+  one.size === other.size &&
+  one.entries().every(([name, quantity]) => {
+    const same = other.get(name);
+    return same !== undefined && compareQuantities(quantity, same) === 0;
+  });
+
+const equalTexts = (
+  one: Readonly<Record<string, string>>,
+  other: Readonly<Record<string, string>> | undefined,
+): boolean => other !== undefined && equal(quantitiesOf(one), quantitiesOf(other));

@@ -1,0 +1,61 @@
+/** What objects use, by their resource, and which resource a name in a quota is about. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import { countedResource, countEvaluator, type Evaluator, type GroupResource } from "./evaluator.ts";
+import { claimEvaluator, deviceClaimEvaluator, serviceEvaluator } from "./object-usage.ts";
+import { podEvaluator } from "./pod-usage.ts";
+
+export interface UsageOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  /** Whether claims for devices are more than counted. */
+  readonly hasDevices: boolean;
+}
+
+const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
+
+/** Never counted: events, and what is not stored. */
+const uncounted: readonly GroupResource[] = [
+  { group: "", resource: "events" },
+  { group: "events.k8s.io", resource: "events" },
+  { group: "", resource: "bindings" },
+  { group: "", resource: "componentstatuses" },
+  { group: "authentication.k8s.io", resource: "tokenreviews" },
+  { group: "authentication.k8s.io", resource: "selfsubjectreviews" },
+  ...["subjectaccessreviews", "selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"].map(
+    (resource) => ({ group: "authorization.k8s.io", resource }),
+  ),
+];
+
+export class UsageEvaluators {
+  readonly #special: readonly Evaluator[];
+  readonly #known = new Map<string, Evaluator | undefined>();
+
+  constructor({ domain, clock, hasDevices }: UsageOptions) {
+    this.#special = [
+      podEvaluator({ domain, clock }),
+      serviceEvaluator(),
+      claimEvaluator(domain),
+      ...(hasDevices ? [deviceClaimEvaluator(domain)] : []),
+    ];
+    for (const evaluator of this.#special) this.#known.set(keyOf(evaluator), evaluator);
+    for (const { group, resource } of uncounted) {
+      this.#known.set(keyOf({ group: domain.rename(group), resource }), undefined);
+    }
+  }
+
+  /** `undefined` for what does not count. */
+  of(resource: GroupResource): Evaluator | undefined {
+    const key = keyOf(resource);
+    const known = this.#known.get(key);
+    return known !== undefined || this.#known.has(key) ? known : countEvaluator(resource);
+  }
+
+  /** The evaluator that a name in a quota is about. */
+  counting(name: string): Evaluator | undefined {
+    const special = this.#special.find((evaluator) => evaluator.counts(name));
+    if (special !== undefined) return special;
+    const resource = countedResource(name);
+    return resource === undefined ? undefined : this.of(resource);
+  }
+}

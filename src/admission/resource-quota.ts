@@ -1,0 +1,31 @@
+/**
+ * ResourceQuota: refuses what would exceed a quota of its namespace, and charges the rest to the quota's status before
+ * it is stored.
+ */
+import type { ResourceQuota } from "#api/core/v1.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
+import type { LimitedResource, Quotas } from "./quota.ts";
+
+export interface ResourceQuotaOptions {
+  readonly quotas: Quotas;
+  readonly limited: readonly LimitedResource[];
+  /** Writes the status of quotas. */
+  readonly client: RestClient;
+}
+
+export function resourceQuota({ quotas, limited, client }: ResourceQuotaOptions): AdmissionPlugin {
+  const options = {
+    limited,
+    write(quota: ResourceQuota): Promise<unknown> {
+      const { namespace = "", name = "" } = quota.metadata;
+      const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
+      return client.update<ResourceQuota>(path, quota);
+    },
+  };
+  return {
+    name: "ResourceQuota",
+    operations: ["CREATE", "UPDATE"],
+    validate: (attributes) => (attributes.namespace === "" ? undefined : quotas.charge(attributes, options)),
+  };
+}

@@ -1,0 +1,288 @@
+/**
+ * Counts what namespaces use of their quotas and writes it into the status: for new quotas and new limits at once, again
+ * when counted objects go or use less, and all of them from time to time. Writes that use more are charged by admission.
+ */
+import type { ResourceQuota } from "#api/core/v1.ts";
+import { pause } from "#client/reflector.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { inPages } from "./pages.ts";
+import { follow, workQueue } from "./reconcile.ts";
+
+interface GroupResource {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** A count of what a namespace uses of a quota, which knows of writes that are on their way. */
+export interface QuotaCount {
+  readonly quota: ResourceQuota;
+  /** Objects are read as they were at this revision. */
+  readonly revision: number;
+  readonly parts: readonly (GroupResource & { add(object: ApiObject): void; done(): void })[];
+  /** What the status of the quota, as it is now, should be; `undefined` when it is so already. */
+  statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
+}
+
+export interface ResourceQuotaOptions {
+  /** Begins a count; `undefined` when there is no such quota. */
+  measure(namespace: string, name: string): Promise<QuotaCount | undefined>;
+  /** The quota as it is stored. */
+  current(namespace: string, name: string): ResourceQuota | undefined;
+  /** Runs work while nothing is charged to the quotas of a namespace. */
+  alone<T>(namespace: string, work: () => Promise<T>): Promise<T>;
+  /** Hears of namespaces whose quotas were charged for nothing. */
+  onOvercharged(listener: (namespace: string) => void): void;
+  /** The resource that a name in a quota is about. */
+  resourceOf(name: string): GroupResource | undefined;
+  /** What an object uses, as a text that is the same for the same use; empty where only the number of objects counts. */
+  useOf(resource: GroupResource, object: ApiObject): string;
+  /** Path of a resource's group version, and whether its objects have namespaces; `undefined` when it is not served. */
+  place(resource: GroupResource): string | undefined;
+  /** Hears when other resources are served. */
+  onServed(listener: () => void): void;
+}
+
+/** Everything is counted again so often, as upstream does. */
+const periodMs = 300_000;
+
+const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
+
+export const resourceQuotaController =
+  (options: ResourceQuotaOptions): Controller =>
+  async (environment) => {
+    const queue = workQueue(environment, {
+      async work(key) {
+        const startMs = environment.clock.monotonic();
+        const outcome = await count(environment, options, key);
+        known.counted(key, environment.clock.monotonic() - startMs);
+        return outcome;
+      },
+      workersMax: 5,
+      logKey: "quota",
+      failure: "could not count what a namespace uses of a quota; trying again",
+    });
+    const known: KnownQuotas = new KnownQuotas(environment, options, queue);
+    options.onOvercharged((namespace) => known.recount(namespace));
+    options.onServed(() => known.followServed());
+    void countAllAgain(environment, known);
+    await follow<ResourceQuota>(environment, {
+      what: "quotas",
+      path: "/api/v1/resourcequotas",
+      replaced: (quotas) => known.replace(quotas),
+      changed: (type, quota) => known.change(quota, type !== "DELETED"),
+    });
+  };
+
+async function countAllAgain({ clock, signal }: ControllerEnvironment, known: KnownQuotas): Promise<void> {
+  while (!signal.aborted) {
+    await pause(clock, periodMs, signal);
+    if (!signal.aborted) known.recountAll();
+  }
+}
+
+/** A quota that is followed. */
+interface Known {
+  /** The resources it counts. */
+  readonly resources: ReadonlyMap<string, GroupResource>;
+  /** Its limits, and those that its status names. */
+  readonly hard: string;
+  readonly told: string;
+}
+
+/** A resource that quotas count. */
+interface Counted {
+  readonly resource: GroupResource;
+  /** How many quotas do. */
+  quotas: number;
+  following: { readonly path: string; stop(): void } | undefined;
+}
+
+class KnownQuotas {
+  readonly #environment: ControllerEnvironment;
+  readonly #options: ResourceQuotaOptions;
+  readonly #queue: WorkQueue;
+  /** By namespace, then by key. */
+  readonly #quotas = new Map<string, Map<string, Known>>();
+  readonly #counted = new Map<string, Counted>();
+  /** When a count of a quota may start again, which took long. */
+  readonly #restMs = new Map<string, number>();
+
+  constructor(environment: ControllerEnvironment, options: ResourceQuotaOptions, queue: WorkQueue) {
+    this.#environment = environment;
+    this.#options = options;
+    this.#queue = queue;
+  }
+
+  replace(quotas: readonly ResourceQuota[]): void {
+    const here = new Set(quotas.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+    for (const key of [...this.#quotas.values()].flatMap((known) => [...known.keys()])) {
+      if (!here.has(key)) this.#set(key, undefined);
+    }
+    for (const quota of quotas) this.change(quota, true);
+    this.recountAll();
+  }
+
+  change({ metadata, spec, status }: ResourceQuota, exists: boolean): void {
+    const { namespace = "", name = "" } = metadata;
+    const key = `${namespace}/${name}`;
+    if (!exists) return this.#set(key, undefined);
+    const before = this.#quotas.get(namespace)?.get(key);
+    const [hard, told] = [sortedText(spec.hard), sortedText(status.hard)];
+    if (before?.hard === hard && before.told === told) return;
+    const resources = Object.keys(spec.hard ?? {}).flatMap((one) => this.#options.resourceOf(one) ?? []);
+    this.#set(key, { resources: new Map(resources.map((resource) => [keyOf(resource), resource])), hard, told });
+    // Also when the status has just said so for the first time: nothing was charged until then.
+    this.#queue.add(key);
+  }
+
+  /** All quotas of a namespace, or those that count a resource. */
+  recount(namespace: string, resource?: string): void {
+    const now = this.#environment.clock.monotonic();
+    for (const [key, { resources }] of this.#quotas.get(namespace) ?? []) {
+      if (resource !== undefined && !resources.has(resource)) continue;
+      const restMs = (this.#restMs.get(key) ?? 0) - now;
+      if (restMs <= 0) this.#queue.add(key);
+      else this.#queue.addAfter(key, restMs);
+    }
+  }
+
+  recountAll(resource?: string): void {
+    for (const namespace of this.#quotas.keys()) this.recount(namespace, resource);
+  }
+
+  /** A count has taken so long. The next one starts when others have had most of the time. */
+  counted(key: string, tookMs: number): void {
+    this.#restMs.set(key, this.#environment.clock.monotonic() + tookMs * restFactor);
+  }
+
+  isCounting(namespace: string, resource: string): boolean {
+    return (
+      this.#quotas
+        .get(namespace)
+        ?.values()
+        .some(({ resources }) => resources.has(resource)) === true
+    );
+  }
+
+  /** Follows the objects of resources where they are served now. */
+  followServed(): void {
+    for (const [key, counted] of this.#counted) this.#follow(key, counted);
+  }
+
+  #set(key: string, known: Known | undefined): void {
+    const [namespace = ""] = key.split("/");
+    const siblings = this.#quotas.get(namespace) ?? new Map<string, Known>();
+    const before = siblings.get(key);
+    if (known === undefined) {
+      siblings.delete(key);
+      this.#restMs.delete(key);
+    } else siblings.set(key, known);
+    if (siblings.size === 0) this.#quotas.delete(namespace);
+    else this.#quotas.set(namespace, siblings);
+    for (const [id, resource] of known?.resources ?? [])
+      if (before?.resources.has(id) !== true) this.#hold(id, resource);
+    for (const id of before?.resources.keys() ?? []) if (known?.resources.has(id) !== true) this.#release(id);
+  }
+
+  #hold(id: string, resource: GroupResource): void {
+    const counted = this.#counted.get(id) ?? { resource, quotas: 0, following: undefined };
+    counted.quotas++;
+    this.#counted.set(id, counted);
+    this.#follow(id, counted);
+  }
+
+  #release(id: string): void {
+    const counted = this.#counted.get(id);
+    if (counted === undefined || --counted.quotas > 0) return;
+    counted.following?.stop();
+    this.#counted.delete(id);
+  }
+
+  #follow(id: string, counted: Counted): void {
+    const { resource, following } = counted;
+    const path = this.#options.place(resource);
+    if (path === following?.path) return;
+    following?.stop();
+    counted.following = undefined;
+    if (path === undefined) return;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#environment.signal, stop.signal]);
+    void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, path, known: this });
+    counted.following = { path, stop: () => stop.abort() };
+  }
+}
+
+/** Counting takes a fifth of the time at most. */
+const restFactor = 4;
+
+const sortedText = (list: Readonly<Record<string, string>> | undefined): string =>
+  list === undefined ? "" : JSON.stringify(Object.entries(list).sort(([one], [other]) => (one < other ? -1 : 1)));
+
+/** Has quotas counted again when objects go, or use something else than before. */
+function followObjects(
+  environment: ControllerEnvironment,
+  { useOf }: ResourceQuotaOptions,
+  about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
+): Promise<void> {
+  const { id, resource, path, known } = about;
+  /** Of objects in namespaces with such quotas. */
+  const uses = new Map<string, string>();
+  const learn = (object: ApiObject): boolean => {
+    const { namespace = "", name = "" } = object.metadata;
+    const use = known.isCounting(namespace, id) ? useOf(resource, object) : "";
+    const key = `${namespace}/${name}`;
+    const before = uses.get(key) ?? "";
+    if (use === "") uses.delete(key);
+    else uses.set(key, use);
+    return use !== before;
+  };
+  return follow(environment, {
+    what: "objects that quotas count",
+    path: `${path}/${resource.resource}`,
+    replaced(objects) {
+      uses.clear();
+      for (const object of objects) learn(object);
+      // For what went while nobody followed.
+      known.recountAll(id);
+    },
+    changed(type, object) {
+      const { namespace = "", name = "" } = object.metadata;
+      if (type === "DELETED") uses.delete(`${namespace}/${name}`);
+      const usesOther = type !== "DELETED" && learn(object);
+      // Admission has charged what is new.
+      if (type === "DELETED" || (type === "MODIFIED" && usesOther)) known.recount(namespace, id);
+    },
+  });
+}
+
+/** Counts for one quota, with the objects as they were when the count began, and writes the status if it differs. */
+async function count(
+  { client }: ControllerEnvironment,
+  options: ResourceQuotaOptions,
+  key: string,
+): Promise<"again" | void> {
+  const [namespace = "", name = ""] = key.split("/");
+  const counted = await options.measure(namespace, name);
+  if (counted === undefined) return undefined;
+  const { quota, revision, parts } = counted;
+  for (const part of parts) {
+    const path = options.place(part);
+    if (path === undefined) continue;
+    const objects = `${path}/namespaces/${namespace}/${part.resource}`;
+    for await (const object of inPages(client, objects, { revision })) part.add(object);
+    part.done();
+  }
+  return options.alone(namespace, async () => {
+    const now = options.current(namespace, name);
+    if (now === undefined) return undefined;
+    const isOther = now.metadata.uid !== quota.metadata.uid;
+    if (isOther || sortedText(now.spec.hard) !== sortedText(quota.spec.hard)) return "again";
+    const status = counted.statusOf(now);
+    if (status === undefined) return undefined;
+    const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
+    await client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
+    return undefined;
+  });
+}

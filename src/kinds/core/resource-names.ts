@@ -1,0 +1,71 @@
+/**
+ * Names of resources that quotas and limit ranges are about, and their quantities. Source: the answers of
+ * kube-apiserver.
+ */
+import { type FieldError, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { qualifiedName } from "#meta/names.ts";
+import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+
+const ofMachines = ["cpu", "memory", "ephemeral-storage"];
+const inMachines: readonly string[] = ofMachines.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]);
+const numbers = [
+  "pods",
+  "services",
+  "replicationcontrollers",
+  "resourcequotas",
+  "secrets",
+  "configmaps",
+  "persistentvolumeclaims",
+  "services.nodeports",
+  "services.loadbalancers",
+];
+const quotaNames: ReadonlySet<string> = new Set([...inMachines, ...numbers, "requests.storage"]);
+const knownNames: ReadonlySet<string> = new Set([...quotaNames, "storage"]);
+
+const isHugePages = (name: string): boolean => name.startsWith("hugepages-") || name.startsWith("requests.hugepages-");
+
+/** Names without a prefix that quotas may have. */
+export const isQuotaName = (name: string): boolean => quotaNames.has(name) || isHugePages(name);
+
+/** `kubernetes.io/` in the server's domain. */
+export type OwnPrefix = string;
+
+/** Whether machines know a resource by themselves; the names of others have a prefix. */
+export const isNative = (name: string, own: OwnPrefix): boolean => !name.includes("/") || name.includes(own);
+
+export const isExtended = (name: string, own: OwnPrefix): boolean =>
+  !isNative(name, own) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
+
+export function validateResourceName(name: string, path: FieldPath): FieldError[] {
+  const errors = qualifiedName(name).map((message) => invalid(path, name, message));
+  if (errors.length > 0 || name.includes("/") || knownNames.has(name) || isHugePages(name)) return errors;
+  return [invalid(path, name, "must be a standard resource type or fully qualified")];
+}
+
+export function validateQuotaName(name: string, path: FieldPath): FieldError[] {
+  const errors = validateResourceName(name, path);
+  if (name.includes("/") || isQuotaName(name)) return errors;
+  return [...errors, invalid(path, name, "must be a standard resource for quota")];
+}
+
+export function validateContainerResourceName(name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const errors = validateResourceName(name, path);
+  if (!name.includes("/")) {
+    if (ofMachines.includes(name) || name.startsWith("hugepages-")) return errors;
+    return [...errors, invalid(path, name, "must be a standard resource for containers")];
+  }
+  if (isNative(name, own) || isExtended(name, own)) return errors;
+  return [...errors, invalid(path, name, "doesn't follow extended resource name standard")];
+}
+
+/** A quantity of the resource: not negative, and whole where things are counted. */
+export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined) return []; // the schema has refused it
+  const shown = formatQuantity(quantity);
+  const errors = quantity.unscaled < 0n ? [invalid(path, shown, "must be greater than or equal to 0")] : [];
+  const isCounted = numbers.includes(name) || isExtended(name, own);
+  if (!isCounted || integerQuantity(quantity, "milli") % 1000n === 0n) return errors;
+  return [...errors, invalid(path, shown, "must be an integer")];
+}

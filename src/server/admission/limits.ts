@@ -1,0 +1,29 @@
+/** Keeps quotas and limit ranges in step with the stored ones. */
+import type { NamespaceIndex } from "#admission/namespace-index.ts";
+import type { Quotas } from "#admission/quota.ts";
+import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+
+/** `undefined` for other resources. */
+export function limitHandlers(
+  quotas: Quotas,
+  limitRanges: NamespaceIndex<LimitRange>,
+  { group, resource }: ResourceDefinition,
+): ObjectHandlers<ApiObject> | undefined {
+  if (group !== "") return undefined;
+  if (resource === "resourcequotas") {
+    return {
+      cleared: () => quotas.clear(),
+      changed: (namespace, name, quota) => quotas.set(namespace, name, quota as ResourceQuota | undefined), // by its schema
+    };
+  }
+  if (resource === "limitranges") {
+    return {
+      cleared: () => limitRanges.clear(),
+      changed: (namespace, name, range) => limitRanges.set(namespace, name, range as LimitRange | undefined), // by its schema
+    };
+  }
+  return undefined;
+}

@@ -1,0 +1,29 @@
+/** What the controller of quotas asks of admission, which charges them, and of the served resources. */
+import type { Quotas } from "#admission/quota.ts";
+import type { ResourceQuotaOptions } from "#controllers/resource-quota.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+
+export function controlledQuotas(
+  quotas: Quotas,
+  table: () => ResourceTable,
+  onServed: (listener: () => void) => void,
+): ResourceQuotaOptions {
+  return {
+    measure: (namespace, name) => quotas.measure(namespace, name),
+    current: (namespace, name) => quotas.current(namespace, name),
+    alone: (namespace, work) => quotas.alone(namespace, work),
+    onOvercharged: (listener) => quotas.onOvercharged(listener),
+    resourceOf: (name) => quotas.resourceOf(name),
+    useOf: (resource, object) => quotas.useOf(resource, object),
+    place({ group, resource }) {
+      const { definitions } = table();
+      const found = definitions.find(
+        (one) => one.group === group && one.resource === resource && one.namespaced && one.stored,
+      );
+      if (found === undefined) return undefined;
+      return group === "" ? `/api/${found.version}` : `/apis/${apiVersionOf(found)}`;
+    },
+    onServed,
+  };
+}
