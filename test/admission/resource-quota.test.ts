@@ -169,13 +169,13 @@ inBothDomains(
           const name = `m-${writer}-${i}`;
           const { status } = await api.post(configMaps, configMap(name));
           const list = (await api.get(configMaps)).expect(200);
-          most = Math.max(most, list.array("items").length);
+          most = Math.max(most, list.list("items").length);
           if (status === 201) (await api.delete(`${configMaps}/${name}`)).expect(200);
         }
       }),
     );
     assert.ok(most <= 12, `${most} at once`);
-    const left = (await api.get(configMaps)).array("items").length;
+    const left = (await api.get(configMaps)).list("items").length;
     await counted(api, path, { "count/configmaps": `${left}` });
     for (let i = left; i < 12; i++) (await api.post(configMaps, configMap(`rest-${i}`))).expect(201);
     (await api.post(configMaps, configMap("more"))).refused(403, "Forbidden", /exceeded quota/);

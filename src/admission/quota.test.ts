@@ -1,0 +1,176 @@
+/** Charges to quotas: batches, conflicts, and counts beside them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ResourceQuota } from "#api/core/v1.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { conflict, notFound, StatusError } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { attributesOf } from "./attributes-for-tests.ts";
+import type { AdmissionAttributes } from "./plugin.ts";
+import { type ChargeOptions, type Measurement, Quotas } from "./quota.ts";
+
+const secrets = {
+  resource: { group: "", version: "v1", resource: "secrets" },
+  kind: { group: "", version: "v1", kind: "Secret" },
+} as const;
+
+/** A namespace with a quota on secrets, whose writes a test sees. */
+class Place {
+  readonly quotas = new Quotas({
+    domain: kubernetesDomain,
+    clock: new FakeClock(),
+    hasDevices: false,
+    revision: () => this.version,
+  });
+  readonly written: string[] = [];
+  readonly options: ChargeOptions = { limited: [], write: (quota) => this.write(quota) };
+  version = 1;
+  /** Runs before a write takes effect. */
+  meanwhile: () => Promise<void> | void = () => undefined;
+
+  constructor(hard: string, used: string) {
+    this.store({ hard: { secrets: hard }, used: { secrets: used } });
+  }
+
+  store(status: ResourceQuota["status"], spec: ResourceQuota["spec"] = { hard: status.hard ?? {} }): void {
+    const metadata = { namespace: "n", name: "q", uid: "u", resourceVersion: `${++this.version}` };
+    this.quotas.set("n", "q", { metadata, spec, status });
+  }
+
+  async write({ metadata, status }: ResourceQuota): Promise<void> {
+    const { meanwhile } = this;
+    this.meanwhile = () => undefined;
+    await meanwhile();
+    await new Promise((resolve) => setImmediate(resolve));
+    if (metadata.resourceVersion !== this.stored.metadata.resourceVersion) throw conflict(quotaResource, "q", "newer");
+    this.written.push(status.used?.["secrets"] ?? "");
+    this.store(status);
+  }
+
+  get stored(): ResourceQuota {
+    return this.quotas.current("n", "q")!;
+  }
+
+  get used(): string | undefined {
+    return this.stored.status.used?.["secrets"];
+  }
+
+  /** Asks for a secret; `end` tells that the request has been handled. */
+  ask(name: string): { readonly answer: Promise<void>; end(isSuccess: boolean): void } {
+    const object: Unstructured = { metadata: { name, namespace: "n" } };
+    const callbacks: ((isSuccess: boolean) => void)[] = [];
+    const base = attributesOf(object, { ...secrets, name });
+    const context = {
+      ...base.context,
+      whenDone: (callback: (isSuccess: boolean) => void): void => void callbacks.push(callback),
+    };
+    const attributes: AdmissionAttributes = { ...base, context };
+    const answer = (async () => this.quotas.charge(attributes, this.options))();
+    answer.catch(() => undefined);
+    return {
+      answer,
+      end(isSuccess) {
+        for (const callback of callbacks) callback(isSuccess);
+      },
+    };
+  }
+
+  /** Counts these secrets. */
+  count(counted: Measurement, names: readonly string[]): string | undefined {
+    for (const part of counted.parts) {
+      for (const name of names) part.add({ metadata: { name } });
+      part.done();
+    }
+    return counted.statusOf(this.stored)?.used?.["secrets"];
+  }
+}
+
+const quotaResource = { group: "", resource: "resourcequotas" };
+
+const messageOf = async (answer: Promise<void>): Promise<string> => {
+  try {
+    await answer;
+    return "";
+  } catch (error) {
+    if (error instanceof StatusError) return error.status.message ?? "";
+    throw error;
+  }
+};
+
+test("charges that arrive together are written together, and those that do not fit are refused", async () => {
+  const place = new Place("5", "1");
+  const messages = await Promise.all(Array.from({ length: 64 }, (_, i) => messageOf(place.ask(`s${i}`).answer)));
+  assert.equal(messages.filter((message) => message === "").length, 4);
+  assert.match(
+    messages.at(-1)!,
+    /exceeded quota: q, requested: secrets=1, used: secrets=\d, limited: secrets=5$/,
+  );
+  assert.equal(place.used, "5");
+  assert.ok(place.written.length <= 2, `written ${place.written.length} times`);
+});
+
+test("a charge is checked again when another writer was faster", async () => {
+  const place = new Place("2", "0");
+  place.meanwhile = () => place.store({ hard: { secrets: "2" }, used: { secrets: "1" } });
+  assert.equal(await messageOf(place.ask("one").answer), "");
+  assert.equal(place.used, "2");
+  place.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
+  place.meanwhile = () => place.store({ hard: { secrets: "3" }, used: { secrets: "3" } });
+  assert.match(await messageOf(place.ask("two").answer), /exceeded quota/);
+  assert.equal(place.used, "3");
+});
+
+test("a quota that goes meanwhile charges nobody", async () => {
+  const place = new Place("2", "0");
+  place.meanwhile = () => {
+    place.quotas.set("n", "q", undefined);
+    throw notFound(quotaResource, "q");
+  };
+  assert.equal(await messageOf(place.ask("one").answer), "");
+});
+
+test("a count adds what is charged and not stored yet, once", async () => {
+  const place = new Place("9", "5");
+  const [first, second] = [place.ask("first"), place.ask("second")];
+  await Promise.all([first.answer, second.answer]);
+  assert.equal(place.used, "7");
+  const counted = (await place.quotas.measure("n", "q"))!;
+  // One of them is stored; of the five there were, two have gone.
+  assert.equal(place.count(counted, ["a", "b", "c", "first"]), "5");
+  first.end(true);
+  second.end(true);
+  const after = (await place.quotas.measure("n", "q"))!;
+  assert.equal(place.count(after, ["a", "b", "c", "first", "second"]), "5");
+});
+
+test("what is charged while objects are counted is kept", async () => {
+  const place = new Place("9", "5");
+  const counted = (await place.quotas.measure("n", "q"))!;
+  await place.ask("later").answer;
+  assert.equal(place.used, "6");
+  assert.equal(place.count(counted, ["a", "b", "c"]), "4");
+});
+
+test("a charge for a write that came to nothing is told", async () => {
+  const place = new Place("9", "5");
+  const told: string[] = [];
+  place.quotas.onOvercharged((namespace) => told.push(namespace));
+  const [failed, stored] = [place.ask("failed"), place.ask("stored")];
+  await Promise.all([failed.answer, stored.answer]);
+  stored.end(true);
+  assert.deepEqual(told, []);
+  failed.end(false);
+  assert.deepEqual(told, ["n"]);
+});
+
+test("where no quota is, nothing is read and no promise is made", () => {
+  const place = new Place("9", "5");
+  const elsewhere = {
+    ...attributesOf(undefined, { ...secrets, namespace: "other", name: "s" }),
+    get object(): undefined {
+      throw new Error("the object must not be read");
+    },
+  };
+  assert.equal(place.quotas.charge(elsewhere, place.options), undefined);
+});
