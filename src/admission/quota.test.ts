@@ -102,10 +102,7 @@ test("charges that arrive together are written together, and those that do not f
   const place = new Place("5", "1");
   const messages = await Promise.all(Array.from({ length: 64 }, (_, i) => messageOf(place.ask(`s${i}`).answer)));
   assert.equal(messages.filter((message) => message === "").length, 4);
-  assert.match(
-    messages.at(-1)!,
-    /exceeded quota: q, requested: secrets=1, used: secrets=\d, limited: secrets=5$/,
-  );
+  assert.match(messages.at(-1)!, /exceeded quota: q, requested: secrets=1, used: secrets=\d, limited: secrets=5$/);
   assert.equal(place.used, "5");
   assert.ok(place.written.length <= 2, `written ${place.written.length} times`);
 });

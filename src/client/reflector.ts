@@ -13,6 +13,8 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly path: string;
   /** Only objects whose fields are these: `type=Opaque`. Those that stop being so count as deleted. */
   readonly fieldSelector?: string;
+  /** Only later changes matter: `replaced` gets no objects, and none are read for it. */
+  readonly changesOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Everything there is, after a list. */
@@ -56,16 +58,17 @@ export async function inRounds(
 
 /** Lists once, then watches as long as the history holds. */
 async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { client, path, signal, clock, fieldSelector } = options;
+  const { client, path, signal, clock, fieldSelector, changesOnly = false } = options;
   const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
-  const list = await client.list<T>(selector === "" ? path : `${path}?${selector}`);
-  options.replaced(list.items);
+  const query = [selector, changesOnly ? "limit=1" : ""].filter((part) => part !== "").join("&");
+  const list = await client.list<T>(query === "" ? path : `${path}?${query}`);
+  options.replaced(changesOnly ? [] : list.items);
   let version = list.metadata.resourceVersion;
   let isCurrent = true;
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
-    const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.watch<T>(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
+    const watch = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
+    await client.watch<T>(path + watch + (selector === "" ? "" : `&${selector}`), signal, (event) => {
       if (event.type === "ERROR") {
         isCurrent = false;
         return;

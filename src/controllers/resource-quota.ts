@@ -241,9 +241,9 @@ function followObjects(
   return follow(environment, {
     what: "objects that quotas count",
     path: `${path}/${resource.resource}`,
-    replaced(objects) {
+    changesOnly: true,
+    replaced() {
       uses.clear();
-      for (const object of objects) learn(object);
       // For what went while nobody followed.
       known.recountAll(id);
     },

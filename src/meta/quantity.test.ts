@@ -1,7 +1,16 @@
 /** Quantities compared with the reference server, and their arithmetic. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canonicalQuantity, compareQuantities, formatQuantity, parseQuantity, quantityError } from "./quantity.ts";
+import {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  formatQuantity,
+  integerQuantity,
+  parseQuantity,
+  quantityError,
+  subtractQuantities,
+} from "./quantity.ts";
 
 /** Input and recorded answer; `ERR` before the text of an error. */
 const recorded: readonly (readonly [string, string])[] = [
@@ -136,4 +145,35 @@ test("texts that would be costly are refused or answered at once", () => {
   assert.equal(canonicalQuantity("1e2000000000"), "100e1999999998");
   assert.equal(canonicalQuantity("1e-2000000000"), "1e-9");
   assert.ok(performance.now() - start < 1000);
+});
+
+test("a sum has the format of its first part that is not zero", () => {
+  for (const [a, b, sum, rest] of [
+    ["0", "1Gi", "1Gi", "-1Gi"],
+    ["1Gi", "512Mi", "1536Mi", "512Mi"],
+    ["1Gi", "500M", "1573741824", "573741824"],
+    ["1", "500m", "1500m", "500m"],
+    ["1500m", "1500m", "3", "0"],
+    ["1", "1e3", "1001", "-999"],
+    ["1", "1e999999999", "1e999999999", "-1e999999999"],
+  ] as const) {
+    const [one, other] = [parseQuantity(a)!, parseQuantity(b)!];
+    const results = [addQuantities(one, other), subtractQuantities(one, other)];
+    assert.deepEqual(results.map(formatQuantity), [sum, rest], `${a} ${b}`);
+  }
+});
+
+test("whole numbers and thousandths are rounded up, and have a largest value", () => {
+  for (const [text, whole, milli] of [
+    ["0", 0n, 0n],
+    ["1", 1n, 1000n],
+    ["1500m", 2n, 1500n],
+    ["1n", 1n, 1n],
+    ["-1500m", -1n, -1500n],
+    ["2Ki", 2048n, 2_048_000n],
+    ["1e999999999", 2n ** 63n - 1n, 2n ** 63n - 1n],
+  ] as const) {
+    const quantity = parseQuantity(text)!;
+    assert.deepEqual([integerQuantity(quantity, "whole"), integerQuantity(quantity, "milli")], [whole, milli], text);
+  }
 });

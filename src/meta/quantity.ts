@@ -150,12 +150,12 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
  */
 const spreadMax = 3000;
 
-/** The sum, with the format of the first, unless that is zero. */
+/** The sum, with the format of the first, unless that does not count. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   if (a.unscaled === 0n) return b;
   if (b.unscaled === 0n) return a;
   const spread = a.exponent - b.exponent;
-  if (Math.abs(spread) > spreadMax) return spread > 0 ? a : { ...b, format: a.format };
+  if (Math.abs(spread) > spreadMax) return spread > 0 ? a : b;
   const exponent = Math.min(a.exponent, b.exponent);
   const widened = (one: Quantity): bigint => one.unscaled * 10n ** BigInt(one.exponent - exponent);
   const unscaled = widened(a) + widened(b);
