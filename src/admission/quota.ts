@@ -168,12 +168,19 @@ export class Quotas {
         return;
       }
       this.#waiting.set(namespace, [waiting]);
-      void this.alone(namespace, () => {
-        const batch = this.#waiting.get(namespace) ?? [];
-        this.#waiting.delete(namespace);
-        return this.#settle(namespace, batch);
-      });
+      void this.alone(namespace, () => this.#settleWaiting(namespace));
     });
+  }
+
+  /** Never rejects. */
+  async #settleWaiting(namespace: string): Promise<void> {
+    const batch = this.#waiting.get(namespace) ?? [];
+    this.#waiting.delete(namespace);
+    try {
+      await this.#settle(namespace, batch);
+    } catch (error) {
+      for (const waiting of batch) end(waiting, error);
+    }
   }
 
   /** Charges a batch: each quota is written once, whoever it is charged to. */
