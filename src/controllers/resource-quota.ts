@@ -26,6 +26,8 @@ export interface QuotaCount {
 }
 
 export interface ResourceQuotaOptions {
+  /** Everything is counted again so often. */
+  readonly periodMs: number;
   /** Begins a count; `undefined` when there is no such quota. */
   measure(namespace: string, name: string): Promise<QuotaCount | undefined>;
   /** The quota as it is stored. */
@@ -43,9 +45,6 @@ export interface ResourceQuotaOptions {
   /** Hears when other resources are served. */
   onServed(listener: () => void): void;
 }
-
-/** Everything is counted again so often, as upstream does. */
-const periodMs = 300_000;
 
 const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
 
@@ -66,7 +65,7 @@ export const resourceQuotaController =
     const known: KnownQuotas = new KnownQuotas(environment, options, queue);
     options.onOvercharged((namespace) => known.recount(namespace));
     options.onServed(() => known.followServed());
-    void countAllAgain(environment, known);
+    void countAllAgain(environment, options.periodMs, known);
     await follow<ResourceQuota>(environment, {
       what: "quotas",
       path: "/api/v1/resourcequotas",
@@ -75,7 +74,11 @@ export const resourceQuotaController =
     });
   };
 
-async function countAllAgain({ clock, signal }: ControllerEnvironment, known: KnownQuotas): Promise<void> {
+async function countAllAgain(
+  { clock, signal }: ControllerEnvironment,
+  periodMs: number,
+  known: KnownQuotas,
+): Promise<void> {
   while (!signal.aborted) {
     await pause(clock, periodMs, signal);
     if (!signal.aborted) known.recountAll();

@@ -95,7 +95,7 @@ async function runControllers(
       hasSelectors: gates.isOn("AuthorizeWithSelectors"),
     },
     checkApi: aggregation.check,
-    quotas: controlledQuotas(quotas, table, localVersions.onChange),
+    quotas: controlledQuotas(quotas, options.resourceQuotaPeriodMs, table, localVersions.onChange),
   });
   return async () => {
     stopPolicy();

@@ -51,6 +51,13 @@ export const controllerFlags = {
         "then until it is deleted.",
     ),
   ),
+  resourceQuotaPeriodMs: moreThanNothing(
+    duration(
+      controllers("resource-quota-sync-period"),
+      300_000,
+      "Everything that quotas limit is counted again so often; changes are counted at once.",
+    ),
+  ),
   rootCaFile: optional(
     controllers("root-ca-file"),
     "file",

@@ -6,10 +6,12 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 
 export function controlledQuotas(
   quotas: Quotas,
+  periodMs: number,
   table: () => ResourceTable,
   onServed: (listener: () => void) => void,
 ): ResourceQuotaOptions {
   return {
+    periodMs,
     measure: (namespace, name) => quotas.measure(namespace, name),
     current: (namespace, name) => quotas.current(namespace, name),
     alone: (namespace, work) => quotas.alone(namespace, work),
