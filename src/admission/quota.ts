@@ -231,8 +231,13 @@ export class Quotas {
       const code = error instanceof StatusError ? error.status.code : 0;
       for (const waiting of payers) {
         // A quota that is gone charges nobody; the index says which.
-        if (code === 409 || code === 404) again.add(waiting);
-        else end(waiting, error);
+        if (code === 409 || code === 404) {
+          again.add(waiting);
+          continue;
+        }
+        // It may have been stored all the same.
+        waiting.charged.add(state.uid);
+        end(waiting, error);
       }
     }
   }

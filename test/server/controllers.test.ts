@@ -132,6 +132,12 @@ async function occupy(api: Api): Promise<string> {
   await api.delete("/api/v1/persistentvolumes/v");
   await gone(api, "/api/v1/persistentvolumes/v");
 
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec: { hard: { services: "1" } } };
+  (await api.post(`/api/v1/namespaces/${ns}/resourcequotas`, quota)).expect(201);
+  await eventually(async () =>
+    (await api.get(`/api/v1/namespaces/${ns}/resourcequotas/q`)).expect(200, { "status.used.services": "0" }),
+  );
+
   const bootstrap = {
     apiVersion: "v1",
     kind: "Secret",
@@ -174,6 +180,7 @@ const writes: Readonly<Record<string, readonly string[]>> = {
   "namespace-controller": ["deletecollection", "update namespaces/finalize", "update namespaces/status"],
   "pv-protection-controller": ["update persistentvolumes"],
   "pvc-protection-controller": ["update persistentvolumeclaims"],
+  "resourcequota-controller": ["update resourcequotas/status"],
   "root-ca-cert-publisher": ["create configmaps", "update configmaps"],
   "service-account-controller": ["create serviceaccounts"],
   "token-cleaner": ["delete secrets"],

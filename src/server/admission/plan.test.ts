@@ -132,3 +132,26 @@ test("a configuration of admission webhooks that cannot be stops the start", asy
     await assert.rejects(credentials(configuration), { message });
   }
 });
+
+const limited = async (configuration: object) => {
+  const config = file("quotas", {
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "AdmissionConfiguration",
+    plugins: [{ name: "ResourceQuota", configuration }],
+  });
+  return (await planAdmission(resolveOptions({ admissionControlConfigFile: config }), kubernetesDomain)).limitedResources;
+};
+
+test("what may only be used under a quota is read, and a mistake in it stops the start", async () => {
+  const kind = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration" };
+  const matchScopes = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
+  assert.deepEqual(await limited({ ...kind, limitedResources: [{ resource: "pods", matchScopes }] }), [
+    { apiGroup: "", resource: "pods", matchContains: [], matchScopes },
+  ]);
+  assert.deepEqual(await limited(kind), []);
+  await assert.rejects(limited({ ...kind, limitedResources: [{ resource: 1 }] }), {
+    name: "StartError",
+    message: /^couldn't init admission plugin "ResourceQuota": /,
+  });
+  await assert.rejects(limited({ kind: "Other" }), { name: "StartError", message: /ResourceQuotaConfiguration/ });
+});
