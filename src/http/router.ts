@@ -16,7 +16,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { type ResourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { runAction } from "./handlers/action.ts";

@@ -2,10 +2,7 @@
  * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
-import { NamespaceIndex } from "#admission/namespace-index.ts";
-import { Quotas } from "#admission/quota.ts";
 import { WebhookLists } from "#admission/webhooks.ts";
-import type { LimitRange } from "#api/core/v1.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
@@ -18,7 +15,7 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
 import { noPolicies, type Policies, policyHandlers } from "./admission/policy-handlers.ts";
-import { limitHandlers } from "./admission/limits.ts";
+import { limitHandlers, type Limits, openLimits } from "./admission/limits.ts";
 import { webhookHandlers } from "./admission/webhooks.ts";
 import { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -29,7 +26,7 @@ import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./loo
 import { findServiceAddress } from "./service-addresses.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
 
-export interface ServerState {
+export interface ServerState extends Limits {
   readonly objects: StoredObjects;
   readonly stores: Stores;
   /** Built-in kinds; writers wait until what follows from their writes is in force. */
@@ -48,8 +45,6 @@ export interface ServerState {
   readonly policies: Policies;
   /** Admission webhooks of the stored configurations. */
   readonly webhooks: WebhookLists;
-  readonly quotas: Quotas;
-  readonly limitRanges: NamespaceIndex<LimitRange>;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -72,19 +67,10 @@ export function openState(config: AssembleConfig): ServerState {
     clusterIps: serving.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
-  const policies = noPolicies(serving.gates.isOn("AuthorizeWithSelectors"));
-  const webhooks = new WebhookLists({
-    clock,
-    hasBreakers: options.webhookCircuitBreaker,
-    hasSelectors: serving.gates.isOn("AuthorizeWithSelectors"),
-  });
-  const quotas = new Quotas({
-    domain,
-    clock,
-    hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
-    revision: () => cache.revision,
-  });
-  const limitRanges = new NamespaceIndex<LimitRange>();
+  const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");
+  const policies = noPolicies(hasSelectors);
+  const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
+  const limits = openLimits(config);
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   const aggregation = new AggregationIndex(domain);
   /** What hears of the objects of a resource before their writes are acknowledged. */
@@ -95,7 +81,7 @@ export function openState(config: AssembleConfig): ServerState {
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
     policyHandlers(policies, domain, definition) ??
     webhookHandlers(webhooks, domain, definition) ??
-    limitHandlers(quotas, limitRanges, definition) ??
+    limitHandlers(limits, definition) ??
     fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions
@@ -116,8 +102,7 @@ export function openState(config: AssembleConfig): ServerState {
     services,
     policies,
     webhooks,
-    quotas,
-    limitRanges,
+    ...limits,
     aggregation,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,

@@ -1,7 +1,7 @@
 /** What quotas refuse, and what is charged to them. */
 import assert from "node:assert/strict";
-import type { Api } from "../harness.ts";
-import { eventually, file, suite, withOwnServer } from "../harness.ts";
+import { test } from "node:test";
+import { Api, domains, eventually, file, openServer, renamer, suite, withOwnServer } from "../harness.ts";
 import { claim, configMap, pod, secret } from "../objects.ts";
 
 const inBothDomains = suite();
@@ -206,12 +206,9 @@ inBothDomains(
   { differs: "its controller is quicker to fill in the status" },
 );
 
-withOwnServer(
-  "what is limited may only be used under a quota",
-  {
-    admissionControlConfigFile: file(
-      "admission.yaml",
-      `apiVersion: apiserver.config.k8s.io/v1
+for (const domain of domains) {
+  test(`${domain}: what is limited may only be used under a quota`, async () => {
+    const configuration = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
 - name: ResourceQuota
@@ -219,23 +216,26 @@ plugins:
     apiVersion: apiserver.config.k8s.io/v1
     kind: ResourceQuotaConfiguration
     limitedResources:
-    - {resource: pods, matchContains: [pods]}
-    - resource: persistentvolumeclaims
-      matchContains: [requests.storage]
-`,
-    ),
-  },
-  async (api) => {
-    const { ns, claims } = await api.place();
-    (await api.post(claims, claim("a"))).refused(
-      403,
-      "Forbidden",
-      'persistentvolumeclaims "a" is forbidden: insufficient quota to consume: requests.storage',
-    );
-    await made(api, ns, "q", { "requests.storage": "5Gi" });
-    (await api.post(claims, claim("a"))).expect(201);
-  },
-);
+    - {resource: persistentvolumeclaims, matchContains: [requests.storage]}
+`;
+    const admissionControlConfigFile = file("admission.yaml", renamer(domain)(configuration));
+    const server = await openServer(domain, { admissionControlConfigFile });
+    const api = new Api(server);
+    try {
+      const { ns, claims } = await api.place();
+      (await api.post(claims, claim("a"))).refused(
+        403,
+        "Forbidden",
+        'persistentvolumeclaims "a" is forbidden: insufficient quota to consume: requests.storage',
+      );
+      await made(api, ns, "q", { "requests.storage": "5Gi" });
+      (await api.post(claims, claim("a"))).expect(201);
+    } finally {
+      api.close();
+      await server.close();
+    }
+  });
+}
 
 withOwnServer(
   "without the plugin nothing is refused",

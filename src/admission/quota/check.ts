@@ -117,7 +117,7 @@ export function chargesOf(
   request: UsageRequest,
   quotas: readonly QuotaState[],
   limited: readonly LimitedResource[],
-  charged: ReadonlySet<string> = noQuotas,
+  charged: ReadonlySet<string> = new Set(),
 ): readonly Charge[] {
   const matching = quotas.filter((quota) => matches(request, quota));
   for (const quota of matching) checkStatus(request, quota);
@@ -136,8 +136,6 @@ export function chargesOf(
   }
   return charges;
 }
-
-const noQuotas: ReadonlySet<string> = new Set();
 
 /** Quotas apply once their status says so. */
 function matches(request: UsageRequest, { hard, scopes }: QuotaState): boolean {

@@ -104,12 +104,10 @@ class Part implements MeasuredPart {
 
   #usageOf(read: () => ApiObject): Quantities {
     const isOutside = this.#scopes.some((scope) => this.#evaluator.isInScope?.(read(), scope) !== true);
-    if (isOutside) return nothing;
+    if (isOutside) return new Map();
     return picked(this.#evaluator.usage(read), (name) => this.#names.has(name));
   }
 }
-
-const nothing: Quantities = new Map();
 
 /**
  * Since the count began, writes have been charged to the quota. So the status gets the difference between the count and

@@ -2,7 +2,7 @@
  * Names of resources that quotas and limit ranges are about, and their quantities. Source: the answers of
  * kube-apiserver.
  */
-import { type FieldError, invalid } from "#meta/field-error.ts";
+import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
@@ -38,25 +38,25 @@ export const isExtended = (name: string, own: OwnPrefix): boolean =>
   !isNative(name, own) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 
 export function validateResourceName(name: string, path: FieldPath): FieldError[] {
-  const errors = qualifiedName(name).map((message) => invalid(path, name, message));
+  const errors = qualifiedName(name).map((message) => invalid(path, new GoSyntax(name), message));
   if (errors.length > 0 || name.includes("/") || knownNames.has(name) || isHugePages(name)) return errors;
-  return [invalid(path, name, "must be a standard resource type or fully qualified")];
+  return [invalid(path, new GoSyntax(name), "must be a standard resource type or fully qualified")];
 }
 
 export function validateQuotaName(name: string, path: FieldPath): FieldError[] {
   const errors = validateResourceName(name, path);
   if (name.includes("/") || isQuotaName(name)) return errors;
-  return [...errors, invalid(path, name, "must be a standard resource for quota")];
+  return [...errors, invalid(path, new GoSyntax(name), "must be a standard resource for quota")];
 }
 
 export function validateContainerResourceName(name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const errors = validateResourceName(name, path);
   if (!name.includes("/")) {
     if (ofMachines.includes(name) || name.startsWith("hugepages-")) return errors;
-    return [...errors, invalid(path, name, "must be a standard resource for containers")];
+    return [...errors, invalid(path, new GoSyntax(name), "must be a standard resource for containers")];
   }
   if (isNative(name, own) || isExtended(name, own)) return errors;
-  return [...errors, invalid(path, name, "doesn't follow extended resource name standard")];
+  return [...errors, invalid(path, new GoSyntax(name), "doesn't follow extended resource name standard")];
 }
 
 /** A quantity of the resource: not negative, and whole where things are counted. */

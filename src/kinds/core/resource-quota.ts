@@ -137,7 +137,7 @@ function validateExpression(
 }
 
 const onlyExists =
-  "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+  "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 const needsValues = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
 const hasNoValues = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
 

@@ -1,15 +1,30 @@
 /** Keeps quotas and limit ranges in step with the stored ones. */
-import type { NamespaceIndex } from "#admission/namespace-index.ts";
-import type { Quotas } from "#admission/quota.ts";
+import { NamespaceIndex } from "#admission/namespace-index.ts";
+import { Quotas } from "#admission/quota.ts";
 import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { AssembleConfig } from "../assemble-config.ts";
+
+export interface Limits {
+  readonly quotas: Quotas;
+  readonly limitRanges: NamespaceIndex<LimitRange>;
+}
+
+export function openLimits({ domain, clock, serving, cache }: AssembleConfig): Limits {
+  const quotas = new Quotas({
+    domain,
+    clock,
+    hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
+    revision: () => cache.revision,
+  });
+  return { quotas, limitRanges: new NamespaceIndex() };
+}
 
 /** `undefined` for other resources. */
 export function limitHandlers(
-  quotas: Quotas,
-  limitRanges: NamespaceIndex<LimitRange>,
+  { quotas, limitRanges }: Limits,
   { group, resource }: ResourceDefinition,
 ): ObjectHandlers<ApiObject> | undefined {
   if (group !== "") return undefined;

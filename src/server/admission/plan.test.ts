@@ -139,7 +139,8 @@ const limited = async (configuration: object) => {
     kind: "AdmissionConfiguration",
     plugins: [{ name: "ResourceQuota", configuration }],
   });
-  return (await planAdmission(resolveOptions({ admissionControlConfigFile: config }), kubernetesDomain)).limitedResources;
+  return (await planAdmission(resolveOptions({ admissionControlConfigFile: config }), kubernetesDomain))
+    .limitedResources;
 };
 
 test("what may only be used under a quota is read, and a mistake in it stops the start", async () => {
