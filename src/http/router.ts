@@ -13,7 +13,7 @@ import {
 import type { Action } from "#meta/action.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { type ResourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
+import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -30,7 +30,7 @@ import { patchObject } from "./handlers/patch.ts";
 import { getScale, scaleScope } from "./handlers/scale.ts";
 import { updateObject } from "./handlers/update.ts";
 import { TooLargeHere } from "./large-requests.ts";
-import type { HandlerParts, Scope } from "./scope.ts";
+import type { HandlerParts, LargeRequests, Scope } from "./scope.ts";
 import { viewKind } from "./view-kind.ts";
 
 export interface RouterOptions {
@@ -94,7 +94,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     const table = options.table();
     if (!table.serves(info.group, info.version)) return options.unknown(request.path);
     const definition = table.find(info.group, info.version, info.resource);
-    const connected = definition?.unserved?.find(({ name, connect }) => name === info.subresource && connect === true);
+    const connected = info.subresource === "" ? undefined : connection(definition, info.subresource);
     if (definition === undefined || (info.parts.length > 3 && connected?.proxyPath !== true)) {
       return options.unknown(request.path);
     }
@@ -131,6 +131,13 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
   };
 }
 
+/** A subresource of 1.32 by which clients connect with something. */
+const connection = (
+  definition: ResourceDefinition | undefined,
+  subresource: string,
+): SubresourceDefinition | undefined =>
+  definition?.unserved?.find(({ name, connect }) => name === subresource && connect === true);
+
 function newScope(
   parts: HandlerParts,
   stores: Stores,
@@ -162,16 +169,10 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
     ended(scope, true);
     return encodeReply(reply, scope);
   };
-  const failed = (error: unknown): never => {
+  const elsewhere = (error: unknown): Promise<Reply> => {
+    if (large !== undefined && error instanceof TooLargeHere) return handledBy(large, scope);
     ended(scope, false);
     throw error;
-  };
-  const elsewhere = (error: unknown): Promise<Reply> => {
-    if (large === undefined || !(error instanceof TooLargeHere)) return failed(error);
-    return large.handle(scope).then((reply) => {
-      ended(scope, true);
-      return reply;
-    }, failed);
   };
   try {
     const reply = dispatch(scope, verb, handler);
@@ -181,6 +182,18 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   }
 }
 
+async function handledBy(large: LargeRequests, scope: Scope): Promise<Reply> {
+  let isSuccess = false;
+  try {
+    const reply = await large.handle(scope);
+    isSuccess = true;
+    return reply;
+  } finally {
+    ended(scope, isSuccess);
+  }
+}
+
+/** Tells those who wait for the end of the request's work. */
 function ended({ context }: Scope, isSuccess: boolean): void {
   if (context instanceof Context) context.end(isSuccess);
 }
@@ -308,7 +321,6 @@ class Context implements RequestContext {
     (this.#whenDone ??= []).push(callback);
   }
 
-  /** Tells those who wait for it. */
   end(isSuccess: boolean): void {
     const waiting = this.#whenDone;
     if (waiting === undefined) return;

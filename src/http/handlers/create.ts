@@ -24,9 +24,10 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const body = await readObject(scope, options);
   const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
   const ownership = ownershipOf(scope);
-  let object = await ownership.settled(() =>
+  const owned = ownership.settled(() =>
     withOwnership(scope, undefined, { ...body, object: named }, options, ownership.versions),
   );
+  let object = owned instanceof Promise ? await owned : owned;
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
