@@ -1,7 +1,7 @@
 /** `binnacle serve`: starts a server, prints its addresses and files, and stops it on a signal. */
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
-import { keepNewObjectsYoung, releaseStartMemory, tuneCompiler } from "#server/compiler.ts";
+import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
 import { readGiven } from "#server/credentials.ts";
 import { StartError } from "#std/start-error.ts";
@@ -34,10 +34,7 @@ export async function serve(
   stopOnSignal(starting);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
-  setTimeout(() => {
-    releaseStartMemory();
-    tuneCompiler();
-  }, settleMs).unref();
+  setTimeout(tuneCompiler, settleMs).unref();
 }
 
 /** The time after which the controllers have started as well. */

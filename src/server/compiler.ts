@@ -1,8 +1,7 @@
 /**
- * V8 settings: when optimization starts, and what the heap keeps. Applied by the program, never in embedded servers.
+ * V8 settings: when optimization starts, and where new objects go. Applied by the program, never in embedded servers.
  */
 import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 
 /**
  * Makes V8 optimize sooner. By default it postpones functions whose types still change from time to time, which costs a
@@ -23,19 +22,6 @@ export function tuneCompiler(): void {
  */
 export function keepNewObjectsYoung(): void {
   if (isKnownRelease()) setFlagsFromString("--no-allocation-site-pretenuring");
-}
-
-/**
- * Collects what only the start needed, and gives its pages back to the system: without it an idle server keeps them
- * until it has allocated as much again. Takes about 70 ms. Call it once the server is ready.
- */
-export function releaseStartMemory(): void {
-  if (!isKnownRelease()) return;
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as (options: object) => void; // what the flag exposes to new contexts
-  setFlagsFromString("--no-expose-gc");
-  // A plain collection leaves the young generation as large as the start made it.
-  collect({ type: "major", flavor: "last-resort" });
 }
 
 function isKnownRelease(): boolean {
