@@ -308,11 +308,12 @@ export function readSources(): Sources {
 function readPackages(): Packages {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
+    peerDependencies: Record<string, string>;
     devDependencies: Record<string, string>;
     exports: Record<string, string | { readonly default: string }>;
   };
   return {
-    dependencies: Object.keys(manifest.dependencies),
+    dependencies: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
     devDependencies: Object.keys(manifest.devDependencies),
     entries: Object.values(manifest.exports)
       .map((target) => (typeof target === "string" ? target : target.default))

@@ -25,6 +25,8 @@ export interface DocumentKind<F extends Forms> {
   readonly kind: string;
   /** Those that are read, with the domain's names; the first is for messages. */
   readonly apiVersions: readonly string[];
+  /** What the same document was called before. */
+  readonly former?: { readonly kind: string; readonly apiVersion: string };
   /** Of all versions; made with `struct`. `apiVersion` and `kind` are added. */
   readonly fields: F;
   /** Ignores unknown fields and duplicate keys. */
@@ -42,12 +44,13 @@ export class ConfigError extends Error {
 /** The decoded document: absent lists and texts are absent. Throws `ConfigError`. */
 export function readDocument<F extends Forms>(
   text: string,
-  { kind, apiVersions, fields, lenient }: DocumentKind<F>,
+  { kind, apiVersions, former, fields, lenient }: DocumentKind<F>,
 ): Decoded<F> {
   try {
     const { value, duplicates } = decodeYaml(Buffer.from(text));
     const { apiVersion: version, kind: found } = (value ?? {}) as { readonly apiVersion?: unknown; kind?: unknown };
-    if (found !== kind || typeof version !== "string" || !apiVersions.includes(version)) {
+    const isFormer = found === former?.kind && version === former?.apiVersion && former !== undefined;
+    if (!isFormer && (found !== kind || typeof version !== "string" || !apiVersions.includes(version))) {
       const given =
         found === undefined && version === undefined ? "" : `, not ${printed(found)} in ${printed(version)}`;
       throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${given}`);

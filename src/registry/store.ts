@@ -478,7 +478,8 @@ export class Store {
     const { name = "", generateName = "" } = object.metadata;
     const error = alreadyExists(this.definition, name, generateName !== "");
     const entry = this.peek(object.metadata.namespace ?? "", name);
-    if (entry === undefined || this.#objects.stored(entry).metadata.deletionTimestamp === undefined) return error;
+    if (entry === undefined || !this.#objects.isReadable(entry)) return error;
+    if (this.#objects.stored(entry).metadata.deletionTimestamp === undefined) return error;
     return new StatusError({ ...error.status, message: `object is being deleted: ${error.status.message}` });
   }
 
@@ -623,7 +624,10 @@ export class Store {
   async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
     const old = this.object(entry);
     const isFinished = this.#isFinished(next);
-    if (!isFinished && jsonEquals(next, old)) return { unwritten: { object: old, entry, created: false } };
+    // What is stored in an outdated form is written again, so that keys can be changed.
+    if (!isFinished && jsonEquals(next, old) && (attributes.dryRun || !this.#cache.isStale(entry.key))) {
+      return { unwritten: { object: old, entry, created: false } };
+    }
     if (attributes.dryRun) {
       const object = await this.#objects.afterDryRun(this.definition, next, attributes.context);
       return { unwritten: { object, entry: undefined, created: false } };
@@ -751,14 +755,13 @@ export class Store {
   }
 
   /**
-   * Removes an object that can no longer be decoded, whatever its finalizers. Throws `notFound`, and the error of
-   * `readable` when the object can be decoded after all.
+   * Removes an object that can no longer be decoded, whatever its finalizers. Throws the error of `readable` when the
+   * object can be decoded after all, or is not there.
    */
   async removeUnreadable(namespace: string, name: string, readable: () => StatusError): Promise<void> {
     const key = this.key(namespace, name);
     for (let entry = this.#cache.get(key); ; ) {
-      if (entry === undefined) throw notFound(this.definition, name);
-      if (this.#isReadable(entry)) throw readable();
+      if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
       // Watchers are told of a deletion with the last state, which has to be one that they can read.
       const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
       const encoded = this.#objects.encode(this.definition, { kind: this.definition.kind, metadata });
@@ -770,16 +773,6 @@ export class Store {
       const removed = await this.#cache.remove(key, readableNow.entry.revision);
       if (removed.ok) return;
       entry = removed.current;
-    }
-  }
-
-  #isReadable(entry: Entry): boolean {
-    try {
-      this.#objects.stored(entry);
-      return true;
-    } catch (error) {
-      if (error instanceof StatusError && error.status.reason === "StorageReadError") return false;
-      throw error;
     }
   }
 

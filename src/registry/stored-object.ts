@@ -10,7 +10,7 @@ import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import { storageReadError, unclassified } from "#meta/status-error.ts";
+import { internalError, StatusError, storageReadError, unclassified } from "#meta/status-error.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { mapInTurns } from "#std/turn.ts";
@@ -120,8 +120,11 @@ function unversionedObject(object: Unstructured, kind: string, apiVersion: strin
   return { kind, apiVersion, metadata: orderedMeta(metadata), ...rest };
 }
 
-/** Throws `storageReadError` when the bytes are no object any more. */
+/** Throws `storageReadError` when the bytes are no object any more, an internal error when they could not be read. */
 function decodeStored(entry: Entry): Unstructured {
+  if (entry.unreadable !== undefined) {
+    throw internalError(`unable to transform key ${JSON.stringify(shownKey(entry.key))}: ${entry.unreadable}`);
+  }
   try {
     const object = parseObject(entry.value.toString()) as Unstructured | null; // checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
@@ -130,6 +133,9 @@ function decodeStored(entry: Entry): Unstructured {
   }
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
+
+/** Upstream's keys name no core group. */
+const shownKey = (key: string): string => key.replace(/^\/registry\/core\//, "/registry/");
 
 /** An object from an encoding of ours. Whole numbers beyond 2^53 stay exact. */
 export function parseObject(text: string): Unstructured {
@@ -270,6 +276,18 @@ export class StoredObjects {
   /** The same for rare reads of large objects: nothing is added to the cache. */
   peek(entry: Entry): Unstructured {
     return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
+  }
+
+  /** Whether an entry can be decoded. */
+  isReadable(entry: Entry): boolean {
+    if (entry.view !== undefined) return true;
+    try {
+      decodeStored(entry);
+      return true;
+    } catch (error) {
+      if (error instanceof StatusError) return false;
+      throw error;
+    }
   }
 
   /** Metadata of an entry as JSON text, from its bytes wherever they show it. */

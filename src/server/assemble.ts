@@ -20,6 +20,7 @@ import { type ControllerClients, controllerClients } from "./controllers/clients
 import { kubernetesService } from "./kubernetes-service.ts";
 import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
+import { retriedStep } from "./retried-step.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
@@ -74,7 +75,10 @@ async function runControllers(
 ): Promise<() => Promise<void>> {
   const { options, domain, serving, health } = config;
   const { gates } = serving;
-  await ensureSystemNamespaces(clients.server, domain);
+  // They may be there and unreadable.
+  const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
+    ensureSystemNamespaces(clients.server, domain),
+  );
   const [stopPolicy] = await Promise.all([
     startBootstrapPolicy(config, clients.server),
     fairness?.maintain(clients.server, health),
@@ -98,6 +102,7 @@ async function runControllers(
     quotas: controlledQuotas(quotas, options.resourceQuotaPeriodMs, table, localVersions.onChange),
   });
   return async () => {
+    stopNamespaces();
     stopPolicy();
     await stopControllers();
   };

@@ -24,6 +24,7 @@ import { aggregationFlags } from "./aggregation/flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
+import { encryptionFlags } from "./encryption/flags.ts";
 import { webhookFlags } from "./admission/webhook-flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
@@ -141,6 +142,7 @@ export const serverFlags = {
         : "must be max-age=seconds, includeSubDomains or preload",
   ),
 
+  ...encryptionFlags,
   etcdServers: inert(
     list(storage("etcd-servers"), "urls", "Servers of etcd that keep the objects."),
     "this server keeps the objects itself",

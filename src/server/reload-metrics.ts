@@ -7,7 +7,10 @@ import type { Metrics } from "#std/metrics.ts";
 /** Counts reloads: new content took effect, or could not. */
 export type CountReload = (status: "success" | "failure") => void;
 
-/** `subsystem` is `authentication` or `authorization`. */
+/** What stands for this server in labels. */
+export const identityHash = (): string => `sha256:${hash("sha256", `apiserver-${hostname()}`)}`;
+
+/** `subsystem` is `authentication`, `authorization` or `encryption`. */
 export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {
   const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
   const labels = ["apiserver_id_hash", "status"];
@@ -18,7 +21,7 @@ export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock)
     help: `Timestamp of the last automatic reload ${of}`,
     labels,
   });
-  const identity = `sha256:${hash("sha256", `apiserver-${hostname()}`)}`;
+  const identity = identityHash();
   return (status) => {
     count.with(identity, status).add();
     last.with(identity, status).set(clock.now() / 1000);

@@ -30,6 +30,7 @@ import { readControllerCredentials } from "./controllers/credentials.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
+import { type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
 import { type Backup, serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import { addHealthChecks } from "./health-checks.ts";
@@ -112,6 +113,7 @@ interface Inputs {
   readonly current: ServingCredentials;
   readonly clientTrust: ClientTrust;
   readonly plans: Plans;
+  readonly encryption: EncryptionPlan | undefined;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
@@ -142,7 +144,8 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const clientTrust = new ClientTrust(current);
   const proxyClient = readProxyClient(options, clientTrust);
   const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials, proxyClient };
-  return { current, clientTrust, plans, isMarked };
+  const encryption = await planEncryption(options, domain);
+  return { current, clientTrust, plans, encryption, isMarked };
 }
 
 interface Start extends CredentialSources, Required<Environment> {
@@ -170,7 +173,8 @@ async function start(parts: Start): Promise<RunningServer> {
   undo.push(() => listener.close());
   undo.push(() => entrance.giveUp());
 
-  const { cache, disk } = await openStore(parts, metrics);
+  const store = await openStore(parts, metrics, health);
+  const { cache, disk } = store;
   addHealthChecks(health, {
     store: cache,
     ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
@@ -219,7 +223,7 @@ async function start(parts: Start): Promise<RunningServer> {
   started();
   entrance.open(assembled);
   log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
-  return running(parts, { entrance, listener, url, stopRenewal, closeAll: [assembled, audit, listener, cache] });
+  return running(parts, { entrance, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
 }
 
 const openHealth = ({ options, clock, log }: Start): Health =>
@@ -265,12 +269,16 @@ class Entrance {
 }
 
 /** Opens the store; `disk` is absent of one in memory. */
-async function openStore({ options, folder, clock, log, undo }: Start, metrics: Metrics) {
+async function openStore(parts: Start, metrics: Metrics, health: Health) {
+  const { options, folder, clock, log, undo, inputs } = parts;
+  const encryption = inputs.encryption && (await openEncryption(inputs.encryption, { ...parts, metrics, health }));
+  undo.push(() => encryption?.close());
   const storageOptions: EmbeddedOptions = {
     clock,
     historyBytesMax: options.historyMemoryBytes,
     historyMs: options.historyDurationMs,
     compactionIntervalMs: options.compactionIntervalMs,
+    wrap: encryption && ((inner) => encryption.wrap(inner)),
     observe: {
       ...storageObserver(metrics),
       watchError: (error) => log.error({ error }, "a watch failed"),
@@ -286,7 +294,11 @@ async function openStore({ options, folder, clock, log, undo }: Start, metrics: 
   undo.push(() => cache.close());
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
-  return { cache, disk };
+  const close = async (): Promise<void> => {
+    await cache.close();
+    encryption?.close();
+  };
+  return { cache, disk, close };
 }
 
 interface Running {

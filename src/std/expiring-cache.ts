@@ -16,6 +16,11 @@ export class ExpiringCache<T> {
     this.#sizeMax = sizeMax;
   }
 
+  /** How many values are kept at most, those twice that have moved. */
+  get size(): number {
+    return this.#young.size + this.#old.size;
+  }
+
   /** The value if it still counts at `nowMs`, which is needed where values have a time. */
   get(key: string, nowMs = 0): T | undefined {
     let kept = this.#young.get(key);

@@ -60,6 +60,7 @@ export class DelayedLog implements LogStore {
         this.#told = this.#told.then(() => this.#later()).then(() => follower.changed(event, write));
       },
       compacted: (revision: Revision) => follower.compacted(revision),
+      recovered: (entries) => follower.recovered(entries),
       get valueBytes() {
         return follower.valueBytes;
       },

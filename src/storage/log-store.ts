@@ -39,6 +39,8 @@ export interface LogEntry {
   readonly revision: Revision;
   /** Milliseconds since the epoch at which the key goes, 0 for never. */
   readonly expiresAt: number;
+  /** Why the value cannot be read; it is then empty. */
+  readonly unreadable?: string;
 }
 
 /** One change of one key. */
@@ -87,6 +89,8 @@ export interface LogFollower {
   changed(event: LogEvent, write: LogWrite | undefined): void;
   /** History up to this revision is gone. */
   compacted(revision: Revision): void;
+  /** Versions given as unreadable before, some of them superseded meanwhile, which can be read now. */
+  recovered(entries: readonly LogEntry[]): void;
   /** Bytes of values that the follower holds: all that is current, and little else. */
   readonly valueBytes: number;
   /** Visits the current keys in [from, to) in order until `visit` returns false: a log here need not order them too. */
@@ -118,6 +122,8 @@ export interface LogStore {
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined>;
   /** Forgets history before `revision`. */
   compact(revision: Revision): Promise<void>;
+  /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
+  readonly isStale?: (key: string) => boolean;
   /** Why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */
   readonly failure: Error | undefined;
   /** That there is no room for writes other than deletions at present. */
@@ -134,8 +140,11 @@ export class StorageFailure extends Error {
   }
 }
 
+/** Writes are refused for a reason that clients are told; later ones may pass. */
+export class StorageRefusal extends StorageFailure {}
+
 /** There is no room. Writes pass again by themselves when there is. */
-export class StorageFull extends StorageFailure {}
+export class StorageFull extends StorageRefusal {}
 
 /** Another process has the store. */
 export class StoreInUse extends StorageFailure {}

@@ -15,11 +15,14 @@ export interface StorageObserver extends CacheObserver {
 
 export interface EmbeddedOptions extends CacheOptions {
   readonly observe?: StorageObserver;
+  /** Puts a log between the cache and the one that keeps the values: one that encrypts them. */
+  readonly wrap?: ((log: LogStore) => LogStore) | undefined;
 }
 
 /** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
 export function openMemoryStore(options: EmbeddedOptions): Promise<MemoryCache> {
-  return MemoryCache.open(openMemoryLog(options), options);
+  const log = openMemoryLog(options);
+  return MemoryCache.open(options.wrap?.(log) ?? log, options);
 }
 
 /** A log whose writes are as durable as the process. It holds no values: all there is, the cache above it has. */

@@ -36,5 +36,5 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     expired: observe?.expired,
     faults,
   });
-  return { cache: await MemoryCache.open(log, options), log };
+  return { cache: await MemoryCache.open(options.wrap?.(log) ?? log, options), log };
 }

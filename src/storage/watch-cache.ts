@@ -21,6 +21,8 @@ export interface Entry {
   readonly created: Revision;
   /** Milliseconds since the epoch at which the key expires, 0 for never. */
   readonly expiresAt: number;
+  /** Why the value cannot be read; it is then empty. */
+  readonly unreadable?: string | undefined;
   view: unknown;
 }
 
@@ -121,6 +123,8 @@ export interface WatchCache {
   put(key: string, expected: Revision, encoded: Encoded, options?: PutOptions): Promise<WriteResult>;
   /** Deletes under the same comparison. */
   remove(key: string, expected: Revision): Promise<WriteResult>;
+  /** Whether a key's current value would be stored in another form if it were written again. */
+  isStale(key: string): boolean;
   /** `Compacted` when events after `after` are no longer complete. */
   watch(options: WatchOptions): Promise<Watch | Compacted>;
   /** Forgets history before `revision`; reads before it then answer `Compacted`. */

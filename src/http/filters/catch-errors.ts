@@ -4,7 +4,7 @@
  */
 import { badRequest, internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { StorageFull } from "#storage/log-store.ts";
+import { StorageRefusal } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { madeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
@@ -37,7 +37,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
       return errorReply(request, error);
     }
     // Clients can wait, or delete something; the log has it from the health check.
-    if (error instanceof StorageFull) return errorReply(request, internalError(error.message));
+    if (error instanceof StorageRefusal) return errorReply(request, internalError(error.message));
     // A client's own doing.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; the client has gone.

@@ -69,7 +69,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       deadlineMs,
       nowMs: clock.now(),
       body: this.#body,
-      entry: entry === undefined ? undefined : sentEntry(entry),
+      entry: entry === undefined ? undefined : sentEntry(entry, cache),
       revision: cache.revision,
       definition: custom,
     };
@@ -86,7 +86,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
         return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
       case "read": {
         const entry = this.#options.cache.get(ask);
-        return entry && sentEntry(entry);
+        return entry && sentEntry(entry, this.#options.cache);
       }
       case "write":
         return this.#holding(() => this.#write(ask));
@@ -132,7 +132,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
           isForDeletion,
         }));
     if (!result.ok) {
-      return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current) };
+      return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current, cache) };
     }
     const { revision, created, expiresAt } = result.entry;
     await strategy.afterCommit?.(revision);
@@ -196,10 +196,12 @@ const sentUser = ({ name, uid, groups, extra }: UserInfo): UserInfo => ({
   ...(extra === undefined ? {} : { extra: { ...extra } }),
 });
 
-const sentEntry = ({ key, value, revision, created, expiresAt }: Entry): SentEntry => ({
-  key,
-  value,
-  revision,
-  created,
-  expiresAt,
+const sentEntry = (entry: Entry, cache: Pick<WatchCache, "isStale">): SentEntry => ({
+  key: entry.key,
+  value: entry.value,
+  revision: entry.revision,
+  created: entry.created,
+  expiresAt: entry.expiresAt,
+  unreadable: entry.unreadable,
+  isStale: cache.isStale(entry.key),
 });

@@ -23,6 +23,9 @@ export interface SentEntry {
   readonly revision: Revision;
   readonly created: Revision;
   readonly expiresAt: number;
+  readonly unreadable: string | undefined;
+  /** Whether it is to be written again even if nothing changes. */
+  readonly isStale: boolean;
 }
 
 /** A request as the router was given it. */

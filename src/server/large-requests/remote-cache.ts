@@ -10,7 +10,7 @@ import type { Questions, SentEntry, SentObject } from "./messages.ts";
 
 export class RemoteCache implements WatchCache {
   readonly #ask: Ask;
-  #known = new Map<string, Entry>();
+  #known = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
   revision: Revision = 0;
   readonly compactedRevision: Revision = 0;
   readonly failure: Error | undefined;
@@ -74,6 +74,10 @@ export class RemoteCache implements WatchCache {
     const { revision, created, expiresAt } = answer;
     const value = object === undefined ? noBytes : atRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
     return { ok: true, entry: { key, value, revision, created, expiresAt, view: undefined } };
+  }
+
+  isStale(key: string): boolean {
+    return this.#known.get(key)?.isStale === true;
   }
 
   range(): never {

@@ -40,7 +40,7 @@ import type {
   WriteResult,
 } from "../watch-cache.ts";
 import { bucketPrefix, type EventLog, History, indexAfter } from "./history.ts";
-import { KeyHistory, Version, versionAt } from "./version.ts";
+import { KeyHistory, UnreadableVersion, Version, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
 /** Counters of a cache. Every member is called synchronously and must not throw. */
@@ -202,15 +202,16 @@ export class MemoryCache implements WatchCache, LogFollower {
   }
 
   /** Called by the log: a current entry. */
-  load({ key, value, revision, expiresAt }: LogEntry): void {
+  load({ key, value, revision, expiresAt, unreadable }: LogEntry): void {
     const versions = this.#openKey(key);
-    versions.head = this.#keep(key, atRevision(value, revision), value.place, revision, revision, expiresAt);
+    const own = atRevision(value, revision);
+    versions.head = this.#keep(key, own, value.place, revision, revision, expiresAt, false, unreadable);
     this.#live.set(key, versions);
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
   /** Called by the log: a durable change. */
-  changed({ key, value, revision, expiresAt }: LogEvent, write: LogWrite | undefined): void {
+  changed({ key, value, revision, expiresAt, unreadable }: LogEvent, write: LogWrite | undefined): void {
     const versions = this.#keys.get(key) ?? this.#openKey(key);
     const previous = versions.current;
     let version: Version;
@@ -218,14 +219,16 @@ export class MemoryCache implements WatchCache, LogFollower {
     if (value === undefined) {
       // Safe: a log deletes only what exists.
       const { value: last, place, revision: from, created } = previous!;
-      version = this.#keep(versions.key, moved(last, place, from, revision), place, revision, created, 0, true);
+      const why = unreadableReason(previous!);
+      version = this.#keep(versions.key, moved(last, place, from, revision), place, revision, created, 0, true, why);
       type = "DELETED";
       this.#live.delete(versions.key);
       this.#tombstones.set(versions.key, versions);
     } else {
       const created = previous === undefined ? revision : previous.created;
       const { key: own } = versions;
-      version = this.#keep(own, atRevision(value, revision), value.place, revision, created, expiresAt);
+      const bytes = atRevision(value, revision);
+      version = this.#keep(own, bytes, value.place, revision, created, expiresAt, false, unreadable);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
         if (versions.head !== undefined) this.#tombstones.delete(versions.key);
@@ -253,8 +256,29 @@ export class MemoryCache implements WatchCache, LogFollower {
     this.#history.dropTo(revision);
   }
 
+  /** Called by the log: values that can be read now. Watches that may have failed on them are ended. */
+  recovered(entries: readonly LogEntry[]): void {
+    const buckets = new Set<string>();
+    for (const { key, value, revision } of entries) {
+      const versions = this.#keys.get(key);
+      const version = versions?.head;
+      if (!(version instanceof UnreadableVersion) || version.revision !== revision) continue;
+      version.value = atRevision(value, revision);
+      version.place = value.place;
+      version.unreadable = undefined;
+      version.view = undefined;
+      this.#valueBytes += version.value.length;
+      buckets.add(versions!.bucket.prefix);
+    }
+    this.#hub.endUnder(buckets);
+  }
+
   get(key: string): Entry | undefined {
     return this.#keys.get(key)?.current;
+  }
+
+  isStale(key: string): boolean {
+    return this.#log.isStale?.(key) === true;
   }
 
   count(prefix: string): number {
@@ -407,9 +431,13 @@ export class MemoryCache implements WatchCache, LogFollower {
     created: Revision,
     expiresAt: number,
     deleted = false,
+    unreadable?: string,
   ): Version {
     this.#valueBytes += value.length;
-    return new Version(key, value, place, revision, created, expiresAt, deleted);
+    if (unreadable === undefined) return new Version(key, value, place, revision, created, expiresAt, deleted);
+    const version = new UnreadableVersion(key, value, place, revision, created, expiresAt, deleted);
+    version.unreadable = unreadable;
+    return version;
   }
 
   #logOf(prefix: string, exact = false): EventLog {
@@ -485,16 +513,21 @@ function bounds(prefix: string, options: RangeOptions): { from: string; to: stri
 }
 
 /** A version of the log as an entry. */
-function entryOf({ key, value, revision, expiresAt }: LogEntry, at = revision): Entry {
-  return { key, value: atRevision(value, at), revision: at, created: revision, expiresAt, view: undefined };
+function entryOf({ key, value, revision, expiresAt, unreadable }: LogEntry, at = revision): Entry {
+  const entry = { key, value: atRevision(value, at), revision: at, created: revision, expiresAt, view: undefined };
+  return unreadable === undefined ? entry : { ...entry, unreadable };
 }
 
+const unreadableReason = (version: Version): string | undefined =>
+  version instanceof UnreadableVersion ? version.unreadable : undefined;
+
 /** A change of the past. Of a deletion it shows the last state, at the deletion's revision. */
-function storeEvent({ key, value, revision, expiresAt, previous }: PastEvent): StoreEvent {
+function storeEvent({ value, previous, ...of }: PastEvent): StoreEvent {
+  const { revision } = of;
   const before = previous && entryOf(previous);
   if (value !== undefined) {
     const type = before === undefined ? "ADDED" : "MODIFIED";
-    return { type, revision, entry: entryOf({ key, value, revision, expiresAt }), previous: before, frames: undefined };
+    return { type, revision, entry: entryOf({ ...of, value }), previous: before, frames: undefined };
   }
   // Safe: a log deletes only what exists.
   return { type: "DELETED", revision, entry: entryOf(previous!, revision), previous: before, frames: undefined };

@@ -14,9 +14,10 @@ import type { Bucket } from "./history.ts";
 /** One version of a key. A deletion is a version too; its value is what the deletion event carries. */
 export class Version implements Entry {
   readonly key: string;
-  readonly value: Buffer;
+  /** Written again only when an `UnreadableVersion` can be read. */
+  value: Buffer;
   /** Where in the value the digits of the revision begin; -1: nowhere. */
-  readonly place: number;
+  place: number;
   readonly revision: Revision;
   readonly created: Revision;
   readonly expiresAt: number;
@@ -42,6 +43,12 @@ export class Version implements Entry {
     this.expiresAt = expiresAt;
     this.deleted = deleted;
   }
+}
+
+/** A version whose value cannot be read, and is empty. A class of its own, so that all others need no field for it. */
+export class UnreadableVersion extends Version {
+  /** Why; `undefined` once the value could be read. */
+  unreadable: string | undefined = "";
 }
 
 /** A key that lives, or has history in memory. */

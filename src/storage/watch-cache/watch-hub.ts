@@ -205,14 +205,24 @@ export class WatchHub {
 
   /** Ends every watch with `closed`. */
   close(): void {
-    for (const channel of [
-      ...this.#resources.values(),
-      ...this.#namespaces.values(),
-      ...this.#keys.values(),
-      ...this.#others,
-    ]) {
+    for (const channel of this.#channels()) {
       for (const watcher of channel.watchers) this.#end(watcher, "closed");
     }
+  }
+
+  /** Ends watches that may see keys with these prefixes as if they were too slow, so that they begin again. */
+  endUnder(prefixes: ReadonlySet<string>): void {
+    const meets = (prefix: string) => (channel: Channel) =>
+      channel.prefix.startsWith(prefix) || prefix.startsWith(channel.prefix);
+    const tests = [...prefixes].map(meets);
+    for (const channel of this.#channels()) {
+      if (!tests.some((test) => test(channel))) continue;
+      for (const watcher of channel.watchers) this.#end(watcher, "slow");
+    }
+  }
+
+  #channels(): Channel[] {
+    return [...this.#resources.values(), ...this.#namespaces.values(), ...this.#keys.values(), ...this.#others];
   }
 
   #append(channel: Channel | undefined, event: StoreEvent): void {

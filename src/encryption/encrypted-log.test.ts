@@ -1,0 +1,272 @@
+/** A cache above an encrypted log keeps every promise; what cannot be read is told, and read when it can be. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { DelayedLog } from "#storage/delayed-log-for-tests.ts";
+import { isCompacted, StorageRefusal } from "#storage/log-store.ts";
+import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
+import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
+import { putText, Recorder, storeContract, textOf } from "#storage/store.contract.ts";
+import { aescbc } from "./aescbc.ts";
+import { aesgcm } from "./aesgcm.ts";
+import { EncryptedLog } from "./encrypted-log.ts";
+import { identity } from "./identity.ts";
+import { type Decrypted, TransformError, type ValueTransformer } from "./transformer.ts";
+import { Transformers } from "./transformers.ts";
+
+const root = mkdtempSync(join(tmpdir(), "binnacle-encrypted-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+const newFolder = (): string => join(root, `store-${++folders}`);
+const random = seededRandom(1);
+
+const gcm = (fill: number): ValueTransformer => aesgcm([{ name: `k${fill}`, secret: Buffer.alloc(32, fill) }], random);
+const cbc = (fill: number): ValueTransformer => aescbc([{ name: `k${fill}`, secret: Buffer.alloc(32, fill) }], random);
+const everything = (...providers: readonly ValueTransformer[]): Transformers =>
+  new Transformers([{ resources: ["*.*"], providers }]);
+
+/** A provider that has to ask others for the key. */
+class Remote implements ValueTransformer {
+  readonly #inner = gcm(9);
+  readonly prefix = this.#inner.prefix;
+  readonly origin = this.#inner.origin;
+  /** What its answers wait for. */
+  answer: Promise<void> = Promise.resolve();
+
+  encrypt(value: Buffer, context: Buffer): Buffer {
+    return this.#inner.encrypt(value, context);
+  }
+
+  async decrypt(value: Buffer, context: Buffer): Promise<Decrypted> {
+    const kept = Buffer.from(value);
+    await this.answer;
+    return this.#inner.decrypt(kept, context);
+  }
+
+  knows(origin: string): boolean {
+    return this.#inner.knows(origin);
+  }
+}
+
+storeContract({
+  name: "encrypted on disk",
+  open: async (options) => {
+    const wrap: EmbeddedOptions["wrap"] = (log) => new EncryptedLog(log, everything(gcm(1)));
+    return (await openSqliteStore({ ...options, dataDir: newFolder(), wrap })).cache;
+  },
+  hasLog: true,
+});
+
+storeContract({
+  name: "encrypted with keys from elsewhere, far away",
+  open: (options) =>
+    openMemoryStore({
+      ...options,
+      wrap: (log) => new EncryptedLog(new DelayedLog(log, seededRandom(1)), everything(new Remote(), identity)),
+    }),
+  hasLog: false,
+});
+
+interface Opened extends SqliteStore {
+  readonly encrypted: EncryptedLog;
+}
+
+async function open(dataDir: string, transformers: Transformers): Promise<Opened> {
+  let encrypted: EncryptedLog | undefined;
+  const store = await openSqliteStore({
+    clock: new FakeClock(),
+    compactionIntervalMs: 0,
+    dataDir,
+    wrap: (log) => (encrypted = new EncryptedLog(log, transformers)),
+  });
+  assert.ok(encrypted !== undefined);
+  return { ...store, encrypted };
+}
+
+/** Runs `work` with a store of this folder and closes it. */
+async function within<T>(dataDir: string, transformers: Transformers, work: (store: Opened) => Promise<T>): Promise<T> {
+  const store = await open(dataDir, transformers);
+  try {
+    return await work(store);
+  } finally {
+    await store.cache.close();
+  }
+}
+
+const secret = "/registry/core/secrets/shop/a";
+const other = "/registry/core/secrets/shop/b";
+const configMap = "/registry/core/configmaps/shop/a";
+
+const holds = (folder: string, text: string): boolean =>
+  readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text));
+
+test("only what is configured is encrypted, with its history and its deletion, and all of it is read again", async () => {
+  const dataDir = newFolder();
+  const secrets = (): Transformers => new Transformers([{ resources: ["secrets"], providers: [gcm(1), identity] }]);
+  await within(dataDir, secrets(), async ({ cache }) => {
+    for (const text of ["hidden-1", "hidden-2"]) {
+      const { revision } = await putText(cache, secret, cache.get(secret)?.revision ?? 0, text);
+      await putText(cache, other, 0, text);
+      await cache.remove(other, revision + 1);
+    }
+    await putText(cache, configMap, 0, "shown");
+  });
+  assert.deepEqual([holds(dataDir, "hidden-"), holds(dataDir, "shown")], [false, true]);
+  await within(dataDir, secrets(), async ({ cache, log }) => {
+    assert.equal(cache.get(secret)?.value.toString(), "hidden-2@4");
+    assert.equal(cache.get(configMap)?.value.toString(), "shown@7");
+    const old = await cache.rangeAt("/registry/core/secrets/", { at: 2 });
+    assert(!isCompacted(old));
+    assert.deepEqual(
+      old.entries.map((entry) => entry.value.toString()),
+      ["hidden-1@1", "hidden-1@2"],
+    );
+    const recorder = await Recorder.open(cache, { prefix: "/registry/core/secrets/", after: 1 });
+    await recorder.until(5);
+    assert.deepEqual(recorder.texts.slice(0, 3), ["ADDED hidden-1@2", "DELETED hidden-1@3", "MODIFIED hidden-2@4"]);
+    recorder.watch.close();
+    const copy = join(dataDir, "copy.db");
+    await log.backup(copy);
+    assert.equal(readFileSync(copy).includes("hidden-"), false);
+  });
+});
+
+test("a value is stale until it is written by the first key of the first provider", async () => {
+  const dataDir = newFolder();
+  const rotated = (): Transformers => everything(gcm(2), gcm(1), identity);
+  await within(dataDir, everything(identity), ({ cache }) => putText(cache, configMap, 0, "c"));
+  await within(dataDir, everything(gcm(1), identity), async ({ cache }) => {
+    assert.equal(cache.isStale(configMap), true);
+    await putText(cache, secret, 0, "a");
+    assert.equal(cache.isStale(secret), false);
+  });
+  await within(dataDir, rotated(), async ({ cache }) => {
+    assert.equal(cache.isStale(secret), true);
+    await putText(cache, secret, cache.get(secret)!.revision, "a");
+    await putText(cache, configMap, cache.get(configMap)!.revision, "c");
+    assert.deepEqual([cache.isStale(secret), cache.isStale(configMap)], [false, false]);
+  });
+  await within(dataDir, everything(gcm(2)), async ({ cache }) => {
+    assert.deepEqual([cache.isStale(secret), cache.isStale(configMap)], [false, false]);
+    assert.equal(cache.get(secret)?.value.toString(), `a@${cache.get(secret)?.revision}`);
+  });
+});
+
+test("another configuration makes values stale at once, and says how many lose their key", async () => {
+  await within(newFolder(), everything(gcm(1)), async ({ cache, encrypted }) => {
+    await putText(cache, secret, 0, "a");
+    assert.deepEqual(await encrypted.use(everything(cbc(2), gcm(1))), { values: 0, key: undefined });
+    assert.equal(cache.isStale(secret), true);
+    assert.deepEqual(await encrypted.use(everything(cbc(2))), { values: 1, key: secret });
+    assert.equal(cache.get(secret)?.value.toString(), "a@1");
+    await putText(cache, secret, 1, "a");
+    assert.deepEqual(await encrypted.use(everything(cbc(2))), { values: 0, key: undefined });
+  });
+});
+
+test("a value without its key is unreadable, and nothing else is; it is read when the key is back", async () => {
+  const dataDir = newFolder();
+  await within(dataDir, everything(gcm(1)), ({ cache }) => putText(cache, secret, 0, "a"));
+  await within(dataDir, everything(gcm(2), gcm(1)), ({ cache }) => putText(cache, other, 0, "b"));
+  await within(dataDir, everything(gcm(2)), async ({ cache, encrypted }) => {
+    const problem = "no matching key was found for the provided AES transformer";
+    assert.deepEqual([cache.get(secret)?.unreadable, cache.get(secret)?.value.length], [problem, 0]);
+    assert.deepEqual([cache.get(other)?.unreadable, cache.get(other)?.value.toString()], [undefined, "b@2"]);
+    assert.equal((await cache.put(secret, 0, textOf("new"))).ok, false);
+    const recorder = await Recorder.open(cache, { prefix: "/registry/core/secrets/", after: cache.revision });
+    const elsewhere = await Recorder.open(cache, { prefix: "/registry/core/pods/", after: cache.revision });
+    await encrypted.use(everything(gcm(2), gcm(1)));
+    assert.equal(cache.get(secret)?.value.toString(), "a@1");
+    assert.deepEqual([cache.get(secret)?.unreadable, encrypted.unreadable], [undefined, 0]);
+    // Who looked at the collection before begins again.
+    assert.deepEqual([recorder.ended, elsewhere.ended], ["slow", undefined]);
+  });
+});
+
+test("an unreadable value can be replaced and deleted by its revision, and its history is unreadable as well", async () => {
+  const dataDir = newFolder();
+  await within(dataDir, everything(gcm(1)), async ({ cache }) => {
+    await putText(cache, secret, 0, "a");
+    await putText(cache, other, 0, "b");
+  });
+  await within(dataDir, everything(gcm(2)), async ({ cache, encrypted }) => {
+    await putText(cache, secret, 1, "again");
+    await cache.remove(other, 2);
+    assert.deepEqual([cache.get(secret)?.value.toString(), cache.get(other)], ["again@3", undefined]);
+    assert.equal(encrypted.unreadable, 0);
+    const old = await cache.rangeAt("/registry/core/secrets/", { at: 2 });
+    assert(!isCompacted(old));
+    assert.deepEqual(
+      old.entries.map(({ unreadable }) => typeof unreadable),
+      ["string", "string"],
+    );
+  });
+});
+
+test("the store opens when all values are there that somebody else has to decrypt", async () => {
+  const dataDir = newFolder();
+  await within(dataDir, everything(new Remote()), async ({ cache }) => {
+    for (let i = 0; i < 50; i++) await putText(cache, `${secret}${i}`, 0, "a");
+  });
+  const remote = new Remote();
+  const asked = Promise.withResolvers<void>();
+  remote.answer = asked.promise;
+  let isOpen = false;
+  const opening = open(dataDir, everything(remote)).finally(() => {
+    isOpen = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isOpen, false);
+  asked.resolve();
+  const { cache } = await opening;
+  const { entries } = cache.range("/registry/core/secrets/");
+  assert.equal(entries.filter(({ value, revision }) => value.toString() === `a@${revision}`).length, 50);
+  await cache.close();
+});
+
+test("a write that cannot be encrypted is refused with the reason, and nothing is written", async () => {
+  const broken: ValueTransformer = {
+    ...identity,
+    prefix: Buffer.from("k8s:enc:broken:"),
+    origin: "broken",
+    encrypt() {
+      throw new TransformError("there is no key");
+    },
+  };
+  await within(newFolder(), everything(broken, identity), async ({ cache }) => {
+    await assert.rejects(cache.put(secret, 0, textOf("a")), (error: Error) => {
+      assert.ok(error instanceof StorageRefusal);
+      assert.equal(error.message, "there is no key");
+      return true;
+    });
+    assert.deepEqual([cache.get(secret), cache.revision], [undefined, 0]);
+  });
+});
+
+test("keys are for the first rule that names their resource; the server's own records stay in clear", () => {
+  const [a, b, c, d] = [gcm(1), gcm(2), gcm(3), gcm(4)];
+  const transformers = new Transformers([
+    { resources: ["secrets", "deployments.apps"], providers: [a] },
+    { resources: ["*.apps"], providers: [b] },
+    { resources: ["*."], providers: [c] },
+    { resources: ["*.*"], providers: [d] },
+  ]);
+  const origin = (key: string): string | undefined => transformers.of(key).origin;
+  assert.equal(origin("/registry/core/secrets/ns/n"), a.origin);
+  assert.equal(origin("/registry/apps/deployments/ns/n"), a.origin);
+  assert.equal(origin("/registry/apps/secrets/ns/n"), b.origin);
+  assert.equal(origin("/registry/core/namespaces/n"), c.origin);
+  assert.equal(origin("/registry/example.com/secrets/n"), d.origin);
+  assert.equal(origin("/registry/binnacle/settings/api-domain"), "");
+  const added = new Transformers([
+    { resources: ["secrets"], providers: [a] },
+    { resources: ["secrets"], providers: [b] },
+  ]).of("/registry/core/secrets/ns/n");
+  assert.deepEqual([added.origin, added.knows(b.origin!)], [a.origin, true]);
+  const few = new Transformers([{ resources: ["secrets"], providers: [a] }]);
+  assert.equal(few.of("/registry/apps/secrets/ns/n").origin, "");
+});

@@ -1,0 +1,326 @@
+/**
+ * A log that keeps values encrypted, around a log that keeps what it is given. Followers see values in clear; a process
+ * does not decrypt what it wrote itself. A value that cannot be read reaches followers as unreadable, with the reason,
+ * and is tried again when keys change.
+ *
+ * The encrypted form holds the packed value (`versioned-value.ts`), so that it tells its length alone.
+ */
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { turn } from "#std/turn.ts";
+import {
+  type CommitResult,
+  type Compacted,
+  isCompacted,
+  type LogEntry,
+  type LogEvent,
+  type LogFollower,
+  type LogRange,
+  type LogRangeOptions,
+  type LogStore,
+  type LogWrite,
+  type PastEvent,
+  type PastEvents,
+  type Revision,
+  type StorageFull,
+  StorageRefusal,
+  type Unversioned,
+} from "#storage/log-store.ts";
+import { packed, unpacked } from "#storage/versioned-value.ts";
+import { type Decrypted, encryptedPrefix, startsWith, TransformError } from "./transformer.ts";
+import type { Transformers } from "./transformers.ts";
+
+/** A write as the log below is given it. */
+class EncryptedWrite implements LogWrite {
+  readonly clear: LogWrite;
+  readonly key: string;
+  readonly expected: Revision;
+  readonly value: Unversioned;
+  readonly ttlSeconds: number;
+  readonly isForDeletion: boolean;
+  readonly stored: StoredForm;
+
+  constructor(clear: LogWrite, bytes: Buffer, stored: StoredForm) {
+    this.clear = clear;
+    this.key = clear.key;
+    this.expected = clear.expected;
+    this.value = { bytes, place: -1 };
+    this.ttlSeconds = clear.ttlSeconds;
+    this.isForDeletion = clear.isForDeletion;
+    this.stored = stored;
+  }
+}
+
+/** How a current value is stored, other than in clear. Shared by all that are stored alike. */
+interface StoredForm {
+  readonly origin: string;
+  /** Bytes that it has more than the value in clear. */
+  readonly extraBytes: number;
+}
+
+/** Values that a new configuration has no key for. */
+export interface Unknown {
+  readonly values: number;
+  /** One of their keys. */
+  readonly key: string | undefined;
+}
+
+/** Others have a turn after so many. */
+const valuesPerTurn = 256;
+
+/** Of values that nobody could read. */
+const unreadableOrigin = "?";
+
+const nothing = { bytes: Buffer.alloc(0), place: -1 };
+
+export class EncryptedLog implements LogStore {
+  readonly #log: LogStore;
+  #transformers: Transformers;
+  #follower: LogFollower | undefined;
+  /** Of current values, those that are not in clear. */
+  readonly #stored = new Map<string, StoredForm>();
+  readonly #forms = new Map<string, StoredForm>();
+  #extraBytes = 0;
+  /** Current values that cannot be read, as they are stored. */
+  readonly #unreadable = new Map<string, LogEntry>();
+  /** What followers will be told after something that has to be waited for; `undefined`: nothing. */
+  #tail: Promise<void> | undefined;
+
+  constructor(log: LogStore, transformers: Transformers) {
+    this.#log = log;
+    this.#transformers = transformers;
+  }
+
+  get revision(): Revision {
+    return this.#log.revision;
+  }
+
+  get compactedRevision(): Revision {
+    return this.#log.compactedRevision;
+  }
+
+  get keepsHistory(): boolean {
+    return this.#log.keepsHistory;
+  }
+
+  get failure(): Error | undefined {
+    return this.#log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.#log.full;
+  }
+
+  /** How many current values cannot be read. */
+  get unreadable(): number {
+    return this.#unreadable.size;
+  }
+
+  /** Resolves when everything was delivered, values that had to be waited for included. */
+  async follow(follower: LogFollower): Promise<void> {
+    this.#follower = follower;
+    const extraBytes = (): number => this.#extraBytes;
+    await this.#log.follow({
+      load: (entry) => this.#load(entry),
+      changed: (event, write) => this.#changed(event, write),
+      compacted: (revision) => this.#deliver(() => follower.compacted(revision)),
+      recovered: (entries) => this.#deliver(() => follower.recovered(entries)),
+      get valueBytes() {
+        return follower.valueBytes + extraBytes();
+      },
+      scanKeys: (from, to, visit) => follower.scanKeys(from, to, visit),
+      countKeys: (from, to) => follower.countKeys(from, to),
+    });
+    while (this.#tail !== undefined) await this.#tail;
+  }
+
+  latest(): MaybePromise<Revision> {
+    return this.#log.latest();
+  }
+
+  commit(write: LogWrite): Promise<CommitResult> {
+    const { key, value } = write;
+    if (value === undefined) return this.#log.commit(write);
+    const transformer = this.#transformers.of(key);
+    if (transformer.origin === "") return this.#log.commit(write);
+    try {
+      const bytes = transformer.encrypt(packed(value), Buffer.from(key));
+      const stored = this.#form(transformer.origin ?? "", bytes.length - value.bytes.length);
+      return this.#log.commit(new EncryptedWrite(write, bytes, stored));
+    } catch (error) {
+      if (!(error instanceof TransformError)) throw error;
+      return Promise.reject(new StorageRefusal(error.message, { cause: error }));
+    }
+  }
+
+  isStale(key: string): boolean {
+    const { origin } = this.#transformers.of(key);
+    return origin !== undefined && origin !== (this.#stored.get(key)?.origin ?? "");
+  }
+
+  async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    const range = await this.#log.range(prefix, options);
+    if (isCompacted(range)) return range;
+    return { ...range, entries: await Promise.all(range.entries.map((entry) => this.#clear(entry))) };
+  }
+
+  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+    const past = await this.#log.history(prefix, exact, after, upTo);
+    return past && { ...past, events: await Promise.all(past.events.map((event) => this.#clearEvent(event))) };
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.#log.compact(revision);
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close();
+    await this.#tail;
+  }
+
+  /** From now on these count. Values that cannot be read are tried again; answers those that have lost their key. */
+  async use(transformers: Transformers): Promise<Unknown> {
+    this.#transformers = transformers;
+    await this.retry();
+    let values = 0;
+    let first: string | undefined;
+    let looked = 0;
+    for (const [key, { origin }] of this.#stored) {
+      if (++looked % valuesPerTurn === 0) await turn();
+      if (origin === unreadableOrigin || transformers.of(key).knows(origin)) continue;
+      values++;
+      first ??= key;
+    }
+    return { values, key: first };
+  }
+
+  /** Tries values that cannot be read again: a provider may answer now. */
+  async retry(): Promise<void> {
+    const found: LogEntry[] = [];
+    let looked = 0;
+    for (const entry of this.#unreadable.values()) {
+      if (++looked % valuesPerTurn === 0) await turn();
+      const read = await this.#read(entry);
+      // It may have been replaced meanwhile.
+      if ("problem" in read || this.#unreadable.get(entry.key) !== entry) continue;
+      this.#unreadable.delete(entry.key);
+      this.#note(entry.key, read.stored);
+      found.push({ ...entry, value: read.value });
+    }
+    if (found.length > 0) this.#deliver(() => this.#follower?.recovered(found));
+  }
+
+  #load(entry: LogEntry): void {
+    const read = this.#read(entry);
+    if (!(read instanceof Promise) && !("problem" in read)) {
+      this.#note(entry.key, read.stored);
+      this.#follower?.load(read.stored === undefined ? entry : { ...entry, value: read.value });
+      return;
+    }
+    // What the log gives is its own, and may be overwritten.
+    const kept = { ...entry, value: { bytes: Buffer.from(entry.value.bytes), place: entry.value.place } };
+    this.#deliverRead(kept, read, (shown) => this.#follower?.load(shown));
+  }
+
+  #changed(event: LogEvent, write: LogWrite | undefined): void {
+    const { key, value, revision, expiresAt } = event;
+    this.#unreadable.delete(key);
+    if (write instanceof EncryptedWrite) {
+      const { clear, stored } = write;
+      this.#note(key, stored);
+      this.#deliver(() => this.#follower?.changed({ key, value: clear.value, revision, expiresAt }, clear));
+    } else if (value === undefined || write !== undefined) {
+      this.#note(key, undefined);
+      this.#deliver(() => this.#follower?.changed(event, write));
+    } else {
+      const entry = { key, value: { bytes: Buffer.from(value.bytes), place: value.place }, revision, expiresAt };
+      this.#deliverRead(entry, this.#read(entry), (shown) => this.#follower?.changed(shown, undefined));
+    }
+  }
+
+  /** Delivers an entry that is being read, in its place in the order. */
+  #deliverRead(entry: LogEntry, reading: MaybePromise<Read>, show: (entry: LogEntry) => void): void {
+    const done = (read: Read): void => {
+      if ("problem" in read) {
+        this.#note(entry.key, this.#form(unreadableOrigin, entry.value.bytes.length));
+        this.#unreadable.set(entry.key, entry);
+        show({ ...entry, value: nothing, unreadable: read.problem });
+      } else {
+        this.#note(entry.key, read.stored);
+        show({ ...entry, value: read.value });
+      }
+    };
+    if (this.#tail === undefined && !(reading instanceof Promise)) done(reading);
+    else this.#append(() => andThen(reading, done));
+  }
+
+  #deliver(step: () => void): void {
+    if (this.#tail === undefined) step();
+    else this.#append(step);
+  }
+
+  #append(step: () => MaybePromise<void>): void {
+    const tail = (this.#tail ?? Promise.resolve()).then(step).then(() => {
+      if (this.#tail === tail) this.#tail = undefined;
+    });
+    this.#tail = tail;
+  }
+
+  #read({ key, value }: LogEntry): MaybePromise<Read> {
+    const transformer = this.#transformers.of(key);
+    const { bytes } = value;
+    const isEncrypted = value.place < 0 && startsWith(bytes, encryptedPrefix);
+    // The usual case of resources that are not encrypted.
+    if (!isEncrypted && transformer.origin === "") return { value, stored: undefined };
+    const opened = (decrypted: Decrypted): Read => {
+      if (!isEncrypted) return { value, stored: undefined };
+      const extraBytes = bytes.length - decrypted.value.length;
+      return { value: unpacked(decrypted.value), stored: this.#form(decrypted.origin, extraBytes) };
+    };
+    try {
+      const decrypted = transformer.decrypt(bytes, Buffer.from(key));
+      return decrypted instanceof Promise ? decrypted.then(opened).catch(problemOf) : opened(decrypted);
+    } catch (error) {
+      return problemOf(error);
+    }
+  }
+
+  async #clear(entry: LogEntry): Promise<LogEntry> {
+    const read = await this.#read(entry);
+    return "problem" in read ? { ...entry, value: nothing, unreadable: read.problem } : { ...entry, value: read.value };
+  }
+
+  async #clearEvent(event: PastEvent): Promise<PastEvent> {
+    const { value, previous, ...of } = event;
+    const before = previous && (await this.#clear(previous));
+    return value === undefined
+      ? { ...of, value, previous: before }
+      : { ...(await this.#clear({ ...of, value })), previous: before };
+  }
+
+  /** Notes how the current value of a key is stored; `undefined`: in clear, or not at all. */
+  #note(key: string, stored: StoredForm | undefined): void {
+    const before = this.#stored.get(key);
+    if (before === stored) return;
+    this.#extraBytes += (stored?.extraBytes ?? 0) - (before?.extraBytes ?? 0);
+    if (stored === undefined) this.#stored.delete(key);
+    else this.#stored.set(key, stored);
+  }
+
+  #form(origin: string, extraBytes: number): StoredForm {
+    const name = `${extraBytes} ${origin}`;
+    let form = this.#forms.get(name);
+    if (form === undefined) {
+      form = { origin, extraBytes };
+      this.#forms.set(name, form);
+    }
+    return form;
+  }
+}
+
+/** A value in clear, and how it is stored; or why it cannot be read. */
+type Read = { readonly value: Unversioned; readonly stored: StoredForm | undefined } | { readonly problem: string };
+
+function problemOf(error: unknown): Read {
+  if (error instanceof TransformError) return { problem: error.message };
+  throw error;
+}

@@ -1,0 +1,14 @@
+/** The provider `identity`: values as they are. */
+import { type Decrypted, encryptedPrefix, startsWith, TransformError, type ValueTransformer } from "./transformer.ts";
+
+export const identity: ValueTransformer = {
+  origin: "",
+  prefix: Buffer.alloc(0),
+  encrypt: (value) => value,
+  decrypt(value): Decrypted {
+    if (startsWith(value, encryptedPrefix))
+      throw new TransformError("identity transformer tried to read encrypted data");
+    return { value, origin: "" };
+  },
+  knows: (origin) => origin === "",
+};

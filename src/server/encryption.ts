@@ -1,0 +1,180 @@
+/**
+ * Encryption of stored objects: the file of `--encryption-provider-config`, read before anything is opened, and again
+ * when it changes, if that is wanted. A configuration that cannot be used leaves the one before in force. Nothing of it
+ * is loaded where there is no file.
+ */
+import type { EncryptionRule } from "#encryption/config.ts";
+import type { EncryptedLog } from "#encryption/encrypted-log.ts";
+import type { OpenProviders, ProviderEnvironment } from "#encryption/open.ts";
+import type { Health } from "#http/health.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Random } from "#std/random.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import type { LogStore } from "#storage/log-store.ts";
+import { asStart } from "./as-start.ts";
+import { readGiven } from "./credentials.ts";
+import { kmsMetrics, transformMetrics } from "./encryption/metrics.ts";
+import type { ServerOptions } from "./options.ts";
+import { reloadMetrics } from "./reload-metrics.ts";
+import { watchFile } from "./watched-file.ts";
+
+export interface EncryptionPlan {
+  readonly file: string;
+  readonly text: string;
+  readonly rules: readonly EncryptionRule[];
+  readonly isReloaded: boolean;
+  read(text: string): readonly EncryptionRule[];
+}
+
+export interface EncryptionParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+}
+
+/** `undefined` without the flag. Rejects with `StartError`. */
+export async function planEncryption(options: ServerOptions, domain: ApiDomain): Promise<EncryptionPlan | undefined> {
+  const { encryptionProviderConfig: file, encryptionProviderConfigAutomaticReload: isReloaded } = options;
+  if (file === undefined) {
+    if (!isReloaded) return undefined;
+    throw new StartError("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
+  }
+  const { readEncryptionConfig } = await import("#encryption/config.ts");
+  const read = (text: string): readonly EncryptionRule[] => readEncryptionConfig(text, domain);
+  const text = readGiven(file);
+  return { file, text, isReloaded, read, rules: asStart(`${file}: `, () => read(text)) };
+}
+
+/** Opens the providers; those that ask others may still fail. Rejects with `StartError`. */
+export async function openEncryption(plan: EncryptionPlan, parts: EncryptionParts): Promise<Encryption> {
+  const { EncryptedLog: Encrypted } = await import("#encryption/encrypted-log.ts");
+  const { openProviders } = await import("#encryption/open.ts");
+  const encryption = new Encryption(
+    plan,
+    parts,
+    openProviders,
+    (log, { transformers }) => new Encrypted(log, transformers),
+  );
+  try {
+    await encryption.open();
+  } catch (error) {
+    throw new StartError(`${plan.file}: ${reasonOf(error)}`, { cause: error });
+  }
+  return encryption;
+}
+
+type Open = (rules: readonly EncryptionRule[], environment: ProviderEnvironment) => Promise<OpenProviders>;
+type Wrap = (log: LogStore, providers: OpenProviders) => EncryptedLog;
+
+export class Encryption {
+  readonly #plan: EncryptionPlan;
+  readonly #parts: EncryptionParts;
+  readonly #open: Open;
+  readonly #wrap: Wrap;
+  readonly #environment: ProviderEnvironment;
+  #providers: OpenProviders | undefined;
+  #encrypted: EncryptedLog | undefined;
+  #stop: () => void = () => undefined;
+  #isClosed = false;
+
+  constructor(plan: EncryptionPlan, parts: EncryptionParts, open: Open, wrap: Wrap) {
+    this.#plan = plan;
+    this.#parts = parts;
+    this.#open = open;
+    this.#wrap = wrap;
+    const { clock, random, metrics, log } = parts;
+    this.#environment = {
+      clock,
+      random,
+      observe: transformMetrics(metrics),
+      observeKms: kmsMetrics(metrics, clock),
+      changed: (provider, problem) => {
+        if (problem !== undefined) log.error({ provider, problem }, "a KMS provider does not work");
+        else void this.#retry(provider);
+      },
+    };
+  }
+
+  async open(): Promise<void> {
+    const { rules, isReloaded } = this.#plan;
+    this.#providers = await this.#open(rules, this.#environment);
+    this.#addHealthCheck();
+    if (isReloaded) this.#stop = this.#reload();
+  }
+
+  /** The log with encrypted values, around the one that keeps them. Once. */
+  wrap(log: LogStore): LogStore {
+    this.#encrypted = this.#wrap(log, this.#providers!); // it is open
+    return this.#encrypted;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop();
+    this.#providers?.close();
+  }
+
+  /** Upstream: one check for all, which `/livez` lacks: a new start would help no plugin. */
+  #addHealthCheck(): void {
+    if (this.#providers?.kms.length === 0 && !this.#plan.isReloaded) return;
+    this.#parts.health.add({
+      name: "kms-providers",
+      endpoints: ["healthz", "readyz"],
+      problem: () => this.#providers?.kms.map(({ problem }) => problem).find((problem) => problem !== undefined),
+    });
+  }
+
+  /** A provider works again: what could not be read may be readable now. */
+  async #retry(provider: string): Promise<void> {
+    const encrypted = this.#encrypted;
+    const before = encrypted?.unreadable ?? 0;
+    if (encrypted === undefined || before === 0) return;
+    await encrypted.retry();
+    const read = before - encrypted.unreadable;
+    this.#parts.log.info({ provider, read, unreadable: encrypted.unreadable }, "a KMS provider works again");
+  }
+
+  #reload(): () => void {
+    const { clock, log, metrics } = this.#parts;
+    const { file, text } = this.#plan;
+    const count = reloadMetrics(metrics, "encryption", clock);
+    return watchFile({
+      file,
+      text,
+      clock,
+      changed: async (changed) => {
+        await this.#use(await this.#open(this.#plan.read(changed), this.#environment));
+        count("success");
+        log.info({ file }, "the encryption configuration was read again");
+      },
+      failed(error) {
+        count("failure");
+        log.error({ file, error: reasonOf(error) }, "the encryption configuration stays as it was");
+      },
+    });
+  }
+
+  /** Changes to other providers, if all of them work. */
+  async #use(next: OpenProviders): Promise<void> {
+    const broken = next.kms.find(({ problem }) => problem !== undefined);
+    if (broken !== undefined || this.#isClosed) {
+      next.close();
+      throw new Error(`KMS provider ${broken?.name ?? ""} does not work: ${broken?.problem ?? "the server stops"}`);
+    }
+    const before = this.#providers;
+    this.#providers = next;
+    const unknown = await this.#encrypted?.use(next.transformers);
+    before?.close();
+    if (unknown === undefined || unknown.values === 0) return;
+    this.#parts.log.warn(
+      { values: unknown.values, key: unknown.key },
+      "stored values need a key that the new encryption configuration does not have: they can be read until this process ends",
+    );
+  }
+}

@@ -1,0 +1,205 @@
+/** Encryption at rest as clients and administrators see it. */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Environment } from "#server/start-server.ts";
+import {
+  Api,
+  type Domain,
+  domains,
+  eventually,
+  file,
+  observed,
+  openServer,
+  renamer,
+  temporaryFolder,
+} from "../harness.ts";
+import { namespace, placeOf } from "../objects.ts";
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+
+const keys = (...fills: readonly number[]): object => ({
+  keys: fills.map((fill) => ({ name: `key${fill}`, secret: Buffer.alloc(32, fill).toString("base64") })),
+});
+
+/** A configuration that encrypts secrets by these providers. */
+const config = (domain: Domain, ...providers: readonly object[]): string =>
+  renamer(domain)(
+    JSON.stringify({
+      apiVersion: "apiserver.config.k8s.io/v1",
+      kind: "EncryptionConfiguration",
+      resources: [{ resources: ["secrets"], providers }],
+    }),
+  );
+
+const minuteMs = 60_000;
+const { secrets, configMaps } = { secrets: "/api/v1/namespaces/n1/secrets", configMaps: placeOf("n1").configMaps };
+const secret = (name: string, metadata: object = {}): object => ({
+  metadata: { name, ...metadata },
+  stringData: { a: "hidden" },
+});
+
+/** Settings of servers with one data folder. */
+function settingsOf(...featureGates: readonly string[]) {
+  const dataDir = join(temporaryFolder(), "data");
+  return (encryption: string) =>
+    ({
+      storage: "disk",
+      dataDir,
+      featureGates,
+      encryptionProviderConfig: file("encryption.json", encryption),
+    }) as const;
+}
+
+/** Runs `work` with a server that is closed afterwards. */
+async function serving(
+  domain: Domain,
+  settings: ReturnType<ReturnType<typeof settingsOf>>,
+  work: (api: Api) => Promise<void>,
+  environment: Environment = {},
+): Promise<void> {
+  const api = new Api(await openServer(domain, settings, environment));
+  try {
+    await work(api);
+  } finally {
+    api.close();
+    await api.server.close();
+  }
+}
+
+for (const domain of domains) {
+  test(`${domain}: an update that changes nothing writes again what is stored by an old key`, { skip }, async () => {
+    const settings = settingsOf();
+    await serving(domain, settings(config(domain, { aescbc: keys(1) }, { identity: {} })), async (api) => {
+      (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      (await api.post(secrets, secret("s"))).expect(201);
+      const before = (await api.get(`${secrets}/s`)).string("metadata.resourceVersion");
+      const same = await api.put(`${secrets}/s`, (await api.get(`${secrets}/s`)).value);
+      same.expect(200, { "metadata.resourceVersion": before });
+    });
+    const rotated = async (api: Api): Promise<void> => {
+      const found = (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
+      const before = found.string("metadata.resourceVersion");
+      (await api.put(`${secrets}/s?dryRun=All`, found.value)).expect(200, { "metadata.resourceVersion": before });
+      const written = (await api.put(`${secrets}/s`, found.value)).expect(200);
+      assert.notEqual(written.string("metadata.resourceVersion"), before);
+      const again = await api.put(`${secrets}/s`, written.value);
+      again.expect(200, { "metadata.resourceVersion": written.string("metadata.resourceVersion") });
+    };
+    await serving(domain, settings(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) })), rotated);
+    // The same in a thread of large requests.
+    const third = config(domain, { secretbox: keys(3) }, { aesgcm: keys(2) });
+    await serving(domain, settings(third), rotated, { largeBytes: 100 });
+    await serving(domain, settings(config(domain, { secretbox: keys(3) })), async (api) => {
+      (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
+    });
+  });
+
+  test(`${domain}: an object whose key is gone is named in a clear error, and harms no other kind`, {
+    skip,
+  }, async () => {
+    const settings = settingsOf();
+    await serving(domain, settings(config(domain, { aescbc: keys(1) })), async (api) => {
+      (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      (await api.post(secrets, secret("s"))).expect(201);
+      (await api.post(configMaps, { metadata: { name: "m" } })).expect(201);
+    });
+    await serving(domain, settings(config(domain, { aescbc: keys(2) }, { identity: {} })), async (api) => {
+      const why = "no matching key was found for the provided AES transformer";
+      const message = `Internal error occurred: unable to transform key "/registry/secrets/n1/s": ${why}`;
+      (await api.get(`${secrets}/s`)).refused(500, "InternalError", message);
+      (await api.get(secrets)).refused(500, "InternalError", message);
+      (await api.get("/api/v1/secrets")).refused(500, "InternalError", message);
+      (await api.put(`${secrets}/s`, secret("s"))).refused(500, "InternalError", message);
+      (await api.patch(`${secrets}/s`, { data: { b: "" } })).refused(500, "InternalError", message);
+      (await api.delete(`${secrets}/s`)).refused(500, "InternalError", message);
+      (await api.delete(secrets)).refused(500, "InternalError");
+      (await api.post(secrets, secret("s"))).refused(409, "AlreadyExists");
+      (await api.post(`${secrets}?dryRun=All`, secret("s"))).refused(409, "AlreadyExists");
+      (await api.post(secrets, secret("t"))).expect(201);
+      (await api.get(`${secrets}/t`)).expect(200);
+      (await api.get(configMaps)).expect(200, { "items.length": 1 });
+    });
+  });
+
+  test(`${domain}: a changed configuration takes effect; a broken one leaves the one before`, { skip }, async () => {
+    const path = file("encryption.json", config(domain, { aescbc: keys(1) }));
+    const settings = { encryptionProviderConfig: path, encryptionProviderConfigAutomaticReload: true } as const;
+    const { api, clock, logged, close } = await observed(domain, { ...settings, storage: "disk" });
+    const reloaded = async (text: string, line: string): Promise<void> => {
+      writeFileSync(path, text);
+      const before = logged.length;
+      await eventually(async () => {
+        clock.advance(minuteMs);
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.ok(logged.slice(before).some((one) => one.includes(line)));
+      });
+    };
+    try {
+      (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      const made = (await api.post(secrets, secret("s"))).expect(201);
+      await reloaded("kind: Nothing", "the encryption configuration stays as it was");
+      (await api.put(`${secrets}/s`, made.value)).expect(200, {
+        "metadata.resourceVersion": made.string("metadata.resourceVersion"),
+      });
+      await reloaded(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) }), "was read again");
+      const again = (await api.put(`${secrets}/s`, made.value)).expect(200);
+      assert.notEqual(again.string("metadata.resourceVersion"), made.string("metadata.resourceVersion"));
+      const metrics = (await api.get("/metrics")).text;
+      assert.match(
+        metrics,
+        /apiserver_encryption_config_controller_automatic_reloads_total\{[^}]*status="success"\} 1\n/,
+      );
+      assert.match(
+        metrics,
+        /apiserver_encryption_config_controller_automatic_reloads_total\{[^}]*status="failure"\} [1-9]/,
+      );
+      assert.match(
+        metrics,
+        /transformation_operations_total\{status="OK",transformation_type="to_storage",transformer_prefix="k8s:enc:aesgcm:v1:"\} 1\n/,
+      );
+    } finally {
+      await close();
+    }
+  });
+
+  test(`${domain}: a server whose every object is unreadable starts, and reads all when the key is back`, {
+    skip,
+  }, async () => {
+    const dataDir = join(temporaryFolder(), "data");
+    const all = (fill: number, ...more: readonly object[]): string =>
+      config(domain, { aesgcm: keys(fill) }, ...more).replace('"secrets"', '"*.*"');
+    const path = file("encryption.json", all(1));
+    const settings = {
+      dataDir,
+      storage: "disk",
+      encryptionProviderConfig: path,
+      encryptionProviderConfigAutomaticReload: true,
+    } as const;
+    const before = await observed(domain, settings);
+    (await before.api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+    (await before.api.post(configMaps, { metadata: { name: "m" } })).expect(201);
+    await before.close();
+    writeFileSync(path, all(2));
+    const { api, clock, close } = await observed(domain, settings);
+    try {
+      (await api.get(`${configMaps}/m`)).refused(500, "InternalError");
+      (await api.get("/api/v1/namespaces/default")).refused(500, "InternalError");
+      (await api.get("/livez")).expect([200, 500]);
+      writeFileSync(path, all(2, { aesgcm: keys(1) }));
+      await eventually(async () => {
+        clock.advance(minuteMs);
+        (await api.get(`${configMaps}/m`)).expect(200);
+      });
+      (await api.get("/api/v1/namespaces")).expect(200);
+      (await api.post(configMaps, { metadata: { name: "another" } })).expect(201);
+      await eventually(async () => {
+        clock.advance(1000);
+        (await api.get("/readyz?verbose")).expect(200);
+      });
+    } finally {
+      await close();
+    }
+  });
+}
