@@ -238,7 +238,7 @@ export function sentDeleteOptions(
 export function deleteOptions(
   query: URLSearchParams,
   body: DeleteOptionsBody | undefined,
-  domain: ApiDomain,
+  { domain, forcedDeletion }: { readonly domain: ApiDomain; readonly forcedDeletion: boolean },
 ): DeleteOptions {
   const grace = integer(query, "gracePeriodSeconds");
   const orphan = flag(query, "orphanDependents");
@@ -251,5 +251,5 @@ export function deleteOptions(
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
   };
-  return checkedDeleteOptions(given, domain);
+  return checkedDeleteOptions(given, domain, forcedDeletion);
 }

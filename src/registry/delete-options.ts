@@ -15,8 +15,12 @@ export interface DeleteOptions {
   readonly ignoreStoreReadError: boolean;
 }
 
-/** Validates the options. Throws `invalid`. */
-export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain): DeleteOptions {
+/** Validates the options. Throws `invalid`. Without `forcedDeletion`, nobody asks to ignore read errors. */
+export function checkedDeleteOptions(
+  given: DeleteOptionsBody,
+  domain: ApiDomain,
+  forcedDeletion = false,
+): DeleteOptions {
   const errors: FieldError[] = [];
   const { propagationPolicy, orphanDependents } = given;
   const policies = ["Foreground", "Background", "Orphan", "nil"];
@@ -29,7 +33,8 @@ export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain
   }
   const dryRun = dryRunOf(given.dryRun ?? []);
   if (!dryRun.ok) errors.push(dryRun.error);
-  const forced = given.ignoreStoreReadErrorWithClusterBreakingPotential ?? false;
+  const forced = forcedDeletion && given.ignoreStoreReadErrorWithClusterBreakingPotential === true;
+  if (forced) errors.push(...besideForce(given));
   if (errors.length > 0)
     throw invalidObject({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
   return {
@@ -40,6 +45,16 @@ export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain
     preconditions: given.preconditions,
     ignoreStoreReadError: forced,
   };
+}
+
+/** What must be unset when read errors are ignored: nobody could tell whether it was obeyed. */
+function besideForce(given: DeleteOptionsBody): FieldError[] {
+  const names = ["dryRun", "propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const;
+  return names.flatMap((name) => {
+    const value = given[name];
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) return [];
+    return [invalid("ignoreStoreReadErrorWithClusterBreakingPotential", true, `cannot be set together with .${name}`)];
+  });
 }
 
 type DryRun = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly error: FieldError };

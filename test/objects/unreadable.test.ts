@@ -91,6 +91,82 @@ for (const domain of domains) {
     }
   });
 
+  test(`${domain}: what is removed unread needs two rights, each is asked for [FORCE-02] [FORCE-03]`, {
+    skip,
+  }, async () => {
+    const { api, configMaps } = await withSpoiled(domain);
+    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/n1";
+    const unsafe = "unsafe-delete-ignore-read-errors";
+    try {
+      for (const [name, verbs] of [
+        ["alice", ["delete"]],
+        ["bob", [unsafe]],
+        ["carol", ["delete", unsafe]],
+      ] as const) {
+        const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs }];
+        (await api.post(`${rbac}/roles`, { metadata: { name }, rules })).expect(201);
+        const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name };
+        const subjects = [{ kind: "User", name, apiGroup: "rbac.authorization.k8s.io" }];
+        (await api.post(`${rbac}/rolebindings`, { metadata: { name }, roleRef, subjects })).expect(201);
+      }
+      const withoutUnsafe = await api.delete(`${configMaps}/bad`, forced, { as: "alice" });
+      withoutUnsafe.refused(403, "Forbidden", new RegExp(`not permitted to do "${unsafe}"`));
+      (await api.delete(`${configMaps}/bad`, forced, { as: "bob" })).refused(403, "Forbidden");
+      (await api.get(`${configMaps}/bad`)).expect(500);
+      (await api.delete(`${configMaps}/bad`, forced, { as: "carol" })).expect(200);
+      (await api.get(`${configMaps}/bad`)).expect(404);
+    } finally {
+      await api.server.close();
+    }
+  });
+
+  test(`${domain}: options that could not be obeyed are refused beside it [FORCE-04] [FORCE-05] [FORCE-06] [FORCE-07] [FORCE-08]`, {
+    skip,
+  }, async () => {
+    const { api, configMaps } = await withSpoiled(domain);
+    try {
+      for (const [name, value] of Object.entries({
+        dryRun: ["All"],
+        gracePeriodSeconds: 0,
+        orphanDependents: true,
+        preconditions: { uid: "x" },
+        propagationPolicy: "Background",
+      })) {
+        const refused = await api.delete(`${configMaps}/bad`, { ...forced, [name]: value });
+        refused.refused(422, "Invalid", new RegExp(`cannot be set together with \\.${name}`));
+      }
+      (await api.get(`${configMaps}/bad`)).expect(500);
+      (await api.delete(`${configMaps}/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true`)).expect(200);
+    } finally {
+      await api.server.close();
+    }
+  });
+
+  test(`${domain}: a collection is never deleted unread`, { skip }, async () => {
+    const { api, configMaps } = await withSpoiled(domain);
+    try {
+      (await api.delete(configMaps, forced)).refused(422, "Invalid", /is not allowed with DELETECOLLECTION/);
+      (await api.get(`${configMaps}/good`)).expect(200);
+    } finally {
+      await api.server.close();
+    }
+  });
+
+  test(`${domain}: without the gate the option is dropped [FORCE-01]`, { skip }, async () => {
+    const api = new Api(await openServer(domain, {}));
+    try {
+      const { configMaps } = await api.place();
+      (await api.post(configMaps, configMap("m1"))).expect(201);
+      const trial = { ...forced, dryRun: ["All"] };
+      (await api.delete(`${configMaps}/m1`, trial)).expect(200);
+      (await api.get(`${configMaps}/m1`)).expect(200);
+      (await api.delete(configMaps, forced)).expect(200);
+      (await api.get(`${configMaps}/m1`)).expect(404);
+    } finally {
+      await api.server.close();
+    }
+  });
+
   test(`${domain}: a definition that cannot be read is not served; all others are [DELST-06]`, { skip }, async () => {
     const settings = { storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
     const before = new Api(await openServer(domain, settings));

@@ -2,8 +2,6 @@
 import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
 import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { invalidObject, type StatusError } from "#meta/status-error.ts";
-import { invalid } from "#meta/field-error.ts";
 import type { DeleteOptions } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
@@ -12,14 +10,15 @@ import { largeBytes } from "../large-requests.ts";
 import { deleteOptions, listOptions, sentDeleteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes, admitting } from "../write-steps.ts";
+import { collectionRefusal, deleteUnreadable } from "./delete-unreadable.ts";
 import { listRequest } from "./list.ts";
 
 export async function deleteObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition, name } = scope;
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  if (options.ignoreStoreReadError && parts.forcedDeletion) {
-    await scope.store.removeUnreadable(scope.namespace, name, () => readable(scope));
+  if (options.ignoreStoreReadError) {
+    await deleteUnreadable(scope);
     return valueReply(negotiated, 200, successStatus(scope, name));
   }
   const deleted = await remove(scope, name, options);
@@ -35,6 +34,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;
   const list = listOptions(request.query, parts.domain);
   const options = await readOptions(scope);
+  if (options.ignoreStoreReadError) throw collectionRefusal(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   request.seats?.slow();
   const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
@@ -68,21 +68,10 @@ function remove(scope: Scope, name: string, options: DeleteOptions, admittedName
   });
 }
 
-/** The flag on an object that can be read (DELST-09). */
-function readable(scope: Scope): StatusError {
-  return invalidObject({ group: scope.parts.domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, scope.name, [
-    invalid(
-      "ignoreStoreReadErrorWithClusterBreakingPotential",
-      true,
-      "cannot be set: the object can be read, delete it without this option",
-    ),
-  ]);
-}
-
 async function readOptions(scope: Scope): Promise<DeleteOptions> {
   const { request, parts, definition } = scope;
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, largeBytes));
-  if (bytes.length === 0) return deleteOptions(request.query, undefined, parts.domain);
+  if (bytes.length === 0) return deleteOptions(request.query, undefined, parts);
   const encoding = parts.negotiator.body(request.headers["content-type"]);
   const { object } = decodeObject({
     bytes,
@@ -100,7 +89,7 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   // Upstream: options are recorded as what the server makes of them, whatever version was sent.
   const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
   request.audit?.sent({ ...object, apiVersion } as Unstructured); // decoded by its schema
-  return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
+  return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts); // decoded by its schema
 }
 
 /** Upstream leaves the code out of it when one object was deleted. */

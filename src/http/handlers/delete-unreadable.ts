@@ -1,0 +1,34 @@
+/**
+ * DELETE of an object that cannot be read, behind the gate `AllowUnsafeMalformedObjectDeletion`: it needs a right of its
+ * own, and nothing that would have to be read holds it back, finalizers and preconditions among them.
+ */
+import { invalid } from "#meta/field-error.ts";
+import { forbidden, invalidObject, type ResourceName, type StatusError } from "#meta/status-error.ts";
+import { attributesOf } from "../filters/authorize.ts";
+import type { Scope } from "../scope.ts";
+
+const verb = "unsafe-delete-ignore-read-errors";
+const option = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+/** Removes it, and throws if it can be read after all. */
+export async function deleteUnreadable(scope: Scope): Promise<void> {
+  const { parts, context, definition, store, namespace, name } = scope;
+  context.annotate(parts.domain.rename("apiserver.k8s.io/unsafe-delete-ignore-read-error"), "");
+  const { decision, reason } = await parts.authorizer.authorize({ ...attributesOf(scope.request), verb });
+  if (decision !== "allow") {
+    throw forbidden(definition, name, `not permitted to do ${JSON.stringify(verb)}, reason: ${reason}`);
+  }
+  await store.removeUnreadable(namespace, name, () =>
+    refused(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option"),
+  );
+}
+
+/** A collection is never deleted unread. */
+export function collectionRefusal({ parts }: Scope): StatusError {
+  const kind = { group: parts.domain.rename("meta.k8s.io"), resource: "DeleteOptions" };
+  return refused(kind, "", "is not allowed with DELETECOLLECTION, try again after removing the option");
+}
+
+/** Upstream: what is invalid is the object, by its resource, or the options. */
+const refused = ({ group, resource }: ResourceName, name: string, why: string): StatusError =>
+  invalidObject({ group, kind: resource }, name, [invalid(option, true, why)]);
