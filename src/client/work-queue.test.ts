@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { conflict, internalError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import { Metrics } from "#std/metrics.ts";
+import { WorkQueueMetrics } from "./work-queue-metrics.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -88,4 +90,37 @@ void test("once it is done, pauses begin anew", async () => {
   await turn();
   await advance(1000);
   assert.deepEqual(worked, [0, 100, 300, 1000, 1100]);
+});
+
+test("a measured queue tells how many keys came, how long they waited and how long the work takes", async () => {
+  const clock = new FakeClock();
+  const metrics = new Metrics();
+  const measured = { name: "q", metrics: new WorkQueueMetrics(metrics, clock) };
+  const ends: (() => void)[] = [];
+  const queue = new WorkQueue({
+    work: () => new Promise<void>((resolve) => ends.push(resolve)),
+    clock,
+    workersMax: 1,
+    measured,
+    failed: () => undefined,
+  });
+  const told = (metric: string): number => {
+    const line = metrics
+      .print()
+      .split("\n")
+      .find((one) => one.startsWith(`workqueue_${metric}{name="q"} `));
+    return Number(line?.split(" ")[1]);
+  };
+  for (const key of ["a", "b", "b"]) queue.add(key);
+  clock.advance(3000);
+  assert.deepEqual(["adds_total", "depth"].map(told), [2, 1]);
+  assert.deepEqual(["unfinished_work_seconds", "longest_running_processor_seconds"].map(told), [3, 3]);
+  ends.shift()?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(1000);
+  ends.shift()?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(["work_duration_seconds_sum", "queue_duration_seconds_sum"].map(told), [4, 3]);
+  assert.deepEqual(["depth", "unfinished_work_seconds", "retries_total"].map(told), [0, 0, 0]);
+  queue.close();
 });

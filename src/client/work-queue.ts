@@ -4,6 +4,7 @@
  */
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
+import type { QueueObserver, WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 /** The first and the longest pause before a retry; each pause is twice the one before. */
 export interface RetryPauses {
@@ -19,6 +20,8 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly workersMax: number;
   readonly pauses?: RetryPauses;
+  /** What the queue is called in metrics, and where they are; not measured when left out. */
+  readonly measured?: { readonly name: string; readonly metrics: WorkQueueMetrics } | undefined;
   /** Called for every failure except conflicts, which the next attempt resolves. */
   failed(key: string, error: unknown): void;
 }
@@ -26,10 +29,13 @@ export interface WorkQueueOptions {
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #pauses: RetryPauses;
-  readonly #waiting = new Set<string>();
+  readonly #observer: QueueObserver | undefined;
+  /** When each was added; 0 where that is not measured. */
+  readonly #waiting = new Map<string, number>();
   /** Where the next one is taken from. A new iterator would step over all that were ever taken, each time. */
-  #next = this.#waiting.values();
-  readonly #running = new Set<string>();
+  #next = this.#waiting.entries();
+  /** When the work on each began. */
+  readonly #running = new Map<string, number>();
   /** Keys added again while they were worked on. */
   readonly #again = new Set<string>();
   /** Failed attempts per key. */
@@ -40,15 +46,24 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#pauses = options.pauses ?? usualPauses;
+    const { measured } = options;
+    this.#observer = measured?.metrics.queue(measured.name, () => ({
+      depth: this.#waiting.size + this.#again.size,
+      started: this.#running.values(),
+    }));
   }
 
   add(key: string): void {
     if (this.#closed) return;
     if (this.#running.has(key)) {
+      if (this.#again.has(key)) return;
       this.#again.add(key);
+      this.#observer?.added();
       return;
     }
-    this.#waiting.add(key);
+    if (this.#waiting.has(key)) return;
+    this.#waiting.set(key, this.#now());
+    this.#observer?.added();
     this.#start();
   }
 
@@ -69,7 +84,7 @@ export class WorkQueue {
     while (this.#running.size < this.#options.workersMax) {
       const key = this.#take();
       if (key === undefined) return;
-      this.#running.add(key);
+      this.#running.set(key, this.#now());
       void this.#run(key);
     }
   }
@@ -77,12 +92,19 @@ export class WorkQueue {
   #take(): string | undefined {
     let next = this.#next.next();
     if (next.done === true) {
-      this.#next = this.#waiting.values();
+      this.#next = this.#waiting.entries();
       next = this.#next.next();
     }
     if (next.done === true) return undefined;
-    this.#waiting.delete(next.value);
-    return next.value;
+    const [key, addedMs] = next.value;
+    this.#waiting.delete(key);
+    this.#observer?.started(this.#now() - addedMs);
+    return key;
+  }
+
+  /** 0 where nothing is measured. */
+  #now(): number {
+    return this.#observer === undefined ? 0 : this.#options.clock.monotonic();
   }
 
   async #run(key: string): Promise<void> {
@@ -94,8 +116,9 @@ export class WorkQueue {
     }
     if (isDone) this.#tries.delete(key);
     else this.#retry(key);
+    this.#observer?.done(this.#now() - (this.#running.get(key) ?? 0));
     this.#running.delete(key);
-    if (this.#again.delete(key)) this.#waiting.add(key);
+    if (this.#again.delete(key)) this.#waiting.set(key, this.#now());
     if (!this.#closed) this.#start();
   }
 
@@ -103,6 +126,7 @@ export class WorkQueue {
     const { minMs, maxMs } = this.#pauses;
     const tries = this.#tries.get(key) ?? 0;
     this.#tries.set(key, tries + 1);
+    if (!this.#closed) this.#observer?.retried();
     this.addAfter(key, Math.min(minMs * 2 ** tries, maxMs));
   }
 
@@ -111,6 +135,7 @@ export class WorkQueue {
     this.#waiting.clear();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
+    this.#observer?.closed();
   }
 }
 

@@ -7,10 +7,11 @@ import type { APIService, APIServiceCondition, ServiceReference } from "#api/api
 import type { Endpoints, Service } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { workQueue } from "./reconcile.ts";
 
 export interface AvailabilityOptions {
   /** Asks the server for the discovery document of its group version. Resolves with what is wrong, if anything. */
@@ -45,15 +46,16 @@ class AvailabilityWatcher {
   #following: Promise<unknown> | undefined;
 
   constructor(environment: ControllerEnvironment, options: AvailabilityOptions) {
-    const { domain, clock, log } = environment;
+    const { domain } = environment;
     this.#environment = environment;
     this.#options = options;
     this.#path = `/apis/${domain.rename("apiregistration.k8s.io")}/v1/apiservices`;
-    this.#queue = new WorkQueue({
-      clock,
+    this.#queue = workQueue(environment, {
+      name: "AvailableConditionController",
       workersMax,
       work: (name) => this.#settle(name),
-      failed: (name, error) => log.warn({ name, error: String(error) }, "the status of an APIService was not written"),
+      logKey: "name",
+      failure: "the status of an APIService was not written; trying again",
     });
   }
 
@@ -79,7 +81,6 @@ class AvailabilityWatcher {
         }
       },
     });
-    this.#queue.close();
     await this.#following;
   }
 

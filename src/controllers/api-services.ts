@@ -8,9 +8,10 @@ import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { groupPriorities } from "#api/group-priorities.ts";
 import { type Draft, found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
-import { WorkQueue } from "#client/work-queue.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
+import { workQueue } from "./reconcile.ts";
 
 /** Of all custom resources. */
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
@@ -62,7 +63,7 @@ class Keeper {
   readonly #done = new Set<string>();
 
   constructor(environment: ControllerEnvironment, local: LocalVersions) {
-    const { domain, clock, log } = environment;
+    const { domain } = environment;
     this.#environment = environment;
     this.#local = local;
     this.#label = domain.rename("kube-aggregator.kubernetes.io/automanaged");
@@ -75,11 +76,12 @@ class Keeper {
         ]),
       ),
     );
-    this.#queue = new WorkQueue({
-      clock,
+    this.#queue = workQueue(environment, {
+      name: "autoregister",
       workersMax,
       work: (name) => this.#settle(name),
-      failed: (name, error) => log.warn({ name, error: String(error) }, "an APIService was not written"),
+      logKey: "name",
+      failure: "an APIService was not written; trying again",
     });
   }
 
@@ -106,7 +108,6 @@ class Keeper {
         this.#queue.add(name);
       },
     });
-    this.#queue.close();
   }
 
   /** Looks at what is served now, and at every object that concerns. */

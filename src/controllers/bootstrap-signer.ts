@@ -29,6 +29,7 @@ export const bootstrapSignerController =
     let areSecretsKnown = false;
     let isPublished = false;
     const queue = workQueue(environment, {
+      name: "bootstrap_signer_queue",
       workersMax: 1,
       work: sign,
       logKey: "configMap",

@@ -28,6 +28,7 @@ export function settleWaiting(environment: ControllerEnvironment, waiting: Waiti
   const { verb, signerName, isWaiting } = waiting;
   const path = requestsPath(environment);
   return reconcile<CertificateSigningRequest>(environment, {
+    name: "certificate",
     path,
     ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
     what: "requests for certificates",

@@ -13,6 +13,7 @@ export const claimAttributesClassController =
   (environment) => {
     const classes = `/apis/${environment.domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
     return reconcile<PersistentVolumeClaim>(environment, {
+      name: "volumeattributesclass",
       path: "/api/v1/persistentvolumeclaims",
       what: "claims",
       logKey: "claim",

@@ -19,6 +19,7 @@ export const clusterRoleAggregationController: Controller = async (environment) 
   const roles = new Map<string, ClusterRole>();
   const gathering = new Map<string, Gathering>();
   const queue = workQueue(environment, {
+    name: "ClusterRoleAggregator",
     workersMax: 5,
     work: (name) => gather(environment, apiVersion, gathering.get(name), roles),
     logKey: "role",

@@ -1,6 +1,7 @@
 /** The interface of built-in controllers. A controller acts only through a client, as its own user. */
 import type { Clock } from "#std/clock.ts";
 import type { RestClient } from "#client/rest-client.ts";
+import type { WorkQueueMetrics } from "#client/work-queue-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
 export interface ControllerEnvironment {
@@ -11,6 +12,8 @@ export interface ControllerEnvironment {
   readonly clock: Clock;
   readonly domain: ApiDomain;
   readonly signal: AbortSignal;
+  /** Where work queues are measured, if anywhere. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 

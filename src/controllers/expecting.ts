@@ -10,3 +10,20 @@ export async function expecting<T>(codes: readonly number[], answer: Promise<T>)
     throw error;
   }
 }
+
+/** Does work that makes objects, unless their namespace is being deleted or gone: then there is nothing to do. */
+export async function whileNamespaceLives(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isNamespaceEnding(error)) throw error;
+  }
+}
+
+/** Whether a creation was refused because its namespace is being deleted, or gone. */
+export function isNamespaceEnding(error: unknown): boolean {
+  if (!(error instanceof StatusError)) return false;
+  const { code, details } = error.status;
+  if (code === 404) return details?.kind === "namespaces";
+  return code === 403 && details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
+}

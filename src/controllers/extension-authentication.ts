@@ -6,9 +6,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import type { Controller } from "./controller.ts";
 import { expecting } from "./expecting.ts";
+import { workQueue } from "./reconcile.ts";
 
 const name = "extension-apiserver-authentication";
 /** Authorities change in files; nobody tells. */
@@ -17,12 +17,13 @@ const periodMs = 60_000;
 /** `data` is asked for what the ConfigMap has to hold; other keys of it are left alone. */
 export const extensionAuthenticationController =
   (data: () => Readonly<Record<string, string>>): Controller =>
-  async ({ client, clock, domain, log, signal }) => {
+  async (environment) => {
+    const { client, clock, domain, signal } = environment;
     const namespace = domain.rename("kube-system");
     const collection = `/api/v1/namespaces/${namespace}/configmaps`;
     const manager = `?fieldManager=${domain.prefix}-apiserver`;
-    const queue = new WorkQueue({
-      clock,
+    const queue = workQueue(environment, {
+      name: "extension_authentication",
       workersMax: 1,
       async work() {
         const wanted = data();
@@ -39,7 +40,8 @@ export const extensionAuthenticationController =
         }
         queue.addAfter(name, periodMs);
       },
-      failed: (_key, error) => log.warn({ error: String(error) }, `the ConfigMap ${name} was not written`),
+      logKey: "configMap",
+      failure: "a ConfigMap of the server was not written; trying again",
     });
     await reflect<ConfigMap>({
       client,
@@ -50,5 +52,4 @@ export const extensionAuthenticationController =
       replaced: () => queue.add(name),
       changed: () => queue.add(name),
     });
-    queue.close();
   };

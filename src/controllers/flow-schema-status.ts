@@ -46,6 +46,7 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
   };
 
   const queue = workQueue(environment, {
+    name: "priority_and_fairness_config_queue",
     workersMax: 2,
     work,
     logKey: "schema",

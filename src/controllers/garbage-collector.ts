@@ -74,6 +74,7 @@ class GarbageCollector {
       absentHere: (dependent, owner, of) => misplaced.ask(dependent, owner, of),
     });
     this.#looks = workQueue(environment, {
+      name: "garbage_collector_attempt_to_delete",
       workersMax,
       // Not at once: the graph speaks in the middle of a change.
       work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.look(one))),
@@ -81,6 +82,7 @@ class GarbageCollector {
       failure: "could not collect an object; trying again",
     });
     this.#orphans = workQueue(environment, {
+      name: "garbage_collector_attempt_to_orphan",
       workersMax: orphaningMax,
       work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.orphan(one))),
       logKey: "uid",

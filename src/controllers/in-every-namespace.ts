@@ -8,12 +8,15 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { isNamespaceEnding } from "./expecting.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
 /** `T` is the type of the object that is kept. */
 export interface NamespacedObject<T extends ApiObject> {
   /** The object's description, for logs: `service account`. */
   readonly what: string;
+  /** What the queue of namespaces is called in metrics. */
+  readonly queue: string;
   /** Plural, in the core group. */
   readonly resource: string;
   readonly name: string;
@@ -45,6 +48,7 @@ class Keeper<T extends ApiObject> {
     this.#environment = environment;
     this.#kept = kept;
     this.#queue = workQueue(environment, {
+      name: kept.queue,
       workersMax: 8,
       work: (namespace) => this.#settle(namespace),
       logKey: "namespace",
@@ -136,12 +140,8 @@ class Keeper<T extends ApiObject> {
       else await client.create<T>(path, object);
     } catch (error) {
       // Another client was first; or the namespace is gone or ending, and needs nothing.
-      const expected = [404, 409];
-      if (error instanceof StatusError && (expected.includes(error.status.code) || isTerminating(error))) return;
-      throw error;
+      const isExpected = error instanceof StatusError && [404, 409].includes(error.status.code);
+      if (!isExpected && !isNamespaceEnding(error)) throw error;
     }
   }
 }
-
-const isTerminating = ({ status }: StatusError): boolean =>
-  status.code === 403 && status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;

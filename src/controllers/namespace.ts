@@ -32,6 +32,7 @@ interface Findings {
 
 export const namespaceController: Controller = (environment) =>
   reconcile(environment, {
+    name: "namespace",
     path: "/api/v1/namespaces",
     what: "namespaces",
     logKey: "namespace",

@@ -33,6 +33,7 @@ export const policyTypeCheckingController =
     const apiVersion = `${domain.rename("admissionregistration.k8s.io")}/v1`;
     const path = `/apis/${apiVersion}/validatingadmissionpolicies`;
     return reconcile<ValidatingAdmissionPolicy>(environment, {
+      name: "validatingadmissionpolicy-status",
       what: "validating policies",
       path,
       keyOf: (policy) => (isUnchecked(policy) ? (policy.metadata.name ?? "") : undefined),

@@ -14,6 +14,8 @@ interface Protection<T extends ApiObject> {
   readonly finalizer: string;
   /** The protected kind, for logs: `claim`. */
   readonly what: string;
+  /** What the queue is called in metrics. */
+  readonly queue: string;
   /** Path of all of them. */
   readonly path: string;
   /** Path of one. */
@@ -30,6 +32,7 @@ const protectionController =
     const { what, path } = protection;
     const finalizer = environment.domain.rename(protection.finalizer);
     return reconcile(environment, {
+      name: protection.queue,
       path,
       what: `${what}s`,
       logKey: what,
@@ -67,6 +70,7 @@ async function release<T extends ApiObject>(
 export const claimProtectionController = protectionController<PersistentVolumeClaim>({
   finalizer: "kubernetes.io/pvc-protection",
   what: "claim",
+  queue: "pvcprotection",
   path: "/api/v1/persistentvolumeclaims",
   pathOf: (namespace, name) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`,
   async isUsed({ metadata: { namespace, name = "" } }, client) {
@@ -89,6 +93,7 @@ function uses(pod: Pod, claim: string): boolean {
 export const volumeProtectionController = protectionController<PersistentVolume>({
   finalizer: "kubernetes.io/pv-protection",
   what: "volume",
+  queue: "pvprotection",
   path: "/api/v1/persistentvolumes",
   pathOf: (_namespace, name) => `/api/v1/persistentvolumes/${name}`,
   isUsed: (volume) => volume.status.phase === "Bound",

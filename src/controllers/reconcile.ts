@@ -4,7 +4,9 @@ import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed"> {
+export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed" | "measured"> {
+  /** What the queue is called in metrics, as upstream's controllers call theirs. */
+  readonly name: string;
   /** What a key is in logs: `claim`. */
   readonly logKey: string;
   /** What is logged when the work fails. */
@@ -13,12 +15,13 @@ export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed">
 
 /** A queue that is closed when the environment's signal is aborted. */
 export function workQueue(
-  { clock, signal, log }: Omit<ControllerEnvironment, "reader">,
-  { logKey, failure, ...options }: QueueOptions,
+  { clock, signal, log, queueMetrics }: Omit<ControllerEnvironment, "reader">,
+  { name, logKey, failure, ...options }: QueueOptions,
 ): WorkQueue {
   const queue = new WorkQueue({
     ...options,
     clock,
+    measured: queueMetrics === undefined ? undefined : { name, metrics: queueMetrics },
     failed: (key, err) => log.warn({ [logKey]: key, err }, failure),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });

@@ -52,6 +52,7 @@ export const resourceQuotaController =
   (options: ResourceQuotaOptions): Controller =>
   async (environment) => {
     const queue = workQueue(environment, {
+      name: "resourcequota_primary",
       async work(key) {
         const startMs = environment.clock.monotonic();
         const outcome = await count(environment, options, key);

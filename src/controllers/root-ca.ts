@@ -27,6 +27,7 @@ export const rootCaController =
       metadata.annotations?.[annotation] !== undefined;
     return keepInEveryNamespace<ConfigMap>(environment, {
       what: "config map of root certificates",
+      queue: "root_ca_cert_publisher",
       resource: "configmaps",
       name: rootCertificatesName,
       object: {

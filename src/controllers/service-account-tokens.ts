@@ -42,6 +42,7 @@ export const serviceAccountTokensController =
     /** Existing Secrets; other known ones still have to be removed from their accounts. */
     const present = new Set<string>();
     const queue = workQueue(environment, {
+      name: "serviceaccount_tokens_secret",
       workersMax: 4,
       work: async (key) => {
         const account = known.accountOf(key);

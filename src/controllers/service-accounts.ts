@@ -6,6 +6,7 @@ import { keepInEveryNamespace } from "./in-every-namespace.ts";
 export const serviceAccountsController: Controller = (environment) =>
   keepInEveryNamespace<ServiceAccount>(environment, {
     what: "service account",
+    queue: "serviceaccount",
     resource: "serviceaccounts",
     name: "default",
     object: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },

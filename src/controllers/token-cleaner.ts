@@ -9,6 +9,7 @@ export const tokenCleanerController: Controller = (environment) => {
   const { client, clock, domain } = environment;
   const { path, fieldSelector } = tokenSecrets(domain);
   return reconcile<Secret>(environment, {
+    name: "token_cleaner",
     path,
     fieldSelector,
     what: "bootstrap tokens",

@@ -44,6 +44,7 @@ export class MisplacedOwners {
     this.#environment = environment;
     this.#accept = metadataTypes(environment.domain).list;
     this.#queue = workQueue(environment, {
+      name: "garbage_collector_misplaced_owners",
       workersMax: 1,
       work: (uid) => this.#look(uid),
       logKey: "owner",
