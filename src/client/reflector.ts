@@ -17,6 +17,8 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly changesOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** What the caller wants to know of an object; all of it when left out. Applied before all objects are in memory. */
+  trim?(object: T): T;
   /** Everything there is, after a list. */
   replaced(objects: readonly T[]): void;
   /** One later change. */
@@ -58,26 +60,48 @@ export async function inRounds(
 
 /** Lists once, then watches as long as the history holds. */
 async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { client, path, signal, clock, fieldSelector, changesOnly = false } = options;
-  const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
-  const query = [selector, changesOnly ? "limit=1" : ""].filter((part) => part !== "").join("&");
-  const list = await client.list<T>(query === "" ? path : `${path}?${query}`);
-  options.replaced(changesOnly ? [] : list.items);
-  let version = list.metadata.resourceVersion;
+  const { client, path, signal, clock, fieldSelector, trim = (object) => object } = options;
+  const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
+  const { objects, resourceVersion } = await readAll(options, selector, trim);
+  if (signal.aborted) return;
+  options.replaced(objects);
+  let version = resourceVersion;
   let isCurrent = true;
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
     const watch = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.watch<T>(path + watch + (selector === "" ? "" : `&${selector}`), signal, (event) => {
+    await client.watch<T>(path + watch + selector, signal, (event) => {
       if (event.type === "ERROR") {
         isCurrent = false;
         return;
       }
       version = event.object.metadata.resourceVersion ?? version;
-      if (event.type !== "BOOKMARK") options.changed(event.type, event.object);
+      if (event.type !== "BOOKMARK") options.changed(event.type, trim(event.object));
     });
     if (clock.monotonic() - startMs < usefulMs) return;
   }
+}
+
+const pageLength = 500;
+
+/** Reads the collection page by page, so that only one page is in memory as it came. */
+async function readAll<T extends ApiObject>(
+  { client, path, changesOnly = false, signal }: ReflectorOptions<T>,
+  selector: string,
+  trim: (object: T) => T,
+): Promise<{ readonly objects: readonly T[]; readonly resourceVersion: string }> {
+  const first = await client.list<T>(`${path}?limit=${changesOnly ? 1 : pageLength}${selector}`);
+  const { resourceVersion } = first.metadata;
+  if (changesOnly) return { objects: [], resourceVersion };
+  const objects = first.items.map(trim);
+  let token = first.metadata.continue ?? "";
+  while (token !== "" && !signal.aborted) {
+    const next = `&continue=${encodeURIComponent(token)}`;
+    const { items, metadata } = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);
+    for (const object of items) objects.push(trim(object));
+    token = metadata.continue ?? "";
+  }
+  return { objects, resourceVersion };
 }
 
 /** Resolves after `ms`, or at once when aborted. */

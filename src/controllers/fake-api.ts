@@ -30,12 +30,13 @@ export class FakeApi {
     this.#clock = clock;
   }
 
+  readonly transport: Transport = {
+    request: (request) => Promise.resolve(this.#answer(request)),
+    stream: (request, onLine) => this.#watch(request, onLine),
+  };
+
   get environment(): ControllerEnvironment {
-    const transport: Transport = {
-      request: (request) => Promise.resolve(this.#answer(request)),
-      stream: (request, onLine) => this.#watch(request, onLine),
-    };
-    const client = new RestClient(transport);
+    const client = new RestClient(this.transport);
     const log = (_fields: object, message: string): void => void this.logged.push(message);
     const { signal } = this.#stop;
     return {
@@ -103,7 +104,8 @@ export class FakeApi {
     const place = path.replace(/\/(?:approval|finalize|status)$/, "");
     const object = this.#objects.get(place);
     if (method === "POST") {
-      const made = `${path}/${sent.metadata?.name ?? ""}`;
+      const { name = `${sent.metadata?.generateName ?? ""}${this.#version}` } = sent.metadata ?? {};
+      const made = `${path}/${name}`;
       return this.#objects.has(made) ? failure(409) : success(this.put(made, sent), 201);
     }
     if (method === "GET" && object === undefined && isCollection(path)) {
@@ -146,9 +148,16 @@ const isCollection = (path: string): boolean => {
   return parts.length === 1 || (parts[0] === "namespaces" && parts.length === 3);
 };
 
-/** Which objects a collection has; one of all namespaces has those of each. Selectors: `type` and `metadata.name`. */
+/**
+ * Which objects a collection has; one of all namespaces has those of each. Selectors: `type` and `metadata.name`, and
+ * labels with their values.
+ */
 function selection(path: string, query: string): (place: string, object: Unstructured | undefined) => boolean {
-  const [field = "", value] = (new URLSearchParams(query).get("fieldSelector") ?? "").split("=");
+  const parameters = new URLSearchParams(query);
+  const [field = "", value] = (parameters.get("fieldSelector") ?? "").split("=");
+  const labels = (parameters.get("labelSelector") ?? "")
+    .split(",")
+    .flatMap((pair) => (pair === "" ? [] : [pair.split("=")]));
   const [, root = "", resource = ""] = /^(.*)\/([^/]+)$/.exec(path) ?? [];
   const pattern = new RegExp(
     `^${root.includes("/namespaces/") ? root : `${root}(?:/namespaces/[^/]+)?`}/${resource}/([^/]+)$`,
@@ -156,6 +165,7 @@ function selection(path: string, query: string): (place: string, object: Unstruc
   return (place, object) => {
     const name = pattern.exec(place)?.[1];
     if (name === undefined) return false;
+    if (!labels.every(([key = "", wanted]) => object?.metadata.labels?.[key] === wanted)) return false;
     return (
       field === "" || (field === "metadata.name" ? name === value : object === undefined || object[field] === value)
     );

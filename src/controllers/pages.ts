@@ -6,6 +6,7 @@ const pageLength = 500;
 
 export interface PagesOptions {
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
   /** Reads the objects as they were at this revision. */
   readonly revision?: number;
 }
@@ -14,9 +15,12 @@ export interface PagesOptions {
 export async function* inPages<T extends ApiObject = ApiObject>(
   client: RestClient,
   path: string,
-  { fieldSelector, revision }: PagesOptions = {},
+  { fieldSelector, labelSelector, revision }: PagesOptions = {},
 ): AsyncGenerator<T> {
-  const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
+  const selector = [
+    fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`,
+    labelSelector === undefined ? "" : `&labelSelector=${encodeURIComponent(labelSelector)}`,
+  ].join("");
   let next = revision === undefined ? "" : `&resourceVersion=${revision}&resourceVersionMatch=Exact`;
   do {
     const list = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);

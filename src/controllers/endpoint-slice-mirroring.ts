@@ -1,0 +1,136 @@
+/**
+ * Mirrors Endpoints that clients wrote for services without selectors to EndpointSlices, which is what kube-proxy reads.
+ * Source: upstream's EndpointSlice mirroring controller.
+ */
+import type { EndpointAddress, Endpoints, EndpointSubset, Service } from "#api/core/v1.ts";
+import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
+import { found } from "#client/rest-client.ts";
+import type { OwnerReference } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./endpoints/annotations.ts";
+import { familyOf } from "./endpoints/pod-address.ts";
+import { ServiceQueue } from "./endpoints/service-queue.ts";
+import { SliceKeeper, type SliceSet } from "./endpoints/slice-keeper.ts";
+import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
+import { whileNamespaceLives } from "./expecting.ts";
+import { follow } from "./reconcile.ts";
+import { keyOf } from "./shared-informer.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+/** Upstream: addresses of a subset that are mirrored, at most; as many fit a slice. */
+const addressesMax = 1000;
+
+export const endpointSliceMirroringController =
+  ({ services }: SharedInformers): Controller =>
+  async (environment) => {
+    const keeper = new SliceKeeper(environment, "endpointslicemirroring-controller.k8s.io");
+    const queue = new ServiceQueue(environment, {
+      name: "endpoint_slice_mirroring",
+      work: (key) => whileNamespaceLives(mirror(environment, keeper, key)),
+      failure: "could not mirror the endpoints of a service; trying again",
+    });
+    services.listen((before, after) => {
+      const [had, has] = [before, after].map((service) => service !== undefined && isMirrored(service));
+      if (had !== has) queue.add(keyOf(after ?? before!)); // one of them is there
+    });
+    const changed = (endpoints: Endpoints): void => {
+      const { namespace = "", name = "" } = endpoints.metadata;
+      const service = services.get(namespace, name);
+      // Those of services with selectors are another controller's.
+      if (service === undefined || isMirrored(service)) queue.add(`${namespace}/${name}`);
+    };
+    await Promise.all([
+      keeper.follow((key) => queue.add(key)),
+      follow<Endpoints>(environment, {
+        what: "endpoints",
+        path: "/api/v1/endpoints",
+        trim: ({ metadata }) => ({ metadata }),
+        replaced: (all) => all.forEach(changed),
+        changed: (_type, endpoints) => changed(endpoints),
+      }),
+    ]);
+  };
+
+const isMirrored = ({ spec: { selector } }: Service): boolean => Object.keys(selector ?? {}).length === 0;
+
+/** Asks for the present state, so that events may be late. */
+async function mirror(environment: ControllerEnvironment, keeper: SliceKeeper, key: string): Promise<void> {
+  const { client } = environment;
+  const [namespace = "", name = ""] = key.split("/");
+  const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const service = await found(client.get<Service>(`${root}/services/${encodeURIComponent(name)}`));
+  const endpoints = await found(client.get<Endpoints>(`${root}/endpoints/${encodeURIComponent(name)}`));
+  const exist = service !== undefined && endpoints !== undefined;
+  if (exist && isMirrored(service) && mayBeMirrored(environment, endpoints)) {
+    await keeper.keep(sliceSetOf(environment, endpoints));
+  } else await keeper.clear(namespace, name);
+}
+
+function mayBeMirrored({ domain: { rename } }: ControllerEnvironment, { metadata }: Endpoints): boolean {
+  const { labels = {}, annotations = {} } = metadata;
+  if (labels[rename("endpointslice.kubernetes.io/skip-mirror")] === "true") return false;
+  return annotations[rename(electionAnnotation)] === undefined;
+}
+
+function sliceSetOf({ domain: { rename } }: ControllerEnvironment, endpoints: Endpoints): SliceSet {
+  const { namespace = "", name = "", labels = {}, deletionTimestamp } = endpoints.metadata;
+  const own = [
+    rename("kubectl.kubernetes.io/last-applied-configuration"),
+    rename(overCapacityAnnotation),
+    rename(triggerTimeAnnotation),
+  ];
+  const annotations = endpoints.metadata.annotations ?? {};
+  return {
+    namespace,
+    name,
+    labels,
+    annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => !own.includes(key))),
+    owner: ownerOf(endpoints),
+    triggerTime: annotations[rename(triggerTimeAnnotation)],
+    endpointsMax: addressesMax,
+    mayCreate: deletionTimestamp === undefined,
+    groups: groupsOf(endpoints.subsets ?? []),
+  };
+}
+
+const ownerOf = ({ metadata: { name = "", uid = "" } }: Endpoints): OwnerReference => ({
+  apiVersion: "v1",
+  kind: "Endpoints",
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** Subsets of the same ports share slices, where addresses are of the same family. */
+function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
+  const groups = new Map<string, { addressType: string; ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
+  for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+    const named = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) => ({
+      name,
+      port,
+      protocol,
+      ...(appProtocol === undefined ? {} : { appProtocol }),
+    }));
+    const endpoints = [
+      ...addresses.map((address) => ({ address, ready: true })),
+      ...notReadyAddresses.map((address) => ({ address, ready: false })),
+    ];
+    for (const { address, ready } of endpoints.slice(0, addressesMax)) {
+      const addressType = familyOf(address.ip);
+      const key = `${addressType} ${portsText(named)}`;
+      const group = groups.get(key) ?? { addressType, ports: named, endpoints: [] };
+      groups.set(key, group);
+      group.endpoints.push(endpointOf(address, ready));
+    }
+  }
+  return [...groups.values()].map((group) => ({ ...group, isPlaceholder: false }));
+}
+
+const endpointOf = ({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint => ({
+  addresses: [ip],
+  conditions: { ready },
+  ...(hostname === undefined ? {} : { hostname }),
+  ...(nodeName === undefined ? {} : { nodeName }),
+  ...(targetRef === undefined ? {} : { targetRef }),
+});

@@ -1,0 +1,171 @@
+/**
+ * Keeps the EndpointSlices of services with selectors: the addresses of the selected pods, by family and ports, with
+ * nodes, zones and readiness. Source: upstream's EndpointSlice controller.
+ */
+import type { Node, Pod, Service, ServicePort } from "#api/core/v1.ts";
+import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
+import type { OwnerReference } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import {
+  addressesOf,
+  conditionsOf,
+  hostnameOf,
+  isEndpoint,
+  isHeadless,
+  portOf,
+  targetOf,
+} from "./endpoints/pod-address.ts";
+import { Selections, selects } from "./endpoints/selections.ts";
+import { ServiceQueue } from "./endpoints/service-queue.ts";
+import { SliceKeeper } from "./endpoints/slice-keeper.ts";
+import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
+import { TriggerTimes } from "./endpoints/trigger-times.ts";
+import { whileNamespaceLives } from "./expecting.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+export interface EndpointSlicesOptions {
+  readonly informers: SharedInformers;
+  /** Endpoints of a slice, at most. */
+  readonly endpointsMax: number;
+}
+
+export const endpointSlicesController =
+  (options: EndpointSlicesOptions): Controller =>
+  async (environment) => {
+    await new EndpointSlices(environment, options).run();
+  };
+
+class EndpointSlices {
+  readonly #environment: ControllerEnvironment;
+  readonly #options: EndpointSlicesOptions;
+  readonly #selections: Selections;
+  readonly #keeper: SliceKeeper;
+  readonly #triggers = new TriggerTimes();
+  readonly #zoneLabel: string;
+  /** Names of the nodes that endpoints depend on, by key of the service. */
+  readonly #nodes = new Map<string, Set<string>>();
+
+  constructor(environment: ControllerEnvironment, options: EndpointSlicesOptions) {
+    this.#environment = environment;
+    this.#options = options;
+    this.#selections = new Selections(options.informers);
+    this.#keeper = new SliceKeeper(environment, "endpointslice-controller.k8s.io");
+    this.#zoneLabel = environment.domain.rename("topology.kubernetes.io/zone");
+  }
+
+  async run(): Promise<void> {
+    const queue = new ServiceQueue(this.#environment, {
+      name: "endpoint_slice",
+      work: (key) => whileNamespaceLives(this.#work(key)),
+      failure: "could not write the endpoint slices of a service; trying again",
+    });
+    this.#selections.listen((key) => queue.add(key));
+    this.#options.informers.nodes.listen((before, after) => {
+      if (before !== undefined && after !== undefined && this.#zoneOf(before) === this.#zoneOf(after)) return;
+      const { name = "" } = (after ?? before!).metadata; // one of them is there
+      for (const [key, nodes] of this.#nodes) if (nodes.has(name)) queue.add(key);
+    });
+    await this.#keeper.follow((key) => queue.add(key));
+  }
+
+  async #work(key: string): Promise<void> {
+    const { informers, endpointsMax } = this.#options;
+    await Promise.all([this.#selections.synced(), informers.nodes.synced]);
+    const [namespace = "", name = ""] = key.split("/");
+    const service = this.#selections.service(namespace, name);
+    this.#nodes.delete(key);
+    // The slices of a service that is gone are collected with it. Those of one without selector are another's.
+    if (service === undefined) return this.#triggers.forget(key);
+    if (!selects(service)) return undefined;
+    const pods = this.#selections.podsOf(service);
+    const triggerTime = this.#triggers.since(key, service, pods);
+    await this.#keeper.keep({
+      namespace,
+      name,
+      labels: this.#labelsOf(service),
+      annotations: undefined,
+      owner: ownerOf(service),
+      triggerTime,
+      endpointsMax,
+      mayCreate: service.metadata.deletionTimestamp === undefined,
+      groups: (service.spec.ipFamilies ?? []).flatMap((family) => this.#groupsOf(key, service, pods, family)),
+    });
+  }
+
+  /** The labels of the service, but for those that have a meaning on slices. */
+  #labelsOf(service: Service): Readonly<Record<string, string>> {
+    const { rename } = this.#environment.domain;
+    const headless = rename("service.kubernetes.io/headless");
+    const reserved = [headless, rename("kubernetes.io/service-name"), rename("endpointslice.kubernetes.io/managed-by")];
+    const labels = Object.entries(service.metadata.labels ?? {}).filter(([label]) => !reserved.includes(label));
+    return { ...Object.fromEntries(labels), ...(isHeadless(service) ? { [headless]: "" } : {}) };
+  }
+
+  #groupsOf(key: string, service: Service, pods: readonly Pod[], family: string): SliceGroup[] {
+    if (family !== "IPv4" && family !== "IPv6") return [];
+    const groups = new Map<string, { ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
+    for (const pod of pods) {
+      if (!isEndpoint(pod, true)) continue;
+      const addresses = addressesOf(pod, family);
+      if (addresses.length === 0) continue;
+      const node = this.#nodeOf(key, pod);
+      // A pod of a node that is unknown cannot be reached; the service may insist.
+      if (node === undefined && service.spec.publishNotReadyAddresses !== true) continue;
+      const ports = portsOf(pod, service.spec.ports ?? []);
+      const text = portsText(ports);
+      const group = groups.get(text) ?? { ports, endpoints: [] };
+      group.endpoints.push(this.#endpointOf(pod, service, node, addresses));
+      groups.set(text, group);
+    }
+    if (groups.size === 0) return [{ addressType: family, ports: [], endpoints: [], isPlaceholder: true }];
+    return [...groups.values()].map((group) => ({ addressType: family, ...group, isPlaceholder: false }));
+  }
+
+  #endpointOf(pod: Pod, service: Service, node: Node | undefined, addresses: readonly string[]): Endpoint {
+    const { nodeName = "" } = pod.spec;
+    const hostname = hostnameOf(pod, service);
+    const zone = node === undefined ? "" : this.#zoneOf(node);
+    const conditions = conditionsOf(pod, service);
+    const isNear = service.spec.trafficDistribution === "PreferClose" && conditions.ready && zone !== "";
+    return {
+      addresses,
+      conditions,
+      targetRef: targetOf(pod),
+      ...(hostname === undefined ? {} : { hostname }),
+      ...(nodeName === "" ? {} : { nodeName }),
+      ...(zone === "" ? {} : { zone }),
+      ...(isNear ? { hints: { forZones: [{ name: zone }] } } : {}),
+    };
+  }
+
+  /** The node of a pod. The service is looked at again when that comes, goes or moves to another zone. */
+  #nodeOf(key: string, { spec: { nodeName = "" } }: Pod): Node | undefined {
+    if (nodeName === "") return undefined;
+    const nodes = this.#nodes.get(key) ?? new Set();
+    this.#nodes.set(key, nodes.add(nodeName));
+    return this.#options.informers.nodes.get("", nodeName);
+  }
+
+  #zoneOf({ metadata }: Node): string {
+    return metadata.labels?.[this.#zoneLabel] ?? "";
+  }
+}
+
+/** The ports of a service at a pod; those that the pod does not have are left out. */
+function portsOf(pod: Pod, ports: readonly ServicePort[]): EndpointPort[] {
+  return ports.flatMap((port) => {
+    const number = portOf(pod, port);
+    if (number === undefined) return [];
+    const { name = "", protocol = "TCP", appProtocol } = port;
+    return [{ name, protocol, port: number, ...(appProtocol === undefined ? {} : { appProtocol }) }];
+  });
+}
+
+const ownerOf = ({ metadata: { name = "", uid = "" } }: Service): OwnerReference => ({
+  apiVersion: "v1",
+  kind: "Service",
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});

@@ -1,0 +1,59 @@
+/** What endpoints say about a pod: whether it is one, its addresses, its name, its ports. */
+import { isIPv6 } from "node:net";
+import type { ObjectReference, Pod, Service, ServicePort } from "#api/core/v1.ts";
+import { isReady, isTerminal } from "../pods.ts";
+
+export type Family = "IPv4" | "IPv6";
+
+export const familyOf = (ip: string): Family => (isIPv6(ip) ? "IPv6" : "IPv4");
+
+/** Whether a pod has an address and has not ended. Those that are being deleted count only where they are published. */
+export function isEndpoint(pod: Pod, withTerminating: boolean): boolean {
+  if (isTerminal(pod) || addresses(pod).length === 0) return false;
+  return withTerminating || pod.metadata.deletionTimestamp === undefined;
+}
+
+function addresses({ status: { podIP, podIPs } }: Pod): readonly string[] {
+  const all = (podIPs ?? []).flatMap(({ ip }) => ((ip ?? "") === "" ? [] : [ip!])); // not empty, as was seen
+  return all.length > 0 || (podIP ?? "") === "" ? all : [podIP!]; // not empty, as was seen
+}
+
+export const addressesOf = (pod: Pod, family: Family): readonly string[] =>
+  addresses(pod).filter((ip) => familyOf(ip) === family);
+
+/** The name of the pod below that of a service, if it has one. */
+export const hostnameOf = ({ spec }: Pod, service: Service): string | undefined =>
+  (spec.hostname ?? "") !== "" && spec.subdomain === service.metadata.name ? spec.hostname : undefined;
+
+export const targetOf = ({ metadata: { namespace = "", name = "", uid = "" } }: Pod): ObjectReference => ({
+  kind: "Pod",
+  namespace,
+  name,
+  uid,
+});
+
+export interface Conditions {
+  readonly ready: boolean;
+  readonly serving: boolean;
+  readonly terminating: boolean;
+}
+
+export function conditionsOf(pod: Pod, { spec }: Service): Conditions {
+  const serving = isReady(pod);
+  const terminating = pod.metadata.deletionTimestamp !== undefined;
+  return { ready: spec.publishNotReadyAddresses === true || (serving && !terminating), serving, terminating };
+}
+
+/** The number of the pod's port that a port of a service means; `undefined` when the pod has no port of that name. */
+export function portOf({ spec }: Pod, { targetPort, protocol = "TCP" }: ServicePort): number | undefined {
+  if (typeof targetPort === "number") return targetPort;
+  for (const { ports = [] } of spec.containers ?? []) {
+    for (const port of ports) {
+      if (port.name === targetPort && (port.protocol ?? "TCP") === protocol) return port.containerPort;
+    }
+  }
+  return undefined;
+}
+
+/** Whether a service has no cluster address. */
+export const isHeadless = ({ spec: { clusterIP = "" } }: Service): boolean => clusterIP === "" || clusterIP === "None";

@@ -1,0 +1,77 @@
+/** Which services select which pods, and when that changes something for their endpoints. */
+import type { Pod, Service } from "#api/core/v1.ts";
+import { keyOf, type SharedInformer } from "../shared-informer.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+
+export class Selections {
+  readonly #services: SharedInformer<Service>;
+  readonly #pods: SharedInformer<Pod>;
+
+  constructor({ services, pods }: Pick<SharedInformers, "services" | "pods">) {
+    this.#services = services;
+    this.#pods = pods;
+  }
+
+  /** Calls with the key of a service that is new, changed or gone, or whose pods are. Pods are read when one is selected. */
+  listen(listener: (key: string) => void): void {
+    let followsPods = false;
+    this.#services.listen((before, after) => {
+      const service = after ?? before!; // one of them is there
+      if (!followsPods && selects(service)) {
+        followsPods = true;
+        this.#pods.listen((podBefore, podAfter) => this.#podChanged(podBefore, podAfter, listener));
+      }
+      listener(keyOf(service));
+    });
+  }
+
+  /** Resolves when services, and pods if any are selected, have been read. */
+  async synced(): Promise<void> {
+    await this.#services.synced;
+    for (const service of this.#services.all()) if (selects(service)) return this.#pods.synced;
+  }
+
+  service(namespace: string, name: string): Service | undefined {
+    return this.#services.get(namespace, name);
+  }
+
+  /** In an order that stays. */
+  podsOf(service: Service): Pod[] {
+    const matches = matcher(service);
+    return [...this.#pods.in(service.metadata.namespace ?? "")]
+      .filter(matches)
+      .sort((one, other) => ((one.metadata.name ?? "") < (other.metadata.name ?? "") ? -1 : 1));
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined, listener: (key: string) => void): void {
+    const pod = after ?? before!; // one of them is there
+    if (before !== undefined && after !== undefined && facts(before) === facts(after)) return;
+    for (const service of this.#services.in(pod.metadata.namespace ?? "")) {
+      if (!selects(service)) continue;
+      const matches = matcher(service);
+      if ((before !== undefined && matches(before)) || (after !== undefined && matches(after)))
+        listener(keyOf(service));
+    }
+  }
+}
+
+/** Whether a controller looks after the endpoints of a service. */
+export const selects = ({ spec }: Service): boolean =>
+  spec.type !== "ExternalName" && spec.selector !== undefined && Object.keys(spec.selector).length > 0;
+
+function matcher({ spec: { selector } }: Service): (pod: Pod) => boolean {
+  const wanted = Object.entries(selector ?? {});
+  return ({ metadata: { labels } }) => wanted.every(([key, value]) => labels?.[key] === value);
+}
+
+/** What endpoints depend on. */
+function facts({ metadata, spec, status }: Pod): string {
+  const { uid, labels, deletionTimestamp } = metadata;
+  const { nodeName, hostname, subdomain, containers, initContainers } = spec;
+  const { phase, podIP, podIPs, conditions } = status;
+  return JSON.stringify([
+    [uid, labels, deletionTimestamp],
+    [nodeName, hostname, subdomain, containers, initContainers],
+    [phase, podIP, podIPs, conditions?.find(({ type }) => type === "Ready")],
+  ]);
+}

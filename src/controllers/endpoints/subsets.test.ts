@@ -1,0 +1,57 @@
+/** Subsets of Endpoints, and what is left of them when there are too many addresses. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { EndpointPort } from "#api/core/v1.ts";
+import { type Entry, subsetsOf, truncated } from "./subsets.ts";
+
+const port = (number: number): EndpointPort => ({ port: number, protocol: "TCP" });
+const entry = (ip: string, number: number, isReady = true): Entry => ({
+  port: port(number),
+  address: { ip, targetRef: { kind: "Pod", uid: ip } },
+  isReady,
+});
+
+/** Addresses, those that are not ready, and ports. */
+const told = (subsets: ReturnType<typeof subsetsOf>) =>
+  subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => [
+    addresses.map(({ ip }) => ip),
+    notReadyAddresses.map(({ ip }) => ip),
+    ports.map(({ port: number }) => number),
+  ]);
+
+test("ports that have the same addresses share a subset", () => {
+  const entries = [entry("b", 80), entry("b", 443), entry("a", 80), entry("a", 443), entry("a", 9000)];
+  assert.deepEqual(told(subsetsOf(entries)), [
+    [["a", "b"], [], [80, 443]],
+    [["a"], [], [9000]],
+  ]);
+});
+
+test("addresses that are not ready are told apart", () => {
+  assert.deepEqual(told(subsetsOf([entry("a", 80), entry("b", 80, false)])), [[["a"], ["b"], [80]]]);
+});
+
+test("an address without ports is an address", () => {
+  const bare: Entry = { port: undefined, address: { ip: "a" }, isReady: true };
+  assert.deepEqual(subsetsOf([bare]), [{ addresses: [{ ip: "a" }] }]);
+});
+
+test("beyond the bound, ready addresses stay first, and each subset gives its share", () => {
+  const many = (count: number, number: number, isReady: boolean): Entry[] =>
+    Array.from({ length: count }, (_, at) => entry(`${number} ${isReady} ${at}`, number, isReady));
+  const subsets = subsetsOf([...many(30, 1, true), ...many(10, 2, true), ...many(20, 2, false)]);
+  const lengths = (max: number) =>
+    truncated(subsets, max)?.map(({ addresses = [], notReadyAddresses = [] }) => [
+      addresses.length,
+      notReadyAddresses.length,
+    ]);
+  assert.equal(lengths(60), undefined);
+  assert.deepEqual(lengths(50), [
+    [30, 0],
+    [10, 10],
+  ]);
+  assert.deepEqual(lengths(20), [
+    [15, 0],
+    [5, 0],
+  ]);
+});

@@ -1,0 +1,40 @@
+/**
+ * When the change happened that made endpoints change: kube-proxy measures from it how long the network took. The time
+ * is that of the service's creation, or the earliest of pods that became ready or unready since the last look.
+ */
+import type { Pod, Service } from "#api/core/v1.ts";
+import { timestamp, timeToMs } from "#meta/time.ts";
+
+interface Seen {
+  readonly serviceMs: number;
+  readonly podMs: ReadonlyMap<string, number>;
+}
+
+export class TriggerTimes {
+  /** By key of the service. */
+  readonly #seen = new Map<string, Seen>();
+
+  /** The time of what has changed since the last call for this service; `undefined` when nothing with a time has. */
+  since(key: string, { metadata }: Service, pods: readonly Pod[]): string | undefined {
+    const serviceMs = timeToMs(metadata.creationTimestamp ?? "") ?? 0;
+    const podMs = new Map(pods.map((pod) => [pod.metadata.uid ?? "", readinessMs(pod)]));
+    const before = this.#seen.get(key);
+    this.#seen.set(key, { serviceMs, podMs });
+    if (before === undefined || before.serviceMs !== serviceMs) return timestamp(serviceMs);
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const [uid, ms] of podMs) {
+      if (ms > (before.podMs.get(uid) ?? 0)) firstMs = Math.min(firstMs, ms);
+    }
+    return firstMs === Number.POSITIVE_INFINITY ? undefined : timestamp(firstMs);
+  }
+
+  forget(key: string): void {
+    this.#seen.delete(key);
+  }
+}
+
+/** When the pod became ready or unready; 0 when it never did. */
+function readinessMs({ status }: Pod): number {
+  const ready = status.conditions?.find(({ type }) => type === "Ready");
+  return timeToMs(ready?.lastTransitionTime ?? "") ?? 0;
+}

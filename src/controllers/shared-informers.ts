@@ -1,0 +1,93 @@
+/** What several controllers follow: pods, nodes and services, with the fields that they read and no others. */
+import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+import { SharedInformer } from "./shared-informer.ts";
+
+export interface SharedInformers {
+  /**
+   * With names and ports of containers, ephemeral volumes by name, references to resource claims, tolerations, the
+   * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
+   */
+  readonly pods: SharedInformer<Pod>;
+  /** With labels, taints, what can be allocated, and the condition `Ready`. */
+  readonly nodes: SharedInformer<Node>;
+  readonly services: SharedInformer<Service>;
+}
+
+export function sharedInformers(environment: Omit<ControllerEnvironment, "client">): SharedInformers {
+  return {
+    pods: new SharedInformer<Pod>(environment, { what: "pods", path: "/api/v1/pods", trim: trimmedPod }),
+    nodes: new SharedInformer<Node>(environment, { what: "nodes", path: "/api/v1/nodes", trim: trimmedNode }),
+    services: new SharedInformer<Service>(environment, {
+      what: "services",
+      path: "/api/v1/services",
+      trim: (service) => ({ ...service, metadata: trimmedMeta(service.metadata) }),
+    }),
+  };
+}
+
+function trimmedMeta({ managedFields: _, annotations, ...metadata }: ObjectMeta): ObjectMeta {
+  if (annotations === undefined) return metadata;
+  // What a client applied last can be as large as the object, and no controller asks for it.
+  const kept = Object.entries(annotations).filter(([name]) => !name.endsWith("/last-applied-configuration"));
+  return kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
+}
+
+const podConditions = new Set(["Ready", "DisruptionTarget"]);
+
+function trimmedPod({ metadata, spec, status }: Pod): Pod {
+  const { annotations: _, finalizers: __, ownerReferences, ...kept } = trimmedMeta(metadata);
+  const controller = ownerReferences?.filter((owner) => owner.controller === true) ?? [];
+  const { nodeName, hostname, subdomain, tolerations, resourceClaims, initContainers, volumes } = spec;
+  const restarted = initContainers?.filter(({ restartPolicy }) => restartPolicy === "Always") ?? [];
+  const ephemeral = volumes?.filter((volume) => volume.ephemeral !== undefined) ?? [];
+  const { phase, reason, podIP, podIPs, conditions, resourceClaimStatuses } = status;
+  return defined<Pod>({
+    metadata: controller.length === 0 ? kept : { ...kept, ownerReferences: controller },
+    spec: defined({
+      nodeName,
+      hostname,
+      subdomain,
+      tolerations,
+      resourceClaims,
+      containers: (spec.containers ?? []).map(trimmedContainer),
+      initContainers: restarted.length === 0 ? undefined : restarted.map(trimmedContainer),
+      volumes: ephemeral.length === 0 ? undefined : ephemeral.map(({ name }) => ({ name, ephemeral: {} })),
+    }),
+    status: defined({
+      phase,
+      reason,
+      podIP,
+      podIPs,
+      resourceClaimStatuses,
+      conditions: conditions?.filter(({ type }) => podConditions.has(type)),
+    }),
+  });
+}
+
+const trimmedContainer = ({ name, ports }: Container): Container => ({
+  name,
+  resources: {},
+  ...(ports === undefined ? {} : { ports }),
+});
+
+function trimmedNode({ metadata, spec, status }: Node): Node {
+  const { labels, name, uid, resourceVersion } = metadata;
+  const cpu = status.allocatable?.["cpu"];
+  return defined<Node>({
+    metadata: defined({ name, uid, resourceVersion, labels }),
+    spec: defined({ taints: spec.taints }),
+    status: defined({
+      allocatable: cpu === undefined ? undefined : { cpu },
+      conditions: status.conditions?.filter(({ type }) => type === "Ready"),
+      daemonEndpoints: status.daemonEndpoints,
+      nodeInfo: status.nodeInfo,
+    }),
+  });
+}
+
+/** The object without the fields that are undefined, which are optional ones. */
+function defined<T extends object>(fields: { readonly [Field in keyof T]: T[Field] | undefined }): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // says the caller
+}

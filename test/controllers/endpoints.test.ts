@@ -1,0 +1,362 @@
+/** Endpoints and EndpointSlices of services: which pods are in them, and what is said of each. */
+import assert from "node:assert/strict";
+import type { Api } from "../harness.ts";
+import { eventually, gated, suite } from "../harness.ts";
+import { namespaces, pod } from "../objects.ts";
+import { absent, present } from "../view.ts";
+
+const settings = { ...gated, controllers: ["*"] };
+const inBothDomains = suite(settings);
+
+interface Place {
+  readonly ns: string;
+  readonly pods: string;
+  readonly services: string;
+  readonly endpoints: string;
+  readonly slices: string;
+  /** The name of a node in zone `z`. */
+  readonly node: string;
+}
+
+async function placed(api: Api): Promise<Place> {
+  const { ns } = await api.place();
+  const core = `${namespaces}/${ns}`;
+  const node = await zoned(api, "z");
+  return {
+    ns,
+    node,
+    pods: `${core}/pods`,
+    services: `${core}/services`,
+    endpoints: `${core}/endpoints`,
+    slices: `/apis/discovery.k8s.io/v1/namespaces/${ns}/endpointslices`,
+  };
+}
+
+/** The name of a new node in a zone. */
+async function zoned(api: Api, zone: string): Promise<string> {
+  const name = api.unique("node");
+  const labels = { "topology.kubernetes.io/zone": zone };
+  (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } })).expect(201);
+  return name;
+}
+
+const service = (name: string, spec: object, metadata: object = {}) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name, ...metadata },
+  spec,
+});
+
+interface PodOptions {
+  readonly ips: readonly string[];
+  readonly ready?: boolean;
+  readonly spec?: object;
+  readonly labels?: object;
+  readonly metadata?: object;
+}
+
+const ports = [{ name: "http", containerPort: 8080 }];
+
+/** A running pod at the place's node; its uid. */
+async function running(
+  api: Api,
+  place: Place,
+  name: string,
+  { ips, ready = true, ...more }: PodOptions,
+): Promise<string> {
+  const spec = { nodeName: place.node, containers: [{ name: "c", image: "i", ports }], ...more.spec };
+  const made = pod(name, spec, { labels: { app: "web", ...more.labels }, ...more.metadata });
+  const answer = await eventually(async () => (await api.post(place.pods, made)).expect(201));
+  await setStatus(api, place, name, { ips, ready });
+  return answer.string("metadata.uid");
+}
+
+async function setStatus(
+  api: Api,
+  place: Place,
+  name: string,
+  { ips, ready }: { ips: readonly string[]; ready: boolean },
+) {
+  const condition = { type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-02T03:04:05Z" };
+  const status = {
+    phase: "Running",
+    conditions: [condition],
+    podIP: ips[0],
+    podIPs: ips.map((ip) => ({ ip })),
+  };
+  (await api.patch(`${place.pods}/${name}/status`, { status })).expect(200);
+}
+
+interface Slice {
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly addressType: string;
+  readonly ports: readonly object[] | null;
+  readonly endpoints: readonly SliceEndpoint[] | null;
+}
+
+interface SliceEndpoint {
+  readonly addresses: readonly string[];
+  readonly conditions: object;
+  readonly zone?: string;
+  readonly hints?: object;
+}
+
+async function slicesOf(api: Api, place: Place, name: string): Promise<readonly Slice[]> {
+  const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`);
+  const answer = (await api.get(`${place.slices}?labelSelector=${api.name(selector)}`)).expect(200);
+  return (JSON.parse(answer.text) as { items: readonly Slice[] }).items; // as the kind says
+}
+
+/** All addresses in the slices of a service. */
+const addressesOf = (slices: readonly Slice[]): string[] =>
+  slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses)).sort();
+
+async function seesAddresses(
+  api: Api,
+  place: Place,
+  name: string,
+  wanted: readonly string[],
+): Promise<readonly Slice[]> {
+  return eventually(async () => {
+    const slices = await slicesOf(api, place, name);
+    assert.deepEqual(addressesOf(slices), [...wanted].sort());
+    return slices;
+  });
+}
+
+inBothDomains("a service has the addresses of its ready pods, with ports by name and number", async (api) => {
+  const place = await placed(api);
+  const twoPorts = [
+    { name: "web", port: 80, targetPort: "http", appProtocol: "example.com/x" },
+    { name: "fixed", port: 81, targetPort: 9090, protocol: "UDP" },
+    { name: "none", port: 82, targetPort: "absent" },
+  ];
+  const metadata = { labels: { team: "a" } };
+  const made = service("web", { selector: { app: "web" }, ports: twoPorts }, metadata);
+  const owner = (await api.post(place.services, made)).expect(201).string("metadata.uid");
+  const uid = await running(api, place, "p1", { ips: ["10.1.0.1"], spec: { hostname: "first", subdomain: "web" } });
+  await running(api, place, "p2", { ips: ["10.1.0.2"], ready: false });
+  await running(api, place, "other", { ips: ["10.1.0.3"], labels: { app: "db" } });
+
+  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2"]);
+  await eventually(async () =>
+    (await api.get(`${place.slices}/${slice!.metadata.name}`)).expect(200, {
+      "metadata.generateName": "web-",
+      "metadata.labels": {
+        team: "a",
+        "kubernetes.io/service-name": "web",
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+      },
+      "metadata.annotations[endpoints.kubernetes.io/last-change-trigger-time]": present,
+      "metadata.ownerReferences": [
+        { apiVersion: "v1", kind: "Service", name: "web", uid: owner, controller: true, blockOwnerDeletion: true },
+      ],
+      addressType: "IPv4",
+      "ports[name=web]": { name: "web", protocol: "TCP", port: 8080, appProtocol: "example.com/x" },
+      "ports[name=fixed]": { name: "fixed", protocol: "UDP", port: 9090 },
+      "ports.length": 2,
+      "endpoints[hostname=first].addresses": ["10.1.0.1"],
+      "endpoints[hostname=first].conditions": { ready: true, serving: true, terminating: false },
+      "endpoints[hostname=first].nodeName": place.node,
+      "endpoints[hostname=first].zone": "z",
+      "endpoints[hostname=first].targetRef": { kind: "Pod", namespace: place.ns, name: "p1", uid },
+    }),
+  );
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/web`)).expect(200, {
+      "metadata.labels.team": "a",
+      "metadata.ownerReferences": absent,
+      "subsets.length": 1,
+      "subsets.0.ports[name=web]": { name: "web", port: 8080, protocol: "TCP", appProtocol: "example.com/x" },
+      "subsets.0.addresses": [
+        {
+          ip: "10.1.0.1",
+          hostname: "first",
+          nodeName: place.node,
+          targetRef: { kind: "Pod", namespace: place.ns, name: "p1", uid },
+        },
+      ],
+      "subsets.0.notReadyAddresses.0.ip": "10.1.0.2",
+    }),
+  );
+});
+
+inBothDomains("a pod that becomes ready, changes its labels, ends or goes is seen at once", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  for (const at of [1, 2, 3, 4]) await running(api, place, `p${at}`, { ips: [`10.1.0.${at}`] });
+  await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]);
+  await setStatus(api, place, "p1", { ips: ["10.1.0.1"], ready: false });
+  await eventually(async () => {
+    const [slice] = await slicesOf(api, place, "web");
+    const first = slice?.endpoints?.find(({ addresses }) => addresses.includes("10.1.0.1"));
+    assert.deepEqual(first?.conditions, { ready: false, serving: false, terminating: false });
+  });
+  (await api.patch(`${place.pods}/p2`, { metadata: { labels: { app: "db" } } })).expect(200);
+  (await api.patch(`${place.pods}/p3/status`, { status: { phase: "Succeeded" } })).expect(200);
+  (await api.delete(`${place.pods}/p4?gracePeriodSeconds=0`)).expect(200);
+  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/web`)).expect(200, {
+      "subsets.length": 1,
+      "subsets.0.addresses": absent,
+      "subsets.0.notReadyAddresses.0.ip": "10.1.0.1",
+    }),
+  );
+});
+
+inBothDomains("a pod that is being deleted still serves, and is published where the service says so", async (api) => {
+  const place = await placed(api);
+  const spec = { selector: { app: "web" }, ports: [{ port: 80 }] };
+  (await api.post(place.services, service("web", spec))).expect(201);
+  (await api.post(place.services, service("all", { ...spec, publishNotReadyAddresses: true }))).expect(201);
+  await running(api, place, "p1", { ips: ["10.1.0.1"] });
+  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  (await api.delete(`${place.pods}/p1?gracePeriodSeconds=300`)).expect(200);
+  for (const [name, ready] of [
+    ["web", false],
+    ["all", true],
+  ] as const) {
+    await eventually(async () => {
+      const [slice] = await slicesOf(api, place, name);
+      assert.deepEqual(slice?.endpoints?.[0]?.conditions, { ready, serving: true, terminating: true });
+    });
+  }
+  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200, { subsets: absent }));
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/all`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
+  );
+});
+
+inBothDomains("a headless service needs no ports", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("bare", { selector: { app: "web" }, clusterIP: "None" }))).expect(201);
+  await running(api, place, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/bare`)).expect(200, {
+      "metadata.labels": { "service.kubernetes.io/headless": "" },
+      "subsets.0.addresses.0.ip": "10.1.0.1",
+      "subsets.0.ports": absent,
+    }),
+  );
+  const [slice] = await seesAddresses(api, place, "bare", ["10.1.0.1"]);
+  assert.deepEqual([slice?.ports ?? [], slice?.addressType], [[], "IPv4"]);
+  assert.equal(slice?.metadata.labels[api.name("service.kubernetes.io/headless")], "");
+});
+
+const twoFamilies = suite({ ...settings, serviceClusterIpRange: ["10.0.0.0/16", "fd00:10::/108"] });
+
+twoFamilies("a service of two families has slices of both, and Endpoints of the first", async (api) => {
+  const place = await placed(api);
+  await running(api, place, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  const families = { ipFamilyPolicy: "RequireDualStack", ipFamilies: ["IPv6", "IPv4"] };
+  const both = { selector: { app: "web" }, clusterIP: "None", ports: [{ port: 80 }], ...families };
+  (await api.post(place.services, service("both", both))).expect(201);
+  const slices = await seesAddresses(api, place, "both", ["10.1.0.1", "fd00::1"]);
+  assert.deepEqual(slices.map(({ addressType }) => addressType).sort(), ["IPv4", "IPv6"]);
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/both`)).expect(200, { "subsets.0.addresses.0.ip": "fd00::1" }),
+  );
+});
+
+inBothDomains("without pods there is an empty slice and Endpoints without subsets", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  const [slice] = await eventually(async () => {
+    const slices = await slicesOf(api, place, "web");
+    assert.equal(slices.length, 1);
+    return slices;
+  });
+  assert.deepEqual([slice!.endpoints ?? [], slice!.ports ?? []], [[], []]);
+  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200, { subsets: absent }));
+});
+
+inBothDomains("a pod at a node that nobody knows is in no slice until the node is there", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  const node = api.unique("late");
+  await running(api, place, "p1", { ips: ["10.1.0.1"] });
+  await running(api, place, "p2", { ips: ["10.1.0.2"], spec: { nodeName: node } });
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.addresses.length": 2 }),
+  );
+  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  const labels = { "topology.kubernetes.io/zone": "y" };
+  (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: node, labels } })).expect(201);
+  const slices = await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2"]);
+  const second = slices[0]?.endpoints?.find(({ addresses }) => addresses.includes("10.1.0.2"));
+  assert.equal(second?.zone, "y");
+});
+
+inBothDomains("a slice that another client changed or deleted is made right again", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  await running(api, place, "p1", { ips: ["10.1.0.1"] });
+  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  (await api.patch(`${place.slices}/${slice!.metadata.name}`, { endpoints: [] })).expect(200);
+  const [again] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  (await api.delete(`${place.slices}/${again!.metadata.name}`)).expect(200);
+  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  (await api.delete(`${place.endpoints}/web`)).expect(200);
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
+  );
+});
+
+inBothDomains("a service that goes takes its Endpoints and slices with it", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200));
+  await seesAddresses(api, place, "web", []);
+  (await api.delete(`${place.services}/web`)).expect(200);
+  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(404));
+  await eventually(async () => assert.deepEqual(await slicesOf(api, place, "web"), []));
+});
+
+inBothDomains("endpoints say which zone to prefer when the service prefers near ones", async (api) => {
+  const place = await placed(api);
+  const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
+  (await api.post(place.services, service("web", spec))).expect(201);
+  await running(api, place, "p1", { ips: ["10.1.0.1"] });
+  await running(api, place, "p2", { ips: ["10.1.0.2"], ready: false });
+  await eventually(async () => {
+    const [slice] = await slicesOf(api, place, "web");
+    const hints = new Map(slice?.endpoints?.map((endpoint) => [endpoint.addresses[0], endpoint.hints]));
+    assert.deepEqual([hints.get("10.1.0.1"), hints.get("10.1.0.2")], [{ forZones: [{ name: "z" }] }, undefined]);
+  });
+});
+
+inBothDomains("Endpoints of a service without selector are mirrored to slices, as long as they may be", async (api) => {
+  const place = await placed(api);
+  (await api.post(place.services, service("db", { ports: [{ port: 5432 }] }))).expect(201);
+  const subsets = [
+    {
+      addresses: [{ ip: "10.9.0.1" }, { ip: "fd00::9" }],
+      notReadyAddresses: [{ ip: "10.9.0.2" }],
+      ports: [{ name: "sql", port: 5432 }],
+    },
+  ];
+  const metadata = { name: "db", labels: { team: "b" }, annotations: { "example.com/a": "1" } };
+  const made = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
+  const owner = (await api.post(place.endpoints, made)).expect(201).string("metadata.uid");
+  const slices = await seesAddresses(api, place, "db", ["10.9.0.1", "10.9.0.2", "fd00::9"]);
+  assert.equal(slices.length, 2);
+  const four = slices.find(({ addressType }) => addressType === "IPv4")!;
+  (await api.get(`${place.slices}/${four.metadata.name}`)).expect(200, {
+    "metadata.labels": {
+      team: "b",
+      "kubernetes.io/service-name": "db",
+      "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+    },
+    "metadata.annotations[example.com/a]": "1",
+    "metadata.ownerReferences": [
+      { apiVersion: "v1", kind: "Endpoints", name: "db", uid: owner, controller: true, blockOwnerDeletion: true },
+    ],
+    ports: [{ name: "sql", port: 5432, protocol: "TCP" }],
+    "endpoints.0": { addresses: ["10.9.0.1"], conditions: { ready: true } },
+    "endpoints.1": { addresses: ["10.9.0.2"], conditions: { ready: false } },
+  });
+  const skip = { "endpointslice.kubernetes.io/skip-mirror": "true" };
+  (await api.patch(`${place.endpoints}/db`, { metadata: { labels: skip } })).expect(200);
+  await seesAddresses(api, place, "db", []);
+});
