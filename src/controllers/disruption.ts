@@ -1,0 +1,156 @@
+/**
+ * Counts the pods of disruption budgets and writes how many may be disrupted into their status, which evictions spend.
+ * Source: upstream's disruption controller.
+ */
+import type { Pod } from "#api/core/v1.ts";
+import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
+import { found } from "#client/rest-client.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import { compileLabelSelector, formatLabelSelector } from "#meta/label-selector.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { type ExpectedCounts, ExpectedPods, type ScaledKinds } from "./disruption/expected-pods.ts";
+import { countHealth } from "./disruption/health.ts";
+import { StaleDisruptions } from "./disruption/stale-disruptions.ts";
+import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { workQueue } from "./reconcile.ts";
+import { untilStopped } from "./repeat.ts";
+import { keyOf, SharedInformer } from "./shared-informer.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+export type { ScaledKinds } from "./disruption/expected-pods.ts";
+
+export interface DisruptionOptions {
+  readonly informers: SharedInformers;
+  readonly kinds: ScaledKinds;
+}
+
+/** Of budgets. */
+const workersMax = 4;
+/** How long a budget waits whose number of pods is not known. */
+const askAgainMs = 30_000;
+
+export const disruptionController =
+  (options: DisruptionOptions): Controller =>
+  async (environment) => {
+    await new Disruption(environment, options).run();
+  };
+
+class Disruption {
+  readonly #environment: ControllerEnvironment;
+  readonly #pods: SharedInformer<Pod>;
+  readonly #budgets: SharedInformer<PodDisruptionBudget>;
+  readonly #expected: ExpectedPods;
+  readonly #events: EventRecorder;
+  readonly #queue: WorkQueue;
+
+  constructor(environment: ControllerEnvironment, { informers, kinds }: DisruptionOptions) {
+    this.#environment = environment;
+    this.#pods = informers.pods;
+    this.#budgets = new SharedInformer<PodDisruptionBudget>(environment, {
+      what: "disruption budgets",
+      path: "/apis/policy/v1/poddisruptionbudgets",
+      trim: ({ metadata: { managedFields: _, ...metadata }, spec, status }) => ({ metadata, spec, status }),
+    });
+    this.#expected = new ExpectedPods(environment.client, kinds);
+    this.#events = new EventRecorder(environment, "controllermanager");
+    this.#queue = workQueue(environment, {
+      name: "disruption",
+      workersMax,
+      work: (key) => this.#work(key),
+      logKey: "budget",
+      failure: "could not write the status of a disruption budget; trying again",
+    });
+  }
+
+  async run(): Promise<void> {
+    let followsPods = false;
+    this.#budgets.listen((_before, after) => {
+      if (after === undefined) return;
+      if (!followsPods) {
+        followsPods = true;
+        this.#pods.listen((before, now) => this.#podChanged(before, now));
+      }
+      this.#queue.add(keyOf(after));
+    });
+    new StaleDisruptions(this.#environment, this.#pods).start();
+    await untilStopped(this.#environment);
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
+    const { namespace = "" } = (after ?? before!).metadata; // one of them is there
+    for (const budget of this.#budgets.in(namespace)) {
+      const selects = selectorOf(budget);
+      if ((before !== undefined && selects(before)) || (after !== undefined && selects(after))) {
+        this.#queue.add(keyOf(budget));
+      }
+    }
+  }
+
+  async #work(key: string): Promise<void> {
+    await Promise.all([this.#budgets.synced, this.#pods.synced]);
+    const [namespace = "", name = ""] = key.split("/");
+    const path = `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets/${encodeURIComponent(name)}`;
+    // May be late: a write over an eviction that spent from it meanwhile is refused, and done again.
+    const budget = this.#budgets.get(namespace, name);
+    if (budget === undefined) return;
+    const status = await this.#statusOf(budget);
+    if (statusText(budget.status) === statusText(status)) return;
+    await found(
+      this.#environment.client.update<PodDisruptionBudget>(`${path}/status`, {
+        ...budget,
+        apiVersion: "policy/v1",
+        kind: "PodDisruptionBudget",
+        status,
+      }),
+    );
+  }
+
+  async #statusOf(budget: PodDisruptionBudget): Promise<PodDisruptionBudgetStatus> {
+    const now = this.#environment.clock.now();
+    const pods = [...this.#pods.in(budget.metadata.namespace ?? "")].filter(selectorOf(budget));
+    const counts = await this.#countsOf(budget, pods);
+    if (typeof counts === "string") {
+      // Asked again: nobody tells of controllers.
+      this.#queue.addAfter(keyOf(budget), askAgainMs);
+      return unknownStatus(budget, counts, now);
+    }
+    if (pods.length === 0) this.#tell(budget, "Normal", "NoPods", "No matching pods found");
+    if (counts.unmanaged.length > 0) this.#tell(budget, "Warning", "UnmanagedPods", unmanagedMessage(budget));
+    const health = countHealth(pods, budget.status.disruptedPods ?? {}, now);
+    for (const pod of health.overdue) {
+      const message = `Pod was expected by PDB ${keyOf(budget)} to be deleted but it wasn't`;
+      this.#events.tell({ ...pod, kind: "Pod" }, "Warning", "NotDeleted", message);
+    }
+    if (health.nextMs !== undefined) this.#queue.addAfter(keyOf(budget), health.nextMs);
+    return countedStatus(budget, counts, health, now);
+  }
+
+  /** A text when they cannot be known. */
+  async #countsOf(budget: PodDisruptionBudget, pods: readonly Pod[]): Promise<ExpectedCounts | string> {
+    try {
+      return await this.#expected.of(budget, pods);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const text = `Failed to calculate the number of expected pods: ${message}`;
+      this.#tell(budget, "Warning", "CalculateExpectedPodCountFailed", text);
+      return message;
+    }
+  }
+
+  #tell(budget: PodDisruptionBudget, type: "Normal" | "Warning", reason: string, message: string): void {
+    const typed = { ...budget, apiVersion: "policy/v1", kind: "PodDisruptionBudget" };
+    this.#events.tell(typed, type, reason, message);
+  }
+}
+
+const unmanagedMessage = ({ spec: { selector } }: PodDisruptionBudget): string =>
+  `Pods selected by this PodDisruptionBudget (selector: ${formatLabelSelector(selector)}) were found to be unmanaged. ` +
+  "As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
+  'To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
+
+/** Without a selector no pod is meant, with an empty one each. */
+function selectorOf({ spec: { selector } }: PodDisruptionBudget): (pod: Pod) => boolean {
+  const matches = selector === undefined ? undefined : compileLabelSelector(selector)?.matches;
+  return ({ metadata: { labels } }) => matches?.(labels) === true;
+}

@@ -1,0 +1,42 @@
+/**
+ * How many pods of a budget are healthy, and which of those that evictions took have not gone yet. Pure functions.
+ */
+import type { Pod } from "#api/core/v1.ts";
+import { timestamp, timeToMs } from "#meta/time.ts";
+import { isReady } from "../pods.ts";
+
+export interface Health {
+  readonly currentHealthy: number;
+  /** Pods whose eviction was allowed and which are still there, with the time of the eviction. */
+  readonly disruptedPods: Readonly<Record<string, string>>;
+  /** Those that should have gone long ago; they count again. */
+  readonly overdue: readonly Pod[];
+  /** When one of the disrupted pods will be overdue, from now; `undefined` when there are none. */
+  readonly nextMs: number | undefined;
+}
+
+/** How long an evicted pod may take until its deletion. */
+const deletionMaxMs = 120_000;
+
+/** `disrupted`: names and times that the status of the budget has. */
+export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<string, string>>, now: number): Health {
+  const disruptedPods: Record<string, string> = {};
+  const overdue: Pod[] = [];
+  let currentHealthy = 0;
+  let nextMs: number | undefined;
+  for (const pod of pods) {
+    const { name = "", deletionTimestamp } = pod.metadata;
+    // Its deletion is seen: it has gone, as far as the budget is concerned.
+    if (deletionTimestamp !== undefined) continue;
+    const takenMs = Object.hasOwn(disrupted, name) ? timeToMs(disrupted[name] ?? "") : undefined;
+    const leftMs = takenMs === undefined ? 0 : takenMs + deletionMaxMs - now;
+    if (takenMs !== undefined && leftMs > 0) {
+      disruptedPods[name] = timestamp(takenMs);
+      nextMs = Math.min(nextMs ?? leftMs, leftMs);
+      continue;
+    }
+    if (takenMs !== undefined) overdue.push(pod);
+    if (isReady(pod)) currentHealthy++;
+  }
+  return { currentHealthy, disruptedPods, overdue, nextMs };
+}

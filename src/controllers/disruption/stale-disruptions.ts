@@ -1,0 +1,77 @@
+/**
+ * Takes back the condition `DisruptionTarget` of pods that were to be disrupted and still run two minutes later: the
+ * disruption did not happen. The kubelet's own conditions stay, and those of pods that have ended.
+ */
+import type { Pod } from "#api/core/v1.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import { timestamp, timeToMs } from "#meta/time.ts";
+import type { ControllerEnvironment } from "../controller.ts";
+import { expecting } from "../expecting.ts";
+import { isTerminal } from "../pods.ts";
+import { workQueue } from "../reconcile.ts";
+import { keyOf, type SharedInformer } from "../shared-informer.ts";
+
+const staleAfterMs = 120_000;
+const type = "DisruptionTarget";
+/** The reason that the kubelet gives. */
+const terminationByKubelet = "TerminationByKubelet";
+
+export class StaleDisruptions {
+  readonly #environment: ControllerEnvironment;
+  readonly #pods: SharedInformer<Pod>;
+  readonly #queue: WorkQueue;
+
+  constructor(environment: ControllerEnvironment, pods: SharedInformer<Pod>) {
+    this.#environment = environment;
+    this.#pods = pods;
+    this.#queue = workQueue(environment, {
+      name: "stale_pod_disruption",
+      workersMax: 1,
+      work: (key) => this.#work(key),
+      logKey: "pod",
+      failure: "could not take back the disruption of a pod; trying again",
+    });
+  }
+
+  /** Works until the environment's signal is aborted. */
+  start(): void {
+    this.#pods.listen((_before, after) => {
+      const leftMs = after === undefined ? undefined : this.#leftMs(after);
+      if (leftMs !== undefined) this.#queue.addAfter(keyOf(after!), Math.max(0, leftMs)); // there is one
+    });
+  }
+
+  /** How long the condition may stay; `undefined` when it is not to be taken back. */
+  #leftMs(pod: Pod): number | undefined {
+    if (pod.metadata.deletionTimestamp !== undefined || isTerminal(pod)) return undefined;
+    const condition = pod.status.conditions?.find((one) => one.type === type);
+    if (condition?.status !== "True" || condition.reason === terminationByKubelet) return undefined;
+    return (timeToMs(condition.lastTransitionTime ?? "") ?? 0) + staleAfterMs - this.#environment.clock.now();
+  }
+
+  async #work(key: string): Promise<void> {
+    const { client, clock } = this.#environment;
+    const [namespace = "", name = ""] = key.split("/");
+    const pod = this.#pods.get(namespace, name);
+    const leftMs = pod === undefined ? undefined : this.#leftMs(pod);
+    if (pod === undefined || leftMs === undefined) return;
+    if (leftMs > 0) return this.#queue.addAfter(key, leftMs);
+    const { uid, resourceVersion } = pod.metadata;
+    const condition = {
+      type,
+      status: "False",
+      lastTransitionTime: timestamp(clock.now()),
+      reason: null,
+      message: null,
+    };
+    await expecting(
+      [404],
+      client.call({
+        method: "PATCH",
+        path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`,
+        contentType: "application/strategic-merge-patch+json",
+        body: Buffer.from(JSON.stringify({ metadata: { uid, resourceVersion }, status: { conditions: [condition] } })),
+      }),
+    );
+  }
+}

@@ -1,0 +1,77 @@
+/** The status of a disruption budget, from what was counted. Pure functions. */
+import type { Condition } from "#api/meta/v1.ts";
+import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
+import { timestamp } from "#meta/time.ts";
+import { bigIntOf } from "#std/int64.ts";
+import type { Health } from "./health.ts";
+
+/** How many pods there should be, and how many of them healthy. */
+export interface Counts {
+  readonly expectedPods: number;
+  readonly desiredHealthy: number;
+}
+
+/** `now` in milliseconds. */
+export function countedStatus(
+  budget: PodDisruptionBudget,
+  { expectedPods, desiredHealthy }: Counts,
+  { currentHealthy, disruptedPods }: Health,
+  now: number,
+): PodDisruptionBudgetStatus {
+  // Where no pods are expected, the first ones that come must not be disrupted before they are counted.
+  const disruptionsAllowed = expectedPods > 0 ? Math.max(0, currentHealthy - desiredHealthy) : 0;
+  const observedGeneration = budget.metadata.generation ?? 0;
+  const isAllowed = disruptionsAllowed > 0;
+  const condition = {
+    status: isAllowed ? "True" : "False",
+    observedGeneration,
+    reason: isAllowed ? "SufficientPods" : "InsufficientPods",
+    message: "",
+  };
+  return {
+    observedGeneration,
+    ...(Object.keys(disruptedPods).length === 0 ? {} : { disruptedPods }),
+    disruptionsAllowed,
+    currentHealthy,
+    desiredHealthy,
+    expectedPods,
+    conditions: withCondition(budget.status.conditions ?? [], condition, now),
+  };
+}
+
+/** Nothing may be disrupted while it is not known how many pods there should be; `message` says why. */
+export function unknownStatus(
+  { status }: PodDisruptionBudget,
+  message: string,
+  now: number,
+): PodDisruptionBudgetStatus {
+  const { observedGeneration = 0, conditions = [] } = status;
+  const condition = { status: "False", observedGeneration, reason: "SyncFailed", message };
+  return { ...status, disruptionsAllowed: 0, conditions: withCondition(conditions, condition, now) };
+}
+
+const type = "DisruptionAllowed";
+
+function withCondition(
+  conditions: readonly Condition[],
+  condition: Omit<Condition, "type" | "lastTransitionTime">,
+  now: number,
+): readonly Condition[] {
+  const at = conditions.findIndex((one) => one.type === type);
+  const before = conditions[at];
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestamp(now);
+  const next = { type, ...condition, lastTransitionTime };
+  return at < 0 ? [...conditions, next] : conditions.with(at, next);
+}
+
+/** The same for statuses that say the same. */
+export function statusText(status: PodDisruptionBudgetStatus): string {
+  const { observedGeneration = 0, disruptedPods = {}, disruptionsAllowed, currentHealthy } = status;
+  const { desiredHealthy, expectedPods, conditions = [] } = status;
+  const told = conditions.find((one) => one.type === type);
+  return JSON.stringify([
+    [bigIntOf(observedGeneration).toString(), disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods],
+    Object.entries(disruptedPods).sort(([one], [other]) => (one < other ? -1 : 1)),
+    [told?.status, told?.reason, told?.message, bigIntOf(told?.observedGeneration ?? 0).toString()],
+  ]);
+}

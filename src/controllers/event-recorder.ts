@@ -1,0 +1,56 @@
+/** Events that controllers tell about objects. The same is told about an object once. */
+import type { Event } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timestamp } from "#meta/time.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+
+const toldMax = 4096;
+
+export class EventRecorder {
+  readonly #environment: Omit<ControllerEnvironment, "reader">;
+  readonly #component: string;
+  /** Of which was told, the last ones. */
+  readonly #told = new Set<string>();
+
+  /** `component` is who tells, with upstream's name. */
+  constructor(environment: Omit<ControllerEnvironment, "reader">, component: string) {
+    this.#environment = environment;
+    this.#component = component;
+  }
+
+  /** Does not wait: an event that cannot be written is lost, with a line in the log. */
+  tell(
+    about: ApiObject & { readonly kind: string },
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+  ): void {
+    const { apiVersion = "v1", kind } = about;
+    const { namespace = "", name = "", uid = "", resourceVersion = "" } = about.metadata;
+    const key = `${uid} ${reason} ${message}`;
+    if (this.#told.has(key)) return;
+    if (this.#told.size >= toldMax) this.#told.clear();
+    this.#told.add(key);
+    const { client, clock, log } = this.#environment;
+    // Upstream: events about objects of the cluster are in this namespace.
+    const place = namespace === "" ? "default" : namespace;
+    const now = timestamp(clock.now());
+    const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: `${name}.${(BigInt(Math.floor(clock.now())) * 1_000_000n).toString(16)}`, namespace: place },
+      involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
+      type,
+      reason,
+      message,
+      source: { component: this.#component },
+      reportingComponent: this.#component,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    });
+    event.catch((err: unknown) =>
+      log.info({ err, reason, [kind.toLowerCase()]: `${namespace}/${name}` }, "an event is lost"),
+    );
+  }
+}
