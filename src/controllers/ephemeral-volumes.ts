@@ -1,0 +1,79 @@
+/**
+ * Makes the claims of ephemeral volumes: of a pod and a volume, from the template in the volume, owned by the pod.
+ * Source: upstream's ephemeral volume controller.
+ */
+import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
+import { found } from "#client/rest-client.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { expecting, whileNamespaceLives } from "./expecting.ts";
+import { ownerOf } from "./pods.ts";
+import { follow, workQueue } from "./reconcile.ts";
+import { keyOf } from "./shared-informer.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+const workersMax = 5;
+
+export const ephemeralVolumesController =
+  ({ pods }: SharedInformers): Controller =>
+  async (environment) => {
+    const events = new EventRecorder(environment, "ephemeral_volume");
+    const queue = workQueue(environment, {
+      name: "ephemeral_volume",
+      workersMax,
+      work: (key) => whileNamespaceLives(makeClaims(environment, events, key)),
+      logKey: "pod",
+      failure: "could not make the claims of a pod's ephemeral volumes; trying again",
+    });
+    pods.listen((before, after) => {
+      if (after !== undefined && before === undefined && hasEphemeral(after)) queue.add(keyOf(after));
+    });
+    // A claim that is deleted while its pod is there is made again.
+    await follow<PersistentVolumeClaim>(environment, {
+      what: "claims",
+      path: "/api/v1/persistentvolumeclaims",
+      changesOnly: true,
+      replaced: () => undefined,
+      changed(type, { metadata: { namespace = "", ownerReferences = [] } }) {
+        const owner = ownerReferences.find(({ kind, controller }) => controller === true && kind === "Pod");
+        if (type === "DELETED" && owner !== undefined) queue.add(`${namespace}/${owner.name}`);
+      },
+    });
+  };
+
+const hasEphemeral = ({ metadata, spec }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined && spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true;
+
+async function makeClaims({ client }: ControllerEnvironment, events: EventRecorder, key: string): Promise<void> {
+  const [namespace = "", name = ""] = key.split("/");
+  const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const pod = await found(client.get<Pod>(`${root}/pods/${encodeURIComponent(name)}`));
+  if (pod === undefined || !hasEphemeral(pod)) return;
+  for (const { name: volume, ephemeral } of pod.spec.volumes ?? []) {
+    const template = ephemeral?.volumeClaimTemplate;
+    if (template === undefined) continue;
+    const claim = `${name}-${volume}`;
+    const present =
+      (await found(client.get<PersistentVolumeClaim>(`${root}/persistentvolumeclaims/${encodeURIComponent(claim)}`))) ??
+      (await expecting(
+        [409],
+        client.create<PersistentVolumeClaim>(`${root}/persistentvolumeclaims`, {
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          metadata: {
+            name: claim,
+            labels: template.metadata.labels,
+            annotations: template.metadata.annotations,
+            ownerReferences: [ownerOf(pod)],
+          },
+          spec: template.spec,
+        }),
+      ));
+    if (present?.metadata.ownerReferences?.some(({ uid, controller }) => controller && uid === pod.metadata.uid))
+      continue;
+    const message = `PVC ${goQuote(`${namespace}/${claim}`)} was not created for pod ${goQuote(key)} (pod is not owner)`;
+    events.tell({ ...pod, kind: "Pod" }, "Warning", "FailedBinding", `ephemeral volume ${goQuote(volume)}: ${message}`);
+    throw new Error(message);
+  }
+}

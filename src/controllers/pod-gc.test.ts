@@ -1,0 +1,78 @@
+/** Which pods are deleted because nobody else deletes them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { timestamp } from "#meta/time.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { FakeApi } from "./fake-api.ts";
+import { podGcController } from "./pod-gc.ts";
+import { sharedInformers } from "./shared-informers.ts";
+
+const pods = "/api/v1/namespaces/shop/pods";
+const names = ["a", "b", "c", "d"];
+
+async function started(terminatedMax = 0) {
+  const clock = new FakeClock();
+  const api = new FakeApi(clock);
+  const pod = (name: string, spec: object, more: object = {}, status: object = { phase: "Running" }): void =>
+    void api.put(`${pods}/${name}`, { metadata: more, spec: { containers: [], ...spec }, status });
+  const start = async (): Promise<void> => {
+    void podGcController({ informers: sharedInformers(api.environment), terminatedMax })(api.environment);
+    await api.settled();
+  };
+  const left = (): string[] => names.filter((name) => api.get(`${pods}/${name}`) !== undefined);
+  return { api, clock, pod, start, left };
+}
+
+test("pods of a node that was never there go after a while, unless the node comes", async () => {
+  const { api, pod, start, left } = await started();
+  api.put("/api/v1/nodes/here", { spec: {}, status: {} });
+  pod("a", { nodeName: "here" });
+  pod("b", { nodeName: "missing" });
+  pod("c", { nodeName: "late" });
+  pod("d", {});
+  await start();
+  await api.advance(39_000);
+  api.put("/api/v1/nodes/late", { spec: {}, status: {} });
+  await api.advance(1000);
+  assert.deepEqual(left(), ["a", "c", "d"]);
+  api.stop();
+});
+
+test("a node that the watch has not told of yet is asked for before its pods go", async () => {
+  const { api, pod, start, left } = await started();
+  pod("a", { nodeName: "unseen" });
+  await start();
+  api.fails = (request) => (request === "GET /api/v1/nodes/unseen" ? 500 : 0);
+  await api.advance(40_000);
+  assert.deepEqual(left(), ["a"]);
+  api.stop();
+});
+
+test("a pod that is being deleted and never had a node goes; one at a node waits for its kubelet", async () => {
+  const { api, pod, start, left } = await started();
+  api.put("/api/v1/nodes/here", { spec: {}, status: {} });
+  const deleted = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+  await start();
+  pod("a", {}, deleted);
+  pod("b", { nodeName: "here" }, deleted);
+  await api.settled();
+  assert.deepEqual(left(), ["b"]);
+  const spec = { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] };
+  api.put("/api/v1/nodes/here", { spec, status: { conditions: [{ type: "Ready", status: "Unknown" }] } });
+  await api.settled();
+  assert.deepEqual(left(), []);
+  api.stop();
+});
+
+test("beyond the threshold, evicted pods go first, then the oldest of those that have ended", async () => {
+  const { api, clock, pod, start, left } = await started(1);
+  const made = (agoMs: number): object => ({ creationTimestamp: timestamp(clock.now() - agoMs) });
+  pod("a", {}, made(1000), { phase: "Succeeded" });
+  pod("b", {}, made(3000), { phase: "Failed" });
+  pod("c", {}, made(2000), { phase: "Failed", reason: "Evicted" });
+  pod("d", {}, made(9000));
+  await start();
+  await api.advance(1000);
+  assert.deepEqual(left(), ["a", "d"]);
+  api.stop();
+});

@@ -1,0 +1,211 @@
+/**
+ * Deletes pods that nobody else will: those of nodes that are gone, those on their way out of nodes that are out of
+ * service, those being deleted that never had a node, and the oldest that have ended when there are too many. Source:
+ * upstream's pod garbage collector.
+ */
+import type { Node, Pod } from "#api/core/v1.ts";
+import { found } from "#client/rest-client.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import { timestamp, timeToMs } from "#meta/time.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { expecting } from "./expecting.ts";
+import { isTerminal } from "./pods.ts";
+import { workQueue } from "./reconcile.ts";
+import { untilStopped } from "./repeat.ts";
+import { keyOf } from "./shared-informer.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+export interface PodGcOptions {
+  readonly informers: SharedInformers;
+  /** Pods that have ended are kept up to this number; 0: all of them. */
+  readonly terminatedMax: number;
+}
+
+/** Upstream: how long a node may be missing before its pods go. */
+const quarantineMs = 40_000;
+/** Pods that have ended are counted so long after one has. */
+const gatherMs = 1000;
+const workersMax = 4;
+
+export const podGcController =
+  (options: PodGcOptions): Controller =>
+  async (environment) => {
+    await new PodGc(environment, options).run();
+  };
+
+/** Why a pod is deleted, as its condition says. */
+const nodeIsGone = "PodGC: node no longer exists";
+const nodeIsOut = "PodGC: node is out of service";
+
+class PodGc {
+  readonly #environment: ControllerEnvironment;
+  readonly #informers: SharedInformers;
+  readonly #terminatedMax: number;
+  readonly #outOfService: string;
+  /** Keys of pods that may have to go. */
+  readonly #pods: WorkQueue;
+  /** Names of nodes that are missing. */
+  readonly #nodes: WorkQueue;
+  /** One key: all pods that have ended. */
+  readonly #terminated: WorkQueue;
+  /** Keys of pods by the name of their node, where that is missing. */
+  readonly #orphans = new Map<string, Set<string>>();
+  /** Keys of pods that have ended. */
+  readonly #ended = new Set<string>();
+  #isGathering = false;
+
+  constructor(environment: ControllerEnvironment, { informers, terminatedMax }: PodGcOptions) {
+    this.#environment = environment;
+    this.#informers = informers;
+    this.#terminatedMax = terminatedMax;
+    this.#outOfService = environment.domain.rename("node.kubernetes.io/out-of-service");
+    const failure = "could not delete a pod that nobody else deletes; trying again";
+    this.#pods = workQueue(environment, {
+      name: "terminating_pods",
+      workersMax,
+      work: (key) => this.#look(key),
+      logKey: "pod",
+      failure,
+    });
+    this.#nodes = workQueue(environment, {
+      name: "orphaned_pods_nodes",
+      workersMax: 1,
+      work: (name) => this.#collectOrphans(name),
+      logKey: "node",
+      failure,
+    });
+    this.#terminated = workQueue(environment, {
+      name: "terminated_pods",
+      workersMax: 1,
+      work: () => this.#collectTerminated(),
+      logKey: "pods",
+      failure,
+    });
+  }
+
+  async run(): Promise<void> {
+    const { nodes, pods } = this.#informers;
+    nodes.listen((before, after) => this.#nodeChanged(before, after));
+    await nodes.synced;
+    pods.listen((before, after) => this.#podChanged(before, after));
+    await untilStopped(this.#environment);
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
+    const key = keyOf(after ?? before!); // one of them is there
+    const nodeBefore = before?.spec.nodeName ?? "";
+    const node = after?.spec.nodeName ?? "";
+    if (nodeBefore !== node) this.#release(nodeBefore, key);
+    if (after === undefined || !isTerminal(after)) this.#ended.delete(key);
+    else this.#ended.add(key);
+    if (after === undefined) return;
+    if (node !== "" && this.#informers.nodes.get("", node) === undefined) this.#miss(node, key);
+    if (after.metadata.deletionTimestamp !== undefined) this.#pods.add(key);
+    if (this.#terminatedMax > 0 && this.#ended.size > this.#terminatedMax && !this.#isGathering) {
+      this.#isGathering = true;
+      this.#terminated.addAfter("terminated", gatherMs);
+    }
+  }
+
+  #nodeChanged(before: Node | undefined, after: Node | undefined): void {
+    const { name = "" } = (after ?? before!).metadata; // one of them is there
+    if (after === undefined) {
+      for (const pod of this.#informers.pods.all()) if (pod.spec.nodeName === name) this.#miss(name, keyOf(pod));
+      return;
+    }
+    this.#orphans.delete(name);
+    if (!this.#isOutOfService(after) || (before !== undefined && this.#isOutOfService(before))) return;
+    for (const pod of this.#informers.pods.all()) if (pod.spec.nodeName === name) this.#pods.add(keyOf(pod));
+  }
+
+  #miss(node: string, key: string): void {
+    const pods = this.#orphans.get(node);
+    if (pods !== undefined) {
+      pods.add(key);
+      return;
+    }
+    this.#orphans.set(node, new Set([key]));
+    this.#nodes.addAfter(node, quarantineMs);
+  }
+
+  #release(node: string, key: string): void {
+    const pods = this.#orphans.get(node);
+    if (pods?.delete(key) === true && pods.size === 0) this.#orphans.delete(node);
+  }
+
+  #isOutOfService({ spec: { taints = [] }, status: { conditions = [] } }: Node): boolean {
+    const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
+    return !isReady && taints.some(({ key }) => key === this.#outOfService);
+  }
+
+  /** The node has been missing for long: its pods go, if it is not there by now. */
+  async #collectOrphans(name: string): Promise<void> {
+    const keys = this.#orphans.get(name);
+    if (keys === undefined) return;
+    const node = await found(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
+    this.#orphans.delete(name);
+    if (node !== undefined) return;
+    for (const key of keys) {
+      const pod = this.#get(key);
+      if (pod?.spec.nodeName === name) await this.#delete(pod, nodeIsGone);
+    }
+  }
+
+  /** A pod that is being deleted, where no kubelet will. */
+  async #look(key: string): Promise<void> {
+    const pod = this.#get(key);
+    if (pod?.metadata.deletionTimestamp === undefined) return;
+    const { nodeName = "" } = pod.spec;
+    if (nodeName === "") return this.#delete(pod, undefined);
+    const node = this.#informers.nodes.get("", nodeName);
+    if (node !== undefined && this.#isOutOfService(node)) await this.#delete(pod, nodeIsOut);
+  }
+
+  /** Evicted ones go first, then those that were made first. */
+  async #collectTerminated(): Promise<void> {
+    this.#isGathering = false;
+    const count = this.#ended.size - this.#terminatedMax;
+    if (count <= 0) return;
+    const order = (pod: Pod): number =>
+      pod.status.reason === "Evicted" ? 0 : (timeToMs(pod.metadata.creationTimestamp ?? "") ?? 0);
+    const pods = [...this.#ended].flatMap((key) => this.#get(key) ?? []);
+    const oldest = pods.map((pod) => ({ pod, at: order(pod) })).sort((one, other) => one.at - other.at);
+    for (const { pod } of oldest.slice(0, count)) await this.#delete(pod, undefined);
+  }
+
+  #get(key: string): Pod | undefined {
+    const [namespace = "", name = ""] = key.split("/");
+    return this.#informers.pods.get(namespace, name);
+  }
+
+  /** Marks the pod as failed, so that nobody takes it for running while finalizers keep it, and deletes it at once. */
+  async #delete(pod: Pod, why: string | undefined): Promise<void> {
+    const { namespace = "", name = "", uid } = pod.metadata;
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+    if (!isTerminal(pod)) await expecting([404, 409, 422], this.#fail(path, pod, why));
+    await expecting(
+      [404, 409],
+      this.#environment.client.delete(path, { gracePeriodSeconds: 0, preconditions: { uid } }),
+    );
+  }
+
+  async #fail(path: string, { metadata: { uid }, status }: Pod, why: string | undefined): Promise<void> {
+    const { client, clock } = this.#environment;
+    const type = "DisruptionTarget";
+    const wasSet = status.conditions?.some((condition) => condition.type === type && condition.status === "True");
+    const condition = {
+      type,
+      status: "True",
+      reason: "DeletionByPodGC",
+      message: why,
+      ...(wasSet === true ? {} : { lastTransitionTime: timestamp(clock.now()) }),
+    };
+    const conditions = why === undefined ? {} : { conditions: [condition] };
+    await client.call({
+      method: "PATCH",
+      path: `${path}/status`,
+      contentType: "application/strategic-merge-patch+json",
+      body: Buffer.from(JSON.stringify({ metadata: { uid }, status: { phase: "Failed", ...conditions } })),
+    });
+  }
+}

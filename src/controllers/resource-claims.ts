@@ -1,0 +1,339 @@
+/**
+ * Makes resource claims from templates for pods that ask for them, reserves claims for pods that were given a node
+ * without a scheduler, and releases and deletes claims that no pod uses any more. Source: upstream's resource claim
+ * controller.
+ */
+import type { Pod, PodResourceClaim } from "#api/core/v1.ts";
+import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
+import { found } from "#client/rest-client.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { expecting, isNamespaceEnding } from "./expecting.ts";
+import { inPages } from "./pages.ts";
+import { isTerminal, ownerOf } from "./pods.ts";
+import { workQueue } from "./reconcile.ts";
+import { untilStopped } from "./repeat.ts";
+import { keyOf, SharedInformer } from "./shared-informer.ts";
+import type { SharedInformers } from "./shared-informers.ts";
+
+export interface ResourceClaimsOptions {
+  readonly informers: SharedInformers;
+  /** The served version of resource claims. */
+  readonly version: string;
+}
+
+/** Upstream's number. */
+const workersMax = 50;
+/** Upstream: pods of a claim. */
+const reservedMax = 256;
+/** Of a claim that the scheduler allocated. */
+const protectionFinalizer = "resource.kubernetes.io/delete-protection";
+/** Says of a claim which of the pod's claims it is. */
+const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
+/** Upstream: who applies the names of claims to the status of pods. */
+const manager = "ResourceClaimController";
+
+export const resourceClaimsController =
+  (options: ResourceClaimsOptions): Controller =>
+  async (environment) => {
+    await new ResourceClaims(environment, options).run();
+  };
+
+class ResourceClaims {
+  readonly #environment: ControllerEnvironment;
+  readonly #pods: SharedInformer<Pod>;
+  readonly #claims: SharedInformer<ResourceClaim>;
+  readonly #apiVersion: string;
+  readonly #podQueue: WorkQueue;
+  readonly #claimQueue: WorkQueue;
+  readonly #events: EventRecorder;
+
+  constructor(environment: ControllerEnvironment, { informers, version }: ResourceClaimsOptions) {
+    this.#environment = environment;
+    this.#pods = informers.pods;
+    this.#apiVersion = `${environment.domain.rename("resource.k8s.io")}/${version}`;
+    this.#claims = new SharedInformer<ResourceClaim>(environment, {
+      what: "resource claims",
+      path: `/apis/${this.#apiVersion}/resourceclaims`,
+      trim: (claim) => claim,
+    });
+    this.#events = new EventRecorder(environment, "resource_claim");
+    this.#podQueue = workQueue(environment, {
+      name: "resource_claim",
+      workersMax,
+      work: (key) => this.#lookAtPod(key),
+      logKey: "pod",
+      failure: "could not make the resource claims of a pod; trying again",
+    });
+    this.#claimQueue = workQueue(environment, {
+      name: "resource_claim",
+      workersMax,
+      work: (key) => this.#lookAtClaim(key),
+      logKey: "claim",
+      failure: "could not release a resource claim; trying again",
+    });
+  }
+
+  async run(): Promise<void> {
+    this.#claims.listen((before, after) => this.#claimChanged(before, after));
+    this.#pods.listen((before, after) => this.#podChanged(before, after));
+    await untilStopped(this.#environment);
+  }
+
+  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
+    const pod = after ?? before!; // one of them is there
+    if ((pod.spec.resourceClaims ?? []).length === 0) return;
+    if (after === undefined || isDone(after)) {
+      for (const name of claimNames(pod)) this.#claimQueue.add(`${pod.metadata.namespace}/${name}`);
+      for (const claim of this.#claimsOf(pod)) this.#claimQueue.add(keyOf(claim));
+    } else this.#podQueue.add(keyOf(pod));
+  }
+
+  #claimChanged(before: ResourceClaim | undefined, after: ResourceClaim | undefined): void {
+    const claim = after ?? before!; // one of them is there
+    const owner = podOwner(claim);
+    if (after !== undefined) this.#claimQueue.add(keyOf(after));
+    // Its pod may need another, or wait for what has been allocated.
+    if (owner !== undefined) this.#podQueue.add(`${claim.metadata.namespace}/${owner.name}`);
+    else if (after?.status.allocation !== undefined && before?.status.allocation === undefined) this.#wakeUsers(after);
+  }
+
+  /** Pods with nodes, which no scheduler reserves the claim for. */
+  #wakeUsers({ metadata: { namespace = "", name = "" } }: ResourceClaim): void {
+    for (const pod of this.#pods.in(namespace)) if (claimNames(pod).includes(name)) this.#podQueue.add(keyOf(pod));
+  }
+
+  /** Claims that were made for a pod. */
+  #claimsOf(pod: Pod): ResourceClaim[] {
+    return [...this.#claims.in(pod.metadata.namespace ?? "")].filter(
+      (claim) => podOwner(claim)?.uid === pod.metadata.uid,
+    );
+  }
+
+  async #lookAtPod(key: string): Promise<void> {
+    await Promise.all([this.#claims.synced, this.#pods.synced]);
+    const [namespace = "", name = ""] = key.split("/");
+    const pod = this.#pods.get(namespace, name);
+    if (pod === undefined || isDone(pod) || pod.metadata.deletionTimestamp !== undefined) return;
+    const names = new Map((pod.status.resourceClaimStatuses ?? []).map((one) => [one.name, one.resourceClaimName]));
+    const added = new Map<string, string>();
+    for (const wanted of pod.spec.resourceClaims ?? []) {
+      const made = await this.#claimOf(pod, wanted, names.get(wanted.name));
+      if (made !== undefined && names.get(wanted.name) !== made) added.set(wanted.name, made);
+    }
+    if (added.size > 0) await this.#applyNames(pod, new Map([...names, ...added]));
+    if ((pod.spec.nodeName ?? "") !== "") await this.#reserveAll(pod);
+  }
+
+  /** The name of the claim made from a template, which is made if there is none. */
+  async #claimOf(pod: Pod, wanted: PodResourceClaim, known: string | undefined): Promise<string | undefined> {
+    const { resourceClaimTemplateName: template } = wanted;
+    if (template === undefined) return undefined;
+    const { namespace = "" } = pod.metadata;
+    const annotation = this.#environment.domain.rename(podClaimAnnotation);
+    if (known !== undefined && podOwner(this.#claims.get(namespace, known))?.uid === pod.metadata.uid) return known;
+    // Asked live: a second claim would never be noticed.
+    for await (const { metadata } of inPages<ResourceClaim>(this.#environment.client, this.#path(namespace, ""))) {
+      const isMade =
+        podOwner({ metadata })?.uid === pod.metadata.uid && metadata.annotations?.[annotation] === wanted.name;
+      if (isMade && metadata.deletionTimestamp === undefined) return metadata.name;
+    }
+    try {
+      return (await this.#make(pod, wanted.name, template)).metadata.name;
+    } catch (error) {
+      if (isNamespaceEnding(error)) return undefined;
+      const why = error instanceof Error ? error.message : String(error);
+      const message = `PodResourceClaim ${wanted.name}: ${why}`;
+      this.#events.tell({ ...pod, kind: "Pod" }, "Warning", "FailedResourceClaimCreation", message);
+      throw error;
+    }
+  }
+
+  async #make(pod: Pod, podClaim: string, templateName: string): Promise<ResourceClaim> {
+    const { client, domain } = this.#environment;
+    const { namespace = "", name = "" } = pod.metadata;
+    const root = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}`;
+    const path = `${root}/resourceclaimtemplates/${encodeURIComponent(templateName)}`;
+    // By the account that may read everything: the controller's role does not name templates.
+    const template = await templateAt(this.#environment, path, templateName);
+    const { labels, annotations } = template.spec.metadata;
+    return client.create<ResourceClaim>(this.#path(namespace, ""), {
+      apiVersion: this.#apiVersion,
+      kind: "ResourceClaim",
+      metadata: {
+        generateName: generatedBase(name, podClaim),
+        labels,
+        annotations: { ...annotations, [domain.rename(podClaimAnnotation)]: podClaim },
+        ownerReferences: [ownerOf(pod)],
+      },
+      spec: template.spec.spec,
+    });
+  }
+
+  async #applyNames({ metadata }: Pod, names: ReadonlyMap<string, string | undefined>): Promise<void> {
+    const { namespace = "", name = "", uid } = metadata;
+    const resourceClaimStatuses = [...names].map(([podClaim, claim]) => ({
+      name: podClaim,
+      ...(claim === undefined ? {} : { resourceClaimName: claim }),
+    }));
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`;
+    const applied = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace, uid },
+      status: { resourceClaimStatuses },
+    };
+    await expecting([404], this.#environment.client.apply<Pod>(path, manager, applied));
+  }
+
+  async #reserveAll(pod: Pod): Promise<void> {
+    const { namespace = "", uid = "", name = "" } = pod.metadata;
+    for (const claimName of claimNames(pod)) {
+      const claim = await this.#live(namespace, claimName);
+      if (claim?.status.allocation === undefined || claim.metadata.deletionTimestamp !== undefined) continue;
+      const { reservedFor = [] } = claim.status;
+      if (reservedFor.length >= reservedMax || reservedFor.some((one) => one.uid === uid)) continue;
+      await this.#writeStatus(claim, {
+        ...claim.status,
+        reservedFor: [...reservedFor, { resource: "pods", name, uid }],
+      });
+    }
+  }
+
+  async #lookAtClaim(key: string): Promise<void> {
+    await Promise.all([this.#claims.synced, this.#pods.synced]);
+    const [namespace = "", name = ""] = key.split("/");
+    let claim = await this.#live(namespace, name);
+    if (claim === undefined) return;
+    const { reservedFor = [] } = claim.status;
+    const stays: ResourceClaimConsumerReference[] = [];
+    for (const user of reservedFor) if (await this.#isUsing(namespace, user)) stays.push(user);
+    if (stays.length < reservedFor.length) claim = await this.#release(claim, stays);
+    else if (stays.length === 0 && claim.metadata.deletionTimestamp !== undefined)
+      claim = await this.#release(claim, []);
+    if (claim === undefined || stays.length > 0 || claim.metadata.deletionTimestamp !== undefined) return;
+    await this.#removeUnneeded(claim);
+  }
+
+  /** Whether a user of a claim is a pod that may still run. What is no pod counts as such: nobody knows about it. */
+  async #isUsing(
+    namespace: string,
+    { apiGroup = "", resource, name, uid }: ResourceClaimConsumerReference,
+  ): Promise<boolean> {
+    if (apiGroup !== "" || resource !== "pods") return true;
+    const known = this.#pods.get(namespace, name);
+    if (known?.metadata.uid === uid) return !isDone(known);
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+    const pod = await found(this.#environment.client.get<Pod>(path));
+    return pod?.metadata.uid === uid && !isDone(pod);
+  }
+
+  /** Only these use the claim. When there are none, what it was given is free again. */
+  async #release(
+    claim: ResourceClaim,
+    reservedFor: readonly ResourceClaimConsumerReference[],
+  ): Promise<ResourceClaim | undefined> {
+    const { allocation, devices, reservedFor: _, ...rest } = claim.status;
+    const isFree = reservedFor.length === 0;
+    const status = isFree
+      ? rest
+      : {
+          ...rest,
+          ...(allocation === undefined ? {} : { allocation }),
+          ...(devices === undefined ? {} : { devices }),
+          reservedFor,
+        };
+    const isChanged = allocation !== undefined || (claim.status.reservedFor ?? []).length > 0;
+    const written = isChanged ? await this.#writeStatus(claim, status) : claim;
+    const finalizer = this.#environment.domain.rename(protectionFinalizer);
+    if (written === undefined || !isFree || !written.metadata.finalizers?.includes(finalizer)) return written;
+    const { namespace = "", name = "" } = written.metadata;
+    const finalizers = written.metadata.finalizers.filter((one) => one !== finalizer);
+    const typed = { ...written, ...this.#type, metadata: { ...written.metadata, finalizers } };
+    return found(this.#environment.client.update<ResourceClaim>(this.#path(namespace, name), typed));
+  }
+
+  /** Deletes a claim that was made for a pod which will not run. A pod that is gone takes its claims with it. */
+  async #removeUnneeded(claim: ResourceClaim): Promise<void> {
+    const { namespace = "", name = "", uid } = claim.metadata;
+    const owner = podOwner(claim);
+    const pod = owner === undefined ? undefined : this.#pods.get(namespace, owner.name);
+    if (owner === undefined || pod === undefined) return;
+    if (pod.metadata.uid === owner.uid && !isDone(pod)) return;
+    await expecting(
+      [404, 409],
+      this.#environment.client.delete(this.#path(namespace, name), { preconditions: { uid } }),
+    );
+  }
+
+  async #writeStatus(claim: ResourceClaim, status: ResourceClaim["status"]): Promise<ResourceClaim | undefined> {
+    const { namespace = "", name = "" } = claim.metadata;
+    const path = `${this.#path(namespace, name)}/status`;
+    return found(this.#environment.client.update<ResourceClaim>(path, { ...claim, ...this.#type, status }));
+  }
+
+  #live(namespace: string, name: string): Promise<ResourceClaim | undefined> {
+    return found(this.#environment.client.get<ResourceClaim>(this.#path(namespace, name)));
+  }
+
+  get #type(): { readonly apiVersion: string; readonly kind: string } {
+    return { apiVersion: this.#apiVersion, kind: "ResourceClaim" };
+  }
+
+  /** `name` may be empty: the collection. */
+  #path(namespace: string, name: string): string {
+    const collection = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}/resourceclaims`;
+    return name === "" ? collection : `${collection}/${encodeURIComponent(name)}`;
+  }
+}
+
+/** Whether a pod uses nothing any more: it has ended, or is being deleted and never had a node. */
+const isDone = (pod: Pod): boolean =>
+  isTerminal(pod) || (pod.metadata.deletionTimestamp !== undefined && (pod.spec.nodeName ?? "") === "");
+
+/** The pod that a claim was made for. */
+const podOwner = (claim: ApiObject | undefined): OwnerReference | undefined =>
+  claim?.metadata.ownerReferences?.find(
+    ({ apiVersion, kind, controller }) => controller === true && apiVersion === "v1" && kind === "Pod",
+  );
+
+/** Names of the claims of a pod, as far as they are known. */
+function claimNames({ spec, status }: Pod): string[] {
+  return (spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => {
+    const made = status.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
+    return resourceClaimName ?? made ?? [];
+  });
+}
+
+/** Upstream: what a name begins with that the server completes; both parts get half where they are too long. */
+const baseMax = 57;
+
+function generatedBase(pod: string, podClaim: string): string {
+  if (pod.length + podClaim.length + 1 <= baseMax) return `${pod}-${podClaim}-`;
+  const half = Math.floor((baseMax - 1) / 2);
+  const [podRoom, claimRoom] =
+    pod.length <= half
+      ? [pod.length, baseMax - 1 - pod.length]
+      : podClaim.length <= half
+        ? [baseMax - 1 - podClaim.length, podClaim.length]
+        : [half, baseMax - 1 - half];
+  return `${pod.slice(0, podRoom)}-${podClaim.slice(0, claimRoom)}-`;
+}
+
+async function templateAt(
+  { reader }: ControllerEnvironment,
+  path: string,
+  name: string,
+): Promise<ResourceClaimTemplate> {
+  const [collection] = path.split(/\/[^/]+$/);
+  const field = encodeURIComponent(`metadata.name=${name}`);
+  const { items } = await reader.list<ResourceClaimTemplate>(`${collection}?fieldSelector=${field}`);
+  const [template] = items;
+  if (template !== undefined) return template;
+  throw new Error(
+    `resource claim template ${goQuote(name)}: resourceclaimtemplate.resource.k8s.io ${goQuote(name)} not found`,
+  );
+}
