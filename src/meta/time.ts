@@ -89,6 +89,12 @@ export function formatTime(instant: Instant, form: TimeForm = "seconds"): string
 /** The time `ms` after the Unix epoch, in the form object metadata shows. */
 export const timestamp = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
 
+/** The same with microseconds, as leases have it. */
+export const microTimestamp = (ms: number): string => {
+  const seconds = Math.floor(ms / 1000);
+  return formatTime({ seconds, nanos: Math.floor((ms - seconds * 1000) * 1e6) }, "micro");
+};
+
 /** The canonical text of `text`; null for the zero time. `undefined` when `text` is invalid; `parseTime` says why. */
 export function canonicalTime(text: string, form: TimeForm = "seconds"): string | null | undefined {
   if (isCanonical(text, form)) return text;

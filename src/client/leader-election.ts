@@ -1,0 +1,236 @@
+/**
+ * Leader election by a Lease: one of several candidates leads at a time. A leader stops at `renewDeadline` after its last
+ * renewal began, by the monotonic clock; another takes the lease no sooner than `leaseDuration` after it saw that
+ * renewal. As the first is shorter, there are never two, whatever the clocks of the machines say. Source: the idea of
+ * upstream's `leaderelection`, with the same times and the same Lease.
+ */
+import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
+import { StatusError, serviceUnavailable } from "#meta/status-error.ts";
+import { microTimestamp } from "#meta/time.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { pause } from "./reflector.ts";
+import { found, RestClient } from "./rest-client.ts";
+import type { ClientRequest, Transport } from "./transport.ts";
+
+/** Durations in milliseconds. */
+export interface LeaseTimes {
+  /** How long others wait after the last renewal that they saw. */
+  readonly leaseDurationMs: number;
+  /** How long a leader leads without a renewal; shorter than the one above. */
+  readonly renewDeadlineMs: number;
+  /** Between two attempts to get or to renew the lease. */
+  readonly retryPeriodMs: number;
+}
+
+export interface LeaderElectionOptions {
+  readonly client: RestClient;
+  /** With Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Tells this candidate from all others. */
+  readonly identity: string;
+  readonly times: LeaseTimes;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends the election; a leader gives the lease up. */
+  readonly signal: AbortSignal;
+  /** Leads until the term's signal is aborted; the lease is given up when it has resolved. */
+  lead(term: Term): Promise<void>;
+  failed(error: unknown): void;
+}
+
+/** The time in which one candidate leads. */
+export interface Term {
+  /** Aborted before another can lead. */
+  readonly signal: AbortSignal;
+  /** Whether the lease is held at this very moment. The signal may be late when the process was stopped. */
+  isHeld(): boolean;
+}
+
+/** Upstream: attempts to get the lease are up to this much further apart, at random. */
+const jitter = 1.2;
+
+/** Takes part in the election, term after term, until the signal is aborted. Never rejects. */
+export async function electLeader(options: LeaderElectionOptions): Promise<void> {
+  const candidate = new Candidate(options);
+  const { clock, random, signal, times } = options;
+  while (!signal.aborted) {
+    if (await candidate.acquire()) await candidate.lead();
+    await pause(clock, times.retryPeriodMs * (1 + random.next() * jitter), signal);
+  }
+}
+
+class Candidate {
+  readonly #options: LeaderElectionOptions;
+  readonly #collection: string;
+  /** The lease as it was seen last, and when that version was first seen. */
+  #seen: { readonly version: string; readonly sinceMs: number } | undefined;
+  /** The lease as this candidate wrote it last. */
+  #own: Lease | undefined;
+  /** When the last renewal that succeeded began. */
+  #renewedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#collection = `/apis/${options.apiVersion}/namespaces/${encodeURIComponent(options.namespace)}/leases`;
+  }
+
+  get #path(): string {
+    return `${this.#collection}/${encodeURIComponent(this.#options.name)}`;
+  }
+
+  get #now(): string {
+    return microTimestamp(this.#options.clock.now());
+  }
+
+  /** Whether this candidate has the lease now. */
+  async acquire(): Promise<boolean> {
+    const { clock, failed, signal } = this.#options;
+    const startMs = clock.monotonic();
+    try {
+      const lease = await found(this.#options.client.get<Lease>(this.#path));
+      if (lease !== undefined && !this.#isFree(lease)) return false;
+      this.#own = await this.#take(lease);
+      this.#renewedMs = startMs;
+      return true;
+    } catch (error) {
+      // Another was first.
+      if (!(error instanceof StatusError && error.status.code === 409) && !signal.aborted) failed(error);
+      return false;
+    }
+  }
+
+  /** Leads as long as the lease is renewed in time. */
+  async lead(): Promise<void> {
+    const { clock, signal, times } = this.#options;
+    const end = new AbortController();
+    const ended = (): void => end.abort();
+    signal.addEventListener("abort", ended, { once: true });
+    const term: Term = {
+      signal: end.signal,
+      isHeld: () => !end.signal.aborted && clock.monotonic() < this.#renewedMs + times.renewDeadlineMs,
+    };
+    // Invariant: set anew after each renewal, so that it goes off when the term is over and not sooner.
+    let cancel = this.#afterDeadline(ended);
+    const leading = this.#options.lead(term).catch((error: unknown) => this.#options.failed(error));
+    const over = leading.then(ended);
+    while (!end.signal.aborted) {
+      await pause(clock, times.retryPeriodMs, end.signal);
+      if (end.signal.aborted || !(await this.#renew(end.signal))) continue;
+      cancel();
+      cancel = this.#afterDeadline(ended);
+    }
+    cancel();
+    signal.removeEventListener("abort", ended);
+    await over;
+    await this.#release();
+  }
+
+  #afterDeadline(ended: () => void): () => void {
+    const { clock, times } = this.#options;
+    return clock.after(Math.max(0, this.#renewedMs + times.renewDeadlineMs - clock.monotonic()), ended);
+  }
+
+  /** Whether nobody has the lease: it was given up, has run out as far as this candidate saw, or is its own. */
+  #isFree({ metadata: { resourceVersion = "" }, spec }: Lease): boolean {
+    const now = this.#options.clock.monotonic();
+    if (this.#seen?.version !== resourceVersion) this.#seen = { version: resourceVersion, sinceMs: now };
+    const { holderIdentity = "", leaseDurationSeconds } = spec;
+    if (holderIdentity === "" || holderIdentity === this.#options.identity) return true;
+    const durationMs =
+      leaseDurationSeconds === undefined ? this.#options.times.leaseDurationMs : leaseDurationSeconds * 1000;
+    return now - this.#seen.sinceMs >= durationMs;
+  }
+
+  #take(lease: Lease | undefined): Promise<Lease> {
+    const { apiVersion, client, identity, name, namespace } = this.#options;
+    const time = this.#now;
+    const before = lease?.spec;
+    const isOwn = before?.holderIdentity === identity;
+    const spec: LeaseSpec = {
+      ...before,
+      holderIdentity: identity,
+      leaseDurationSeconds: this.#durationSeconds,
+      acquireTime: isOwn ? (before.acquireTime ?? time) : time,
+      renewTime: time,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (before === undefined || isOwn ? 0 : 1),
+    };
+    const typed = { apiVersion, kind: "Lease" };
+    if (lease === undefined)
+      return client.create<Lease>(this.#collection, { ...typed, metadata: { name, namespace }, spec });
+    // With the version that was read: whoever writes first has it.
+    return client.update<Lease>(this.#path, { ...lease, ...typed, spec });
+  }
+
+  get #durationSeconds(): number {
+    return Math.ceil(this.#options.times.leaseDurationMs / 1000);
+  }
+
+  /** Whether the lease was renewed. An answer that comes after the end of the term changes nothing. */
+  async #renew(term: AbortSignal): Promise<boolean> {
+    const { apiVersion, client, clock, failed, identity } = this.#options;
+    const startMs = clock.monotonic();
+    try {
+      const lease = this.#own ?? (await client.get<Lease>(this.#path));
+      if (lease.spec.holderIdentity !== identity) {
+        this.#renewedMs = Number.NEGATIVE_INFINITY;
+        return true;
+      }
+      const spec = { ...lease.spec, renewTime: this.#now };
+      const written = await client.update<Lease>(this.#path, { ...lease, apiVersion, kind: "Lease", spec });
+      if (term.aborted) return false;
+      this.#own = written;
+      this.#renewedMs = startMs;
+      return true;
+    } catch (error) {
+      // Read anew before the next attempt: a write whose answer was lost may have been made.
+      this.#own = undefined;
+      if (!term.aborted && !(error instanceof StatusError && error.status.code === 409)) failed(error);
+      return false;
+    }
+  }
+
+  /** Lets others have the lease at once, if it is still this candidate's. */
+  async #release(): Promise<void> {
+    const { apiVersion, client, failed, identity } = this.#options;
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    this.#own = undefined;
+    try {
+      const lease = await found(client.get<Lease>(this.#path));
+      if (lease?.spec.holderIdentity !== identity) return;
+      const time = this.#now;
+      const { leaseTransitions = 0 } = lease.spec;
+      const spec = {
+        holderIdentity: "",
+        leaseDurationSeconds: 1,
+        acquireTime: time,
+        renewTime: time,
+        leaseTransitions,
+      };
+      await client.update<Lease>(this.#path, { ...lease, apiVersion, kind: "Lease", spec });
+    } catch (error) {
+      // It runs out by itself.
+      failed(error);
+    }
+  }
+}
+
+const writes: ReadonlySet<ClientRequest["method"]> = new Set(["DELETE", "PATCH", "POST", "PUT"]);
+
+/** A client whose writes are made only during a term: each is checked before it is sent, and cut off at the end. */
+export function fenced(transport: Transport, term: Term): RestClient {
+  const within = (request: ClientRequest): ClientRequest => ({
+    ...request,
+    signal: request.signal === undefined ? term.signal : AbortSignal.any([request.signal, term.signal]),
+  });
+  return new RestClient({
+    async request(request) {
+      if (!writes.has(request.method)) return transport.request(request);
+      if (!term.isHeld()) throw serviceUnavailable("this server no longer leads: its lease was not renewed in time");
+      return transport.request(within(request));
+    },
+    stream: (request, onLine) => transport.stream(request, onLine),
+  });
+}

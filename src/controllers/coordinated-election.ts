@@ -1,0 +1,153 @@
+/**
+ * Coordinated leader election: chooses among the LeaseCandidates of a Lease the one that acts as the oldest version, so
+ * that during an upgrade no newer leader writes what older servers cannot read. Candidates are asked whether they are
+ * there (`pingTime`) and answer by a renewal. A leader that is not the best is told whom to leave the Lease to
+ * (`preferredHolder`). Source: upstream's leader election controller.
+ */
+import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
+import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
+import { found } from "#client/rest-client.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
+import { microTimestamp, timeToMs } from "#meta/time.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { best, strategyOf } from "./coordinated-election/choice.ts";
+import { follow, workQueue } from "./reconcile.ts";
+import { SharedInformer } from "./shared-informer.ts";
+
+/** Upstream: how long candidates have to answer, and how long an answer counts. */
+const electionMs = 5000;
+/** Upstream: of a Lease that this controller makes. */
+const leaseSeconds = 5;
+/** Upstream: how long a candidate counts that does not renew. */
+const candidateMs = 30 * 60_000;
+const workersMax = 1;
+
+export const coordinatedElectionController: Controller = async (environment) => {
+  await new Elections(environment).run();
+};
+
+class Elections {
+  readonly #environment: ControllerEnvironment;
+  readonly #candidates: SharedInformer<LeaseCandidate>;
+  readonly #group: string;
+  readonly #queue: WorkQueue;
+
+  constructor(environment: ControllerEnvironment) {
+    this.#environment = environment;
+    this.#group = environment.domain.rename("coordination.k8s.io");
+    this.#candidates = new SharedInformer<LeaseCandidate>(environment, {
+      what: "lease candidates",
+      path: `/apis/${this.#group}/v1alpha2/leasecandidates`,
+      trim: (candidate) => candidate,
+    });
+    this.#queue = workQueue(environment, {
+      name: "leader-election-controller",
+      workersMax,
+      work: (key) => this.#work(key),
+      logKey: "lease",
+      failure: "could not elect the holder of a lease; trying again",
+    });
+  }
+
+  async run(): Promise<void> {
+    this.#candidates.listen((before, after) => {
+      const { metadata, spec } = after ?? before!; // one of them is there
+      this.#queue.add(`${metadata.namespace}/${spec.leaseName}`);
+    });
+    const changed = ({ metadata: { namespace = "", name = "" } }: Lease): void => {
+      // Most leases are of nodes and of elections without candidates.
+      if (this.#of(namespace, name).length > 0) this.#queue.add(`${namespace}/${name}`);
+    };
+    await follow<Lease>(this.#environment, {
+      what: "leases",
+      path: `/apis/${this.#group}/v1/leases`,
+      changesOnly: true,
+      replaced: () => undefined,
+      changed: (_type, lease) => changed(lease),
+    });
+  }
+
+  #of(namespace: string, leaseName: string): LeaseCandidate[] {
+    return [...this.#candidates.in(namespace)].filter(({ spec }) => spec.leaseName === leaseName);
+  }
+
+  async #work(key: string): Promise<void> {
+    await this.#candidates.synced;
+    const [namespace = "", name = ""] = key.split("/");
+    const { client, clock } = this.#environment;
+    const now = clock.now();
+    const candidates = this.#of(namespace, name).filter(({ spec }) => now - renewedMs(spec) < candidateMs);
+    if (candidates.length === 0) return;
+    const strategy = strategyOf(candidates);
+    if (strategy !== "OldestEmulationVersion") return;
+    const path = `/apis/${this.#group}/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+    const lease = await found(client.get<Lease>(`${path}/${encodeURIComponent(name)}`));
+    // Comes back: nobody tells when a lease runs out.
+    this.#queue.addAfter(key, electionMs);
+    if (lease !== undefined && !isFree(lease.spec, now)) {
+      const isRight = lease.spec.holderIdentity === best(candidates)?.metadata.name && lease.spec.strategy === strategy;
+      if (isRight) return;
+    }
+    if (!(await this.#haveAnswered(candidates, now))) return;
+    const present = candidates.filter(({ spec }) => now - renewedMs(spec) < electionMs);
+    const electee = best(present)?.metadata.name;
+    if (electee === undefined) throw new Error(`no candidate of the lease ${key} answers`);
+    await this.#write({ path, name, namespace }, lease, { strategy, electee, now });
+  }
+
+  /** Asks those of whom nothing was heard lately. Whether all have answered, or had their time. */
+  async #haveAnswered(candidates: readonly LeaseCandidate[], now: number): Promise<boolean> {
+    let isComplete = true;
+    for (const candidate of candidates) {
+      const { spec, metadata } = candidate;
+      const pingedMs = timeToMs(spec.pingTime ?? "", "micro");
+      const isSilent = pingedMs !== undefined && renewedMs(spec) < pingedMs;
+      if (isSilent && now - pingedMs < electionMs) isComplete = false;
+      if (isSilent || now - renewedMs(spec) < electionMs) continue;
+      const { namespace = "", name = "" } = metadata;
+      const path = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}/leasecandidates/${encodeURIComponent(name)}`;
+      const typed = { ...candidate, apiVersion: `${this.#group}/v1alpha2`, kind: "LeaseCandidate" };
+      const asked = { ...typed, spec: { ...spec, pingTime: microTimestamp(now) } };
+      await found(this.#environment.client.update<LeaseCandidate>(path, asked));
+      isComplete = false;
+    }
+    return isComplete;
+  }
+
+  async #write(
+    { path, name, namespace }: { readonly path: string; readonly name: string; readonly namespace: string },
+    lease: Lease | undefined,
+    { strategy, electee, now }: { readonly strategy: string; readonly electee: string; readonly now: number },
+  ): Promise<void> {
+    const { client } = this.#environment;
+    const typed = { apiVersion: `${this.#group}/v1`, kind: "Lease" };
+    const fresh = {
+      holderIdentity: electee,
+      leaseDurationSeconds: leaseSeconds,
+      renewTime: microTimestamp(now),
+      strategy,
+    };
+    if (lease === undefined) {
+      await client.create<Lease>(path, { ...typed, metadata: { name, namespace }, spec: fresh });
+      return;
+    }
+    const { preferredHolder, ...before } = lease.spec;
+    const isFreeNow = isFree(lease.spec, now);
+    const preferred = before.holderIdentity === electee ? undefined : electee;
+    // Written once: each write is heard of, and looked at again.
+    if (!isFreeNow && before.strategy === strategy && preferredHolder === preferred) return;
+    const transitions = (before.leaseTransitions ?? 0) + (before.holderIdentity === electee ? 0 : 1);
+    const spec: LeaseSpec = isFreeNow
+      ? { ...before, ...fresh, acquireTime: microTimestamp(now), leaseTransitions: transitions }
+      : { ...before, strategy, ...(preferred === undefined ? {} : { preferredHolder: preferred }) };
+    await client.update<Lease>(`${path}/${encodeURIComponent(name)}`, { ...lease, ...typed, spec });
+  }
+}
+
+const renewedMs = ({ renewTime = "" }: LeaseCandidate["spec"]): number => timeToMs(renewTime, "micro") ?? 0;
+
+/** Whether nobody holds the lease, or whoever does has not renewed it in time. */
+function isFree({ holderIdentity = "", renewTime = "", leaseDurationSeconds = 0 }: LeaseSpec, now: number): boolean {
+  const ms = timeToMs(renewTime, "micro");
+  return holderIdentity === "" || ms === undefined || ms + leaseDurationSeconds * 1000 < now;
+}

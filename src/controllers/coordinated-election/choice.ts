@@ -1,0 +1,39 @@
+/** Whom a coordinated election chooses. Pure functions. */
+import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
+
+/** Strategy of the candidates whose programs are the newest; `undefined` when they do not agree. */
+export function strategyOf(candidates: readonly LeaseCandidate[]): string | undefined {
+  const newest = candidates.reduce<readonly LeaseCandidate[]>((found, one) => {
+    const order = found[0] === undefined ? 1 : compare(one.spec.binaryVersion, found[0].spec.binaryVersion);
+    return order > 0 ? [one] : order < 0 ? found : [...found, one];
+  }, []);
+  const strategies = new Set(newest.map(({ spec }) => spec.strategy));
+  return strategies.size === 1 ? newest[0]?.spec.strategy : undefined;
+}
+
+/** The one that acts as the oldest version, then the one whose program is the oldest, then the one made first. */
+export function best(candidates: readonly LeaseCandidate[]): LeaseCandidate | undefined {
+  return candidates.toSorted(
+    (one, other) =>
+      compare(emulated(one), emulated(other)) ||
+      compare(one.spec.binaryVersion, other.spec.binaryVersion) ||
+      texts(one.metadata.creationTimestamp ?? "", other.metadata.creationTimestamp ?? "") ||
+      texts(one.metadata.name ?? "", other.metadata.name ?? ""),
+  )[0];
+}
+
+const emulated = ({ spec }: LeaseCandidate): string => spec.emulationVersion ?? spec.binaryVersion;
+
+const texts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Semantic versions, whose first three numbers count: those that are none are the oldest. */
+function compare(one: string, other: string): number {
+  const [left, right] = [one, other].map(
+    (text) => /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(text)?.slice(1).map(Number) ?? [],
+  );
+  for (const at of [0, 1, 2]) {
+    const difference = (left?.[at] || 0) - (right?.[at] || 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
