@@ -118,10 +118,15 @@ interface ScenarioSet {
   readonly controllers: string;
 }
 
+/** The recordings were made without controllers of pods and services. */
+const recorded =
+  "*,bootstrapsigner,tokencleaner,-disruption-controller,-endpoints-controller,-endpointslice-controller," +
+  "-endpointslice-mirroring-controller,-ephemeral-volume-controller,-pod-garbage-collector-controller";
+
 /** What was recorded names owners that do not exist, and was recorded without controllers. */
 const sets: readonly ScenarioSet[] = [
-  { files: /^(?!proto-)/, controllers: "*,bootstrapsigner,tokencleaner,-garbage-collector-controller" },
-  { files: /^proto-/, controllers: "*,bootstrapsigner,tokencleaner" },
+  { files: /^(?!proto-)/, controllers: `${recorded},-garbage-collector-controller` },
+  { files: /^proto-/, controllers: recorded },
 ];
 
 async function replaySet(domain: string, set: ScenarioSet, selection: Selection, verbose: boolean): Promise<Tally> {

@@ -4,7 +4,7 @@
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestInfo } from "#http/api-request.ts";
-import { qualifiedResource } from "#meta/group-version.ts";
+import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -83,12 +83,19 @@ async function runControllers(
     startBootstrapPolicy(config, clients.server),
     fairness?.maintain(clients.server, health),
   ]);
-  const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
+  const version = (gate: string, name: string): string =>
+    gates.isOn(gate) ? (builtIn.definitions.findLast(({ resource }) => resource === name)?.version ?? "") : "";
   const stopControllers = startControllers({
     ...config,
     clients,
     url: externalUrl(options, config.url),
-    attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
+    attributesClasses: version("VolumeAttributesClass", "volumeattributesclasses"),
+    resourceClaims: version("DynamicResourceAllocation", "resourceclaims"),
+    hasCandidates: version("CoordinatedLeaderElection", "leasecandidates") !== "",
+    scaledKinds: {
+      resourceOf: (apiVersion, kind) =>
+        Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
+    },
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,

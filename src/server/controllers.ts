@@ -2,12 +2,13 @@
 import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
 import { pause } from "#client/reflector.ts";
-import type { RestClient } from "#client/rest-client.ts";
+import { WorkQueueMetrics } from "#client/work-queue-metrics.ts";
 import { apiServiceAvailabilityController } from "#controllers/api-service-availability.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
 import { bootstrapSignerController } from "#controllers/bootstrap-signer.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
+import { coordinatedElectionController } from "#controllers/coordinated-election.ts";
 import { clusterRoleAggregationController } from "#controllers/cluster-role-aggregation.ts";
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
@@ -22,35 +23,34 @@ import { claimProtectionController, volumeProtectionController } from "#controll
 import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
 import { type ResourceQuotaOptions, resourceQuotaController } from "#controllers/resource-quota.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
+import { type SharedInformers, sharedInformers } from "#controllers/shared-informers.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
 import { serviceAccountsController } from "#controllers/service-accounts.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
+import type { ScaledKinds } from "#controllers/disruption.ts";
 import { publishedTrust } from "./aggregation/proxy-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
+import { electControllers, type Relay, relay } from "./controllers/election.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
+import { type NamedController, podControllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
 import { givenAddresses } from "./service-addresses.ts";
 
-interface Named {
-  readonly name: string;
-  readonly client: RestClient;
-  readonly controller: Controller;
-}
-
 /** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
-function selectable(config: ControllersOptions): readonly Named[] {
+function selectable(config: ControllersOptions, informers: SharedInformers): readonly NamedController[] {
   const { attributesClasses, clients, controllerCredentials: credentials, domain, options, random, url } = config;
   const { rootCertificates } = credentials;
   const kubeconfig = publicKubeconfig(url, rootCertificates);
-  const named = (name: string, account: string, controller: Controller): Named => ({
+  const named = (name: string, account: string, controller: Controller): NamedController => ({
     name,
     client: clients.account(account),
     controller,
   });
   return [
+    ...podControllers(named, { ...config, informers, kinds: config.scaledKinds }),
     named("bootstrap-signer-controller", "bootstrap-signer", bootstrapSignerController(clients.server, kubeconfig)),
     named("certificatesigningrequest-approving-controller", "certificate-controller", csrApprovingController),
     named("certificatesigningrequest-cleaner-controller", "certificate-controller", csrCleanerController),
@@ -112,10 +112,13 @@ function selectable(config: ControllersOptions): readonly Named[] {
 }
 
 /** Upstream: part of the API server itself, so they cannot be deselected. */
-const ownControllers = (config: ControllersOptions): readonly Named[] => {
+const ownControllers = (config: ControllersOptions): readonly NamedController[] => {
   const { server } = config.clients;
   const given = givenAddresses(config.options);
   return [
+    ...(config.hasCandidates
+      ? [{ name: "leader-election-controller", client: server, controller: coordinatedElectionController }]
+      : []),
     { name: "autoregister-controller", client: server, controller: apiServicesController(config.localVersions) },
     {
       name: "apiservice-status-controller",
@@ -147,9 +150,14 @@ export interface ControllersOptions extends AssembleConfig {
   readonly url: string;
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
+  /** The same of resource claims. */
+  readonly resourceClaims: string;
+  /** Whether lease candidates are served, among whom this server chooses. */
+  readonly hasCandidates: boolean;
   readonly localVersions: LocalVersions;
   readonly served: ServedResources;
   readonly kinds: ServedKinds;
+  readonly scaledKinds: ScaledKinds;
   /** What is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
@@ -158,20 +166,44 @@ export interface ControllersOptions extends AssembleConfig {
   isIncomplete(service: Service): boolean;
 }
 
-/** Starts the selected controllers. The returned function ends them. */
+/** Starts the selected controllers, or has this server elected for it first. The returned function ends them. */
 export function startControllers(config: ControllersOptions): () => Promise<void> {
-  const { clients, clock, domain, log } = config;
+  const { clients, clock, domain, log, metrics, options, random } = config;
   const stop = new AbortController();
+  const { signal } = stop;
   const reader = clients.manager("shared-informers");
-  const chosen = selectable(config).filter(({ name }) => isSelected(name, config.options.controllers));
-  const running = [...chosen, ...ownControllers(config)].map(async ({ name, client, controller }) => {
-    const named = log.with({ controller: name });
-    try {
-      await late(controller)({ client, reader, clock, domain, log: named, signal: stop.signal });
-    } catch (error) {
-      named.error({ error }, "a controller has ended");
-    }
-  });
+  const queueMetrics = new WorkQueueMetrics(metrics, clock);
+  const run = (all: readonly NamedController[], until: AbortSignal): Promise<unknown> =>
+    Promise.all(
+      all.map(async ({ name, client, controller }) => {
+        const named = log.with({ controller: name });
+        try {
+          await late(controller)({ client, reader, clock, domain, queueMetrics, log: named, signal: until });
+        } catch (error) {
+          named.error({ error }, "a controller has ended");
+        }
+      }),
+    );
+  const runSelected = async (own: ControllersOptions, until: AbortSignal): Promise<void> => {
+    const informers = sharedInformers({ reader, clock, domain, log, signal: until });
+    const chosen = selectable(own, informers).filter(({ name }) => isSelected(name, options.controllers));
+    await run(chosen, until);
+  };
+  const terms = termsOf(config);
+  const client = clients.manager("leader-election");
+  const selected = options.leaderElect
+    ? electControllers({
+        options,
+        client,
+        domain,
+        clock,
+        random,
+        log,
+        signal,
+        lead: (term) => terms((own) => runSelected({ ...own, clients: clients.within(term) }, term.signal)),
+      })
+    : runSelected(config, signal);
+  const running = [selected, run(ownControllers(config), signal)];
   const unfollow = config.controllerCredentials.follow(clock, log);
   const unfollowProxy = config.proxyClient.follow(clock, log);
   return async () => {
@@ -179,6 +211,30 @@ export function startControllers(config: ControllersOptions): () => Promise<void
     unfollowProxy();
     stop.abort();
     await Promise.all(running);
+  };
+}
+
+/** Does work with options whose listeners are forgotten when it ends. */
+function termsOf(config: ControllersOptions): (work: (own: ControllersOptions) => Promise<void>) => Promise<void> {
+  const { served, quotas } = config;
+  let relays: { served: Relay<[]>; overcharged: Relay<[string]>; quotasServed: Relay<[]> } | undefined;
+  return async (work) => {
+    relays ??= {
+      served: relay((listener) => served.onChange(listener)),
+      overcharged: relay((listener) => quotas.onOvercharged(listener)),
+      quotasServed: relay((listener) => quotas.onServed(listener)),
+    };
+    const { served: ofServed, overcharged, quotasServed } = relays;
+    await work({
+      ...config,
+      served: { list: () => served.list(), onChange: (listener) => ofServed.add(listener) },
+      quotas: {
+        ...quotas,
+        onOvercharged: (listener) => overcharged.add(listener),
+        onServed: (listener) => quotasServed.add(listener),
+      },
+    });
+    for (const one of Object.values(relays)) one.clear();
   };
 }
 

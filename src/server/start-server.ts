@@ -27,6 +27,7 @@ import { readProxyClient } from "./aggregation/proxy-client.ts";
 import { planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
+import { leaseTimes } from "./controllers/election.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
@@ -141,6 +142,7 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const admission = await planAdmission(options, domain);
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
+  if (options.leaderElect) leaseTimes(options);
   const clientTrust = new ClientTrust(current);
   const proxyClient = readProxyClient(options, clientTrust);
   const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials, proxyClient };

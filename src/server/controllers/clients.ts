@@ -5,6 +5,7 @@
  * server does not depend on webhooks that may need it first. Without RBAC they are members of `system:masters`.
  */
 import { accountGroups, accountUserName } from "#authn/service-account-token.ts";
+import { fenced, type Term } from "#client/leader-election.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -20,6 +21,8 @@ export interface ControllerClients {
   manager(name: string): RestClient;
   /** The server itself, which may do everything. */
   readonly server: RestClient;
+  /** The same clients, which write during a term only. */
+  within(term: Term): ControllerClients;
 }
 
 export interface ControllerClientsOptions {
@@ -35,16 +38,20 @@ export interface ControllerClientsOptions {
 export function controllerClients(options: ControllerClientsOptions): ControllerClients {
   const { domain, hasRoles, users, transport } = options;
   const namespace = domain.rename("kube-system");
-  const client = (name: string, groups: readonly string[], userAgent: string): RestClient => {
-    // Complete, so that authentication leaves it as it is.
-    const user: UserInfo = { name, uid: "", groups: [...groups, groupAuthenticated] };
-    if (hasRoles) users.add(user);
-    return new RestClient(transport(user, userAgent));
-  };
   const more = hasRoles ? [] : [groupMasters];
-  return {
-    account: (name) => client(accountUserName(namespace, name), [...accountGroups(namespace), ...more], name),
-    manager: (name) => client("system:kube-controller-manager", more, name),
-    server: client("system:apiserver", [groupMasters], `${domain.prefix}-apiserver`),
+  const clientsOver = (open: (transport: Transport) => RestClient): ControllerClients => {
+    const client = (name: string, groups: readonly string[], userAgent: string): RestClient => {
+      // Complete, so that authentication leaves it as it is.
+      const user: UserInfo = { name, uid: "", groups: [...groups, groupAuthenticated] };
+      if (hasRoles) users.add(user);
+      return open(transport(user, userAgent));
+    };
+    return {
+      account: (name) => client(accountUserName(namespace, name), [...accountGroups(namespace), ...more], name),
+      manager: (name) => client("system:kube-controller-manager", more, name),
+      server: client("system:apiserver", [groupMasters], `${domain.prefix}-apiserver`),
+      within: (term) => clientsOver((own) => fenced(own, term)),
+    };
   };
+  return clientsOver((own) => new RestClient(own));
 }

@@ -1,5 +1,5 @@
 /** Flags of controllers, with kube-controller-manager's names, defaults and meaning. */
-import { duration, type Flag, optional } from "#std/flags.ts";
+import { boolean, duration, type Flag, integer, optional, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
@@ -43,6 +43,40 @@ export const controllerFlags = {
   clusterSigningKubeletServingKeyFile: keyFile("kubelet-serving-", kubeletServing),
   clusterSigningLegacyUnknownCertFile: certificateFile("legacy-unknown-", legacy),
   clusterSigningLegacyUnknownKeyFile: keyFile("legacy-unknown-", legacy),
+  leaderElect: boolean(
+    controllers("leader-elect"),
+    false,
+    "Run the controllers of --controllers only while this server holds a Lease: where several servers share a store.",
+  ),
+  leaderElectLeaseDurationMs: moreThanNothing(
+    duration(
+      controllers("leader-elect-lease-duration"),
+      15_000,
+      "How long other servers wait for a leader that no longer renews its Lease.",
+    ),
+  ),
+  leaderElectRenewDeadlineMs: moreThanNothing(
+    duration(
+      controllers("leader-elect-renew-deadline"),
+      10_000,
+      "How long a leader leads without a renewal; shorter than --leader-elect-lease-duration.",
+    ),
+  ),
+  leaderElectResourceName: text(
+    controllers("leader-elect-resource-name"),
+    "binnacle-controllers",
+    "name",
+    "Name of the Lease. kube-controller-manager has another, so that both can run.",
+  ),
+  leaderElectResourceNamespace: text(
+    controllers("leader-elect-resource-namespace"),
+    "kube-system",
+    "namespace",
+    "Namespace of the Lease.",
+  ),
+  leaderElectRetryPeriodMs: moreThanNothing(
+    duration(controllers("leader-elect-retry-period"), 2000, "Between two attempts to get or to renew the Lease."),
+  ),
   legacyTokenPeriodMs: moreThanNothing(
     duration(
       controllers("legacy-service-account-token-clean-up-period"),
@@ -50,6 +84,12 @@ export const controllerFlags = {
       "How long a token that was made with its account, in a Secret, may go unused until it is no longer taken, and " +
         "then until it is deleted.",
     ),
+  ),
+  maxEndpointsPerSlice: integer(
+    controllers("max-endpoints-per-slice"),
+    100,
+    { min: 1, max: 1000 },
+    "Endpoints of an EndpointSlice, at most.",
   ),
   resourceQuotaPeriodMs: moreThanNothing(
     duration(
@@ -62,6 +102,12 @@ export const controllerFlags = {
     controllers("root-ca-file"),
     "file",
     "Certificates (PEM) by which programs in pods know the server, and kubeconfigs when --tls-cert-file is given. Default: the root in that file, or what is nearest to it; else the server's own authority.",
+  ),
+  terminatedPodGcThreshold: integer(
+    controllers("terminated-pod-gc-threshold"),
+    12_500,
+    { min: 0, max: 2 ** 31 - 1 },
+    "Pods that have ended are deleted, oldest first, when there are more than this; 0 keeps them.",
   ),
   serviceAccountPrivateKeyFile: optional(
     controllers("service-account-private-key-file"),

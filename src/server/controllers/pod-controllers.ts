@@ -1,0 +1,63 @@
+/** The controllers of pods, services and Jobs by upstream name. */
+import type { RestClient } from "#client/rest-client.ts";
+import type { Controller } from "#controllers/controller.ts";
+import { disruptionController, type ScaledKinds } from "#controllers/disruption.ts";
+import { endpointSliceMirroringController } from "#controllers/endpoint-slice-mirroring.ts";
+import { endpointSlicesController } from "#controllers/endpoint-slices.ts";
+import { endpointsController } from "#controllers/endpoints.ts";
+import { ephemeralVolumesController } from "#controllers/ephemeral-volumes.ts";
+import { podGcController } from "#controllers/pod-gc.ts";
+import { resourceClaimsController } from "#controllers/resource-claims.ts";
+import { ttlAfterFinishedController } from "#controllers/ttl-after-finished.ts";
+import type { SharedInformers } from "#controllers/shared-informers.ts";
+import type { ServerOptions } from "../options.ts";
+
+/** A controller with its upstream name, and the client that it writes with. */
+export interface NamedController {
+  readonly name: string;
+  readonly client: RestClient;
+  readonly controller: Controller;
+}
+
+export interface PodControllersOptions {
+  readonly options: ServerOptions;
+  readonly informers: SharedInformers;
+  readonly kinds: ScaledKinds;
+  /** Served version of resource claims; empty when they are not served. */
+  readonly resourceClaims: string;
+}
+
+/** `named` makes a controller of an account. */
+export const podControllers = (
+  named: (name: string, account: string, controller: Controller) => NamedController,
+  { options, informers, kinds, resourceClaims }: PodControllersOptions,
+): readonly NamedController[] => [
+  named("disruption-controller", "disruption-controller", disruptionController({ informers, kinds: kinds })),
+  named("endpoints-controller", "endpoint-controller", endpointsController(informers)),
+  named(
+    "endpointslice-controller",
+    "endpointslice-controller",
+    endpointSlicesController({ informers, endpointsMax: options.maxEndpointsPerSlice }),
+  ),
+  named(
+    "endpointslice-mirroring-controller",
+    "endpointslicemirroring-controller",
+    endpointSliceMirroringController(informers),
+  ),
+  named("ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumesController(informers)),
+  named(
+    "pod-garbage-collector-controller",
+    "pod-garbage-collector",
+    podGcController({ informers, terminatedMax: options.terminatedPodGcThreshold }),
+  ),
+  ...(resourceClaims === ""
+    ? []
+    : [
+        named(
+          "resourceclaim-controller",
+          "resource-claim-controller",
+          resourceClaimsController({ informers, version: resourceClaims }),
+        ),
+      ]),
+  named("ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController),
+];
