@@ -11,6 +11,8 @@ import {
   type CommitResult,
   type Compacted,
   isCompacted,
+  type KeptVersion,
+  type KeptVersions,
   type LogEntry,
   type LogEvent,
   type LogFollower,
@@ -168,6 +170,11 @@ export class EncryptedLog implements LogStore {
     return past && { ...past, events: await Promise.all(past.events.map((event) => this.#clearEvent(event))) };
   }
 
+  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    const kept = await this.#log.versions(key, before, limit);
+    return { ...kept, versions: await Promise.all(kept.versions.map((version) => this.#clearVersion(version))) };
+  }
+
   compact(revision: Revision): Promise<void> {
     return this.#log.compact(revision);
   }
@@ -295,6 +302,11 @@ export class EncryptedLog implements LogStore {
     return value === undefined
       ? { ...of, value, previous: before }
       : { ...(await this.#clear({ ...of, value })), previous: before };
+  }
+
+  async #clearVersion(version: KeptVersion): Promise<KeptVersion> {
+    const { value, ...of } = version;
+    return value === undefined ? version : { ...of, ...(await this.#clear({ ...of, value })) };
   }
 
   /** Notes how the current value of a key is stored; `undefined`: in clear, or not at all. */

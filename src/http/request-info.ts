@@ -20,6 +20,7 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   const parts = splitPath(path);
   const prefix = parts[0];
   const legacy = prefix === "api";
+  if (prefix === historyPrefix) return historyInfo(parts, path, method);
   // Prefix, version and resource; named groups have one more.
   if (parts.length < 3 || !(legacy || (prefix === "apis" && parts.length > 3))) return nonResource(path, method);
 
@@ -68,6 +69,41 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
     subresource,
     name,
     parts: rest,
+  };
+}
+
+/** `apiPrefix` of requests for the history of an object. */
+export const historyPrefix = "binnacle";
+
+/**
+ * `/binnacle/v1/history/GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE/NAME` is read by those who may get the object, and
+ * its `restore` takes that verb, so that rules of roles and of the audit policy name the resource as for other requests.
+ */
+function historyInfo(parts: readonly string[], path: string, method: string): RequestInfo {
+  const [, api, what, group = "", version = "", ...target] = parts;
+  const isRestore = method === "POST" && target.at(-1) === "restore";
+  const rest = isRestore ? target.slice(0, -1) : target;
+  const isNamespaced = rest.length === 4 && rest[0] === "namespaces";
+  const isRead = method === "GET" || method === "HEAD";
+  const place = isNamespaced ? rest.slice(2) : rest;
+  if (api !== "v1" || what !== "history" || place.length !== 2 || !(isRestore || isRead)) {
+    return nonResource(path, method);
+  }
+  const [resource = "", name = ""] = place;
+  // As in paths of the API, a namespace lies in itself.
+  const isNamespace = group === "core" && resource === "namespaces";
+  return {
+    isResourceRequest: true,
+    path,
+    verb: isRestore ? "restore" : "get",
+    apiPrefix: historyPrefix,
+    group: group === "core" ? "" : group,
+    version,
+    namespace: isNamespaced ? rest[1]! : isNamespace ? name : "",
+    resource,
+    subresource: "",
+    name,
+    parts: place,
   };
 }
 

@@ -17,8 +17,11 @@ import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } f
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { PastReader } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
+import { objectHistory } from "./object-history.ts";
+import { historyPrefix } from "./request-info.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
 import { refuseConnection } from "./handlers/connect.ts";
@@ -37,6 +40,8 @@ export interface RouterOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
+  /** What objects were. Left out: their history is not served. */
+  readonly past?: PastReader;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** The answer of another server, if one answers for the group version; asked first. */
@@ -82,7 +87,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     }
     options.deprecated?.(info, deprecation.removedRelease);
   };
-  return (request) => {
+  const route = (request: ApiRequest): MaybePromise<Reply> => {
     const forwarded = options.forwarded?.(request);
     if (forwarded !== undefined) return forwarded;
     const { info } = request;
@@ -129,6 +134,10 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     if (definition.conversion?.remote !== undefined) request.seats?.slow();
     return answer(scopeOf(definition, request, single), verb, handler);
   };
+  const { past } = options;
+  if (past === undefined) return route;
+  const history = objectHistory({ ...options, past, route });
+  return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 
 /** A subresource of 1.32 by which clients connect with something. */

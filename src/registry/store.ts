@@ -381,6 +381,11 @@ export class Store {
     }).finally(() => held?.release());
   }
 
+  /** Metadata of an entry, in the version it is stored in. */
+  metadataOf(entry: Entry): ObjectMeta {
+    return this.#objects.stored(entry).metadata;
+  }
+
   /** Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and errors of hooks. */
   create(
     object: Unstructured,

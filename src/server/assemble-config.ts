@@ -9,7 +9,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
+import type { PastReader, WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ProxyClient } from "./aggregation/proxy-client.ts";
@@ -36,7 +36,7 @@ export interface Plans {
 export interface AssembleConfig extends Plans {
   readonly options: ServerOptions;
   readonly domain: ApiDomain;
-  readonly cache: WatchCache;
+  readonly cache: WatchCache & PastReader;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly requestMetrics: RequestMetrics;

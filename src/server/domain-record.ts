@@ -7,13 +7,13 @@ import type { WatchCache } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** Distinct from the API's keys, whose groups have a dot or are empty. */
-const key = "/registry/binnacle/settings/api-domain";
+export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, refuses a store of another domain. */
 export async function checkDomainRecord(cache: WatchCache, apiDomain: string): Promise<void> {
-  const found = cache.get(key)?.value.toString();
+  const found = cache.get(domainRecordKey)?.value.toString();
   if (found === undefined) {
-    await cache.put(key, 0, { ...unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
+    await cache.put(domainRecordKey, 0, { ...unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
   } else if (found !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
   }

@@ -4,17 +4,22 @@ import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
+import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 
 /** Where `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
 export const backupPath = "/binnacle/v1/backup";
 
+/** Where `binnacle compact` asks for it; the body is `{"revision": "12"}` or `{"olderThanSeconds": 3600}`. */
+export const compactPath = "/binnacle/v1/compact";
+
 export interface EndpointParts {
   readonly health: Health;
   readonly requestMetrics: RequestMetrics;
   /** Writes a consistent copy of the store to a file, and resolves with the revision that it shows. */
   readonly backup: Backup;
+  readonly compact: Compact;
   /** This program's version. */
   readonly version: string;
 }
@@ -22,27 +27,27 @@ export interface EndpointParts {
 /** Rejects when there is no store to copy. */
 export type Backup = (file: string) => Promise<Revision>;
 
+/** Before which history is dropped: a revision, or what was replaced so long ago. */
+export type HistoryEnd = { readonly revision: Revision } | { readonly olderThanMs: number };
+
+/** Drops history and gives its room back. Rejects when there is no log to compact. */
+export type Compact = (before: HistoryEnd) => Promise<{ readonly revision: Revision; readonly bytes: number }>;
+
 /** Answers these paths; `undefined` for all others. Permission has been checked. */
 export type Endpoints = (request: ApiRequest) => MaybePromise<Reply> | undefined;
 
-export function serverEndpoints({ health, requestMetrics, backup, version }: EndpointParts): Endpoints {
+export function serverEndpoints({ health, requestMetrics, backup, compact, version }: EndpointParts): Endpoints {
   const document = versionDocument(version);
   return (request) => {
     if (request.path === backupPath) return copyTo(backup, request);
+    if (request.path === compactPath) return drop(compact, request);
     if (request.path === "/version" && request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
     return health.reply(request) ?? requestMetrics.reply(request) ?? versionReply(document, request);
   };
 }
 
 async function copyTo(backup: Backup, request: ApiRequest): Promise<Reply> {
-  if (request.method !== "POST") throw methodUnknown();
-  const body = await request.body(16_384);
-  let file: unknown;
-  try {
-    ({ file } = JSON.parse(body.toString()) as { file?: unknown });
-  } catch (cause) {
-    throw badRequest("the body must be JSON", cause);
-  }
+  const { file } = await bodyOf(request);
   if (typeof file !== "string" || !/^(?:\/|[A-Za-z]:[\\/])/.test(file))
     throw badRequest("file must be an absolute path");
   let revision: number;
@@ -51,6 +56,46 @@ async function copyTo(backup: Backup, request: ApiRequest): Promise<Reply> {
   } catch (cause) {
     throw internalError(`the backup failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }
-  const done = { file, revision: String(revision) };
-  return { code: 200, bytes: Buffer.from(`${JSON.stringify(done)}\n`), contentType: "application/json" };
+  return jsonReply({ file, revision: String(revision) });
 }
+
+async function drop(compact: Compact, request: ApiRequest): Promise<Reply> {
+  const { revision, olderThanSeconds } = await bodyOf(request);
+  const before = historyEnd(revision, olderThanSeconds);
+  let dropped: Awaited<ReturnType<Compact>>;
+  try {
+    dropped = await compact(before);
+  } catch (cause) {
+    throw internalError(`the compaction failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+  return jsonReply({ revision: String(dropped.revision), bytes: dropped.bytes });
+}
+
+function historyEnd(revision: unknown, olderThanSeconds: unknown): HistoryEnd {
+  if (typeof revision === "string" && /^[0-9]{1,15}$/.test(revision) && olderThanSeconds === undefined) {
+    return { revision: Number(revision) };
+  }
+  if (typeof olderThanSeconds === "number" && olderThanSeconds >= 0 && revision === undefined) {
+    return { olderThanMs: olderThanSeconds * 1000 };
+  }
+  throw badRequest("the body must have a revision, as text, or olderThanSeconds, as a number, and not both");
+}
+
+async function bodyOf(request: ApiRequest): Promise<Readonly<Record<string, unknown>>> {
+  if (request.method !== "POST") throw methodUnknown();
+  const bytes = await request.body(16_384);
+  let body: unknown;
+  try {
+    body = JSON.parse(bytes.toString());
+  } catch (cause) {
+    throw badRequest("the body must be JSON", cause);
+  }
+  if (!isObject(body)) throw badRequest("the body must be a JSON object");
+  return body;
+}
+
+const jsonReply = (value: object): Reply => ({
+  code: 200,
+  bytes: Buffer.from(`${JSON.stringify(value)}\n`),
+  contentType: "application/json",
+});

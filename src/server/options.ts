@@ -28,6 +28,7 @@ import { encryptionFlags } from "./encryption/flags.ts";
 import { webhookFlags } from "./admission/webhook-flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
+import { historyFlag } from "./history-flag.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
 import { serviceFlags } from "./service-flags.ts";
 import { auditFlags } from "./audit/flags.ts";
@@ -69,6 +70,7 @@ export const serverFlags = {
     5 * minuteMs,
     "How long superseded versions stay readable and watches can resume; shorter where that is a gigabyte, or of an earlier process.",
   ),
+  history: historyFlag(own("history")),
   compactionIntervalMs: duration(
     own("compaction-interval"),
     5 * minuteMs,
@@ -303,6 +305,12 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   }
   if ((options.proxyClientCertFile === undefined) !== (options.proxyClientKeyFile === undefined)) {
     throw new StartError("--proxy-client-cert-file and --proxy-client-key-file must be given together");
+  }
+  if (options.history !== undefined && options.storage === "memory") {
+    throw new StartError("--history needs --storage=disk: a store in memory has what --history-memory has room for");
+  }
+  if (options.history !== undefined && options.compactionIntervalMs === 0) {
+    throw new StartError("--history and --compaction-interval=0, which drops nothing, contradict each other");
   }
   if (options.enablePriorityAndFairness && options.maxRequestsInflight + options.maxMutatingRequestsInflight === 0) {
     throw new StartError(

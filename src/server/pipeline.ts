@@ -74,6 +74,7 @@ export async function openPipeline(
   const route = createRouter({
     parts,
     stores: state.stores,
+    past: config.cache,
     table,
     forwarded: aggregation.reply,
     ...routes(config, state, access, { table, aggregation }),

@@ -84,6 +84,13 @@ export function storageObserver(metrics: Metrics): StorageObserver {
   };
 }
 
+/** Of a store on disk: what its log holds. */
+export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: number; readonly since: number }): void {
+  const gauge = gaugesOf(metrics);
+  gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => held().bytes);
+  gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => held().since);
+}
+
 export function addStorageMetrics(metrics: Metrics, cache: MemoryCache): void {
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_revision", "Revision that reads see.", () => cache.revision);

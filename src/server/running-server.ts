@@ -8,6 +8,7 @@ import { openOutgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { Status } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
 import { ConfigError } from "#codec/config-document.ts";
+import { exactValue } from "#codec/strict.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -48,49 +49,121 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
 }
 
 const defaultTimeoutMs = 30_000;
-const maxBytes = 1024 * 1024;
+/** Of one answer: a page of a hundred large objects. */
+const maxBytes = 256 * 1024 * 1024;
 
 /** No server answers at the address. */
 export class Unreachable extends StartError {}
 
-/**
- * Creates an object; resolves with the answer. Rejects with `StartError` for every failure, and with `Unreachable` when
- * the server does not answer.
- */
+/** The server answered that it does not do what was asked. */
+export class Refused extends StartError {
+  readonly code: number;
+  /** Of its `Status`; empty where it gave none. */
+  readonly reason: string;
+  /** The server's own words. */
+  readonly said: string;
+  /** With which a list goes on that took too long; empty without one. */
+  readonly continue: string;
+
+  constructor(url: string, code: number, { message, reason, metadata }: Partial<Status>) {
+    const said = typeof message === "string" && message !== "" ? message : `code ${code}`;
+    super(`the server at ${url} refused: ${said}`);
+    this.code = code;
+    this.reason = reason ?? "";
+    this.said = said;
+    const token = (metadata as { readonly continue?: unknown } | undefined)?.continue; // absent but in such a `Status`
+    this.continue = typeof token === "string" ? token : "";
+  }
+}
+
+export interface ServerCall {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly body?: unknown;
+  /** Of the body, which is JSON. */
+  readonly contentType?: string;
+  readonly timeoutMs?: number;
+}
+
+export interface ServerAnswer<T> {
+  readonly value: T;
+  /** What the server warns of. */
+  readonly warnings: readonly string[];
+}
+
+/** Calls of one server over kept connections. */
+export interface ServerClient {
+  readonly url: string;
+  /**
+   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `Refused` for codes
+   * of 300 and more. The caller names what the path answers.
+   */
+  call<T>(call: ServerCall): Promise<ServerAnswer<T>>;
+  close(): void;
+}
+
+export function openServerClient({ url, headers, trust }: WebhookConnection): ServerClient {
+  const outgoing = openOutgoing({ ...trust, clock: systemClock });
+  return {
+    url,
+    async call<T>({ method, path, body, contentType = "application/json", timeoutMs = defaultTimeoutMs }: ServerCall) {
+      const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
+      const type = body === undefined ? {} : { "content-type": contentType };
+      try {
+        const answer = await outgoing.callOut({
+          url: url + path,
+          method,
+          headers: { ...headers, accept: "application/json", ...type },
+          ...sent,
+          timeoutMs,
+          maxBytes,
+        });
+        return {
+          value: read<T>(url, answer.code, answer.body.toString()),
+          warnings: warningsOf(answer.headers["warning"]),
+        };
+      } catch (error) {
+        throw error instanceof StartError ? error : new Unreachable(whyUnreachable(url, error), { cause: error });
+      }
+    },
+    close: () => outgoing.close(),
+  };
+}
+
+/** Creates an object; resolves with the answer. Rejects as `ServerClient.call` does. */
 export async function post<T>(
-  { url, headers, trust }: WebhookConnection,
+  server: WebhookConnection,
   path: string,
   object: unknown,
   timeoutMs = defaultTimeoutMs,
 ): Promise<T> {
-  const outgoing = openOutgoing({ ...trust, clock: systemClock });
+  const client = openServerClient(server);
   try {
-    const { code, body } = await outgoing.callOut({
-      url: url + path,
-      method: "POST",
-      headers: { ...headers, accept: "application/json", "content-type": "application/json" },
-      body: Buffer.from(JSON.stringify(object)),
-      timeoutMs,
-      maxBytes,
-    });
-    return read<T>(url, code, body.toString());
-  } catch (error) {
-    throw error instanceof StartError ? error : new Unreachable(whyUnreachable(url, error), { cause: error });
+    return (await client.call<T>({ method: "POST", path, body: object, timeoutMs })).value;
   } finally {
-    outgoing.close();
+    client.close();
   }
 }
 
 function read<T>(url: string, code: number, body: string): T {
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = longNumber.test(body) ? exactValue(body) : JSON.parse(body);
   } catch {
+    if (code >= 400) throw new Refused(url, code, { message: body.slice(0, 200).trim() });
     throw new StartError(`${url} answered ${code} with something that is not JSON: is it an API server?`);
   }
   if (code < 300) return value as T; // the caller names what the path answers
-  const { message } = (value ?? {}) as Partial<Status>;
-  throw new StartError(`the server at ${url} refused: ${typeof message === "string" ? message : `code ${code}`}`);
+  throw new Refused(url, code, (value ?? {}) as Partial<Status>); // whose fields are checked
+}
+
+/** Numbers that may be larger than a double holds exactly. */
+const longNumber = /[0-9]{16}/;
+
+function warningsOf(header: string | readonly string[] | undefined): string[] {
+  const text = typeof header === "string" ? header : (header?.join(", ") ?? "");
+  return [...text.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, quoted = ""]) => quoted.replace(/\\(.)/g, "$1"));
 }
 
 function whyUnreachable(url: string, error: unknown): string {

@@ -32,12 +32,12 @@ import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
-import { type Backup, serverEndpoints } from "./endpoints.ts";
+import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import { addHealthChecks } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
-import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
@@ -201,7 +201,7 @@ async function start(parts: Start): Promise<RunningServer> {
     clock,
     random,
     largeBytes,
-    endpoints: serverEndpoints({ health, requestMetrics, backup: backupOf(disk), version }),
+    endpoints: serverEndpoints({ health, requestMetrics, ...storeWork(disk, clock), version }),
     clientTrust,
     audit: audit?.filters,
     adminToken: current.credentials.admin.token,
@@ -290,12 +290,18 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
   const disk =
     options.storage === "memory" || folder === undefined
       ? undefined
-      : await openSqliteStore({ ...storageOptions, dataDir: folder, acceptLoss: options.acceptDataLoss });
+      : await openSqliteStore({
+          ...storageOptions,
+          dataDir: folder,
+          acceptLoss: options.acceptDataLoss,
+          kept: options.history,
+        });
   if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
   const cache = disk?.cache ?? (await openMemoryStore(storageOptions));
   undo.push(() => cache.close());
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
+  if (disk !== undefined) addLogMetrics(metrics, () => disk.log.held);
   const close = async (): Promise<void> => {
     await cache.close();
     encryption?.close();
@@ -377,12 +383,20 @@ async function listen(
   }
 }
 
-const backupOf =
-  (disk: SqliteStore | undefined): Backup =>
-  (file) =>
-    disk === undefined
-      ? Promise.reject(new StorageFailure("a store in memory has nothing to back up"))
-      : disk.log.backup(file);
+/** What commands ask of the store. */
+const storeWork = (
+  disk: SqliteStore | undefined,
+  clock: Clock,
+): { readonly backup: Backup; readonly compact: Compact } => ({
+  backup(file) {
+    if (disk === undefined) return Promise.reject(new StorageFailure("a store in memory has nothing to back up"));
+    return disk.log.backup(file);
+  },
+  compact(before) {
+    if (disk === undefined) return Promise.reject(new StorageFailure("a store in memory has no log to compact"));
+    return disk.log.drop("revision" in before ? before : { at: clock.now() - before.olderThanMs });
+  },
+});
 
 /** The URL for clients on this machine, whatever the listening address. */
 function urlOf(options: ServerOptions, port: number): string {

@@ -7,6 +7,7 @@ import type { Random } from "#std/random.ts";
 import type {
   CommitResult,
   Compacted,
+  KeptVersions,
   LogEntry,
   LogEvent,
   LogFollower,
@@ -90,6 +91,11 @@ export class DelayedLog implements LogStore {
   async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
     await this.#later();
     return this.#log.history(prefix, exact, after, upTo);
+  }
+
+  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    await this.#later();
+    return this.#log.versions(key, before, limit);
   }
 
   async compact(revision: Revision): Promise<void> {

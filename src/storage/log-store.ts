@@ -60,6 +60,25 @@ export interface PastEvents {
   readonly reached: Revision;
 }
 
+/** A version of one key that the log keeps, or its deletion. */
+export interface KeptVersion extends LogEvent {
+  /** The revision of the version it replaced; 0: there was none. */
+  readonly replaces: Revision;
+  /** Milliseconds since the epoch shortly after it was written; `undefined`: the log does not know. */
+  readonly writtenAt: number | undefined;
+}
+
+/** Some versions of one key, newest first. Fewer than asked for, or none, says nothing about the rest. */
+export interface KeptVersions {
+  readonly versions: readonly KeptVersion[];
+  /** Versions before this revision come next; 0: there are none. */
+  readonly next: Revision;
+  /** All versions that were current after this revision are kept. */
+  readonly since: Revision;
+  /** Milliseconds since the epoch until which changes are gone, about. */
+  readonly sinceMs: number | undefined;
+}
+
 /** Which keys a range reads. */
 export interface LogRangeOptions {
   /** First key wanted (inclusive); default: the prefix itself. */
@@ -120,7 +139,9 @@ export interface LogStore {
   range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted>;
   /** Changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: no longer kept. */
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined>;
-  /** Forgets history before `revision`. */
+  /** At most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
+  versions(key: string, before: Revision, limit: number): Promise<KeptVersions>;
+  /** Forgets history before `revision`; `versions` may show more of it. */
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;

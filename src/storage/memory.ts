@@ -49,6 +49,7 @@ export function openMemoryLog({ clock, observe }: EmbeddedOptions): LogStore {
     commit: (write) => log.commit(write),
     range: () => Promise.resolve({ compacted: log.revision }),
     history: () => Promise.resolve(undefined),
+    versions: () => Promise.resolve({ versions: [], next: 0, since: log.revision, sinceMs: undefined }),
     compact(revision) {
       compacted = Math.max(compacted, revision);
       told(compacted);

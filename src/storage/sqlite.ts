@@ -1,14 +1,17 @@
 /** The durable store: a watch cache above the log of a data folder (`sqlite/log.ts`). */
 import type { EmbeddedOptions } from "./memory.ts";
-import { SqliteLog } from "./sqlite/log.ts";
+import { type KeptHistory, SqliteLog } from "./sqlite/log.ts";
 import type { StorageFaults } from "./sqlite/messages.ts";
 import { defaultHistoryBytesMax, MemoryCache } from "./watch-cache/cache.ts";
 
+export type { KeptHistory } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 
 export interface SqliteOptions extends EmbeddedOptions {
   /** Folder of the store's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
+  /** How much of the history of single keys is kept beyond `historyMs`. */
+  readonly kept?: KeptHistory | undefined;
   /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Only for tests. */
@@ -32,6 +35,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     acceptLoss,
     historyBytes: options.historyBytesMax ?? defaultHistoryBytesMax,
     keepsAll: options.compactionIntervalMs === 0,
+    kept: options.kept,
     committed: observe?.commit,
     expired: observe?.expired,
     faults,

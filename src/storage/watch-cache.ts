@@ -6,7 +6,15 @@
  * only after it is durable, and revisions become visible strictly in order.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Compacted, LogRangeOptions, Revision, StorageFull, Unversioned } from "./log-store.ts";
+import type {
+  Compacted,
+  KeptVersion,
+  KeptVersions,
+  LogRangeOptions,
+  Revision,
+  StorageFull,
+  Unversioned,
+} from "./log-store.ts";
 
 /**
  * One version of one key. Shared and immutable, except `view`, where the layer above caches data derived from the bytes
@@ -69,6 +77,22 @@ export interface Range {
   readonly more: boolean;
   /** How many keys of the prefix follow after the last entry. */
   readonly remaining: number;
+}
+
+/** A version of a key; without an entry it is a deletion. */
+export interface PastVersion extends Pick<KeptVersion, "revision" | "replaces" | "writtenAt"> {
+  readonly entry: Entry | undefined;
+}
+
+/** Some versions of a key, newest first, and what follows (`KeptVersions`). */
+export interface Past extends Omit<KeptVersions, "versions"> {
+  readonly versions: readonly PastVersion[];
+}
+
+/** Reads what keys were. */
+export interface PastReader {
+  /** At most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
+  past(key: string, before: Revision | undefined, limit: number): Promise<Past>;
 }
 
 export interface WatchOptions {

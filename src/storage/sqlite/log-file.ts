@@ -107,6 +107,8 @@ export class LogFile {
   readonly #segments: Segments;
   #checkpoints: LogCheckpoints;
   #layout: number;
+  /** Whether there is a table of times: in files of logs that keep history. */
+  #hasTimes: boolean;
 
   /**
    * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
@@ -131,6 +133,7 @@ export class LogFile {
       this.#segments = new Segments(this.#database, segmentRows);
       this.#layout = this.#pragma("user_version");
       this.#checkpoints = this.#readCheckpoints();
+      this.#hasTimes = this.#findTimes();
     } catch (error) {
       // What another process holds is not to be touched, and cannot be changed by closing it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -171,6 +174,7 @@ export class LogFile {
         this.#segments.reload();
         this.#layout = this.#pragma("user_version");
         this.#checkpoints = this.#readCheckpoints();
+        this.#hasTimes = this.#findTimes();
       } catch {
         // The file is beyond reading, as the error under way says.
       }
@@ -230,6 +234,15 @@ export class LogFile {
     }
   }
 
+  /** All rows in the order of revisions, and whether each is as it was written. Nothing may be written meanwhile. */
+  *rows(): Generator<{ readonly row: LogRow; readonly isIntact: boolean }> {
+    for (const columns of this.#segments.all()) {
+      // Safe: the columns are declared so, and tables are strict.
+      const row = columns as unknown as StoredRow;
+      yield { row: modernRow(row), isIntact: row.checksum === checksumOf(row) };
+    }
+  }
+
   /** The first `limit` rows in (after, upTo], without their values. */
   changes(after: Revision, upTo: Revision, limit: number): LogChange[] {
     // Safe: the columns are declared so, and tables are strict.
@@ -240,6 +253,49 @@ export class LogFile {
   replaced(after: Revision, upTo: Revision, limit: number): Replacement[] {
     // Safe: the columns are declared so, and tables are strict.
     return this.#segments.page("revision, previous, deleted", true, after, upTo, limit) as Replacement[];
+  }
+
+  /** `Segments.youngestOf`. */
+  youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
+    return this.#segments.youngestOf(key, after, before, limit);
+  }
+
+  /** Versions replaced, and deletions made, up to this revision are gone, or are going. */
+  get forgotten(): Revision {
+    return Math.max(this.#checkpoints.swept, this.#checkpoints.sweeping);
+  }
+
+  /** Notes that everything up to `revision` was written before `at`. */
+  addTime(revision: Revision, at: number): void {
+    this.#database.exec("CREATE TABLE IF NOT EXISTS times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT");
+    this.#hasTimes = true;
+    this.#database.prepare("INSERT OR REPLACE INTO times VALUES (?, ?)").run(revision, at);
+  }
+
+  /** The first noted time at which `revision` was written; `undefined` where none is. */
+  timeOf(revision: Revision): number | undefined {
+    return this.#timesAsked("SELECT at AS found FROM times WHERE revision >= ? ORDER BY revision LIMIT 1", revision);
+  }
+
+  /** The last noted time up to which everything up to `revision` was written; `undefined` where none is. */
+  timeUpTo(revision: Revision): number | undefined {
+    return this.#timesAsked(
+      "SELECT at AS found FROM times WHERE revision <= ? ORDER BY revision DESC LIMIT 1",
+      revision,
+    );
+  }
+
+  /** The last revision known to have been written before `at`; 0 for none. */
+  revisionAt(at: number): Revision {
+    return this.#timesAsked("SELECT max(revision) AS found FROM times WHERE at <= ?", at) ?? 0;
+  }
+
+  /** Drops times of revisions before the last one up to `revision`. */
+  dropTimes(revision: Revision): void {
+    if (!this.#hasTimes) return;
+    this.#database
+      .prepare("DELETE FROM times WHERE revision < (SELECT max(revision) FROM times WHERE revision <= ?)")
+      .run(revision);
   }
 
   /** The tables that rows lie in, for `sweep`. Changed in `transaction` or `unsynced` only. */
@@ -263,6 +319,13 @@ export class LogFile {
     if (excess <= 0) return false;
     this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${Math.min(pages, excess)})`));
     return true;
+  }
+
+  /** Gives up to `pages` unused pages back to the file system; returns whether there are more. */
+  vacuum(pages: number): boolean {
+    this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
+    const { used, total } = this.size;
+    return total > used;
   }
 
   /** Gives unused pages, some thousands at most, and the write-ahead log back to the file system. */
@@ -301,6 +364,16 @@ export class LogFile {
     }
     // Opening the file made an empty one.
     if (!this.#hadWal) rmSync(`${this.#path}-wal`, { force: true });
+  }
+
+  #findTimes(): boolean {
+    return this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'times'").get() !== undefined;
+  }
+
+  #timesAsked(sql: string, value: number): number | undefined {
+    if (!this.#hasTimes) return undefined;
+    const found = this.#database.prepare(sql).get(value)?.["found"];
+    return found === undefined || found === null ? undefined : Number(found);
   }
 
   #openSegment(): void {

@@ -12,6 +12,8 @@ import { EmbeddedLog, type PendingWrite } from "../embedded-log.ts";
 import {
   type CommitResult,
   type Compacted,
+  type KeptVersion,
+  type KeptVersions,
   type LogEntry,
   type LogFollower,
   type LogRange,
@@ -34,10 +36,19 @@ import {
   type FromWorker,
   Mailbox,
   packedBytesMax,
+  type Question,
   readRows,
   RowWriter,
   type StorageFaults,
 } from "./messages.ts";
+
+/** Bounds of the history of single keys. */
+export interface KeptHistory {
+  /** For how long; left out: as long as there is room. */
+  readonly ms: number | undefined;
+  /** Bytes of superseded values, about; left out: as much as the disk holds. */
+  readonly bytes: number | undefined;
+}
 
 export interface SqliteLogOptions {
   readonly clock: Clock;
@@ -49,6 +60,8 @@ export interface SqliteLogOptions {
   readonly historyBytes: number;
   /** Whether history is dropped by compaction only, whatever its size. */
   readonly keepsAll: boolean;
+  /** How much of the history of single keys is kept beyond what readers may go back; left out: nothing. */
+  readonly kept?: KeptHistory | undefined;
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
   /** Keys whose time was over have been deleted. */
@@ -69,6 +82,10 @@ const logHistoryMax = 16;
 /** So many waiting writes are sent without waiting for the end of the turn. */
 const dispatchLength = 64;
 
+/** How often it is noted when what was written, and how often what is too old goes. */
+const timesMs = 10_000;
+const expiryMs = 60_000;
+
 type Opening = Extract<FromWorker, { kind: "opening" }>;
 
 export class SqliteLog implements LogStore {
@@ -87,6 +104,12 @@ export class SqliteLog implements LogStore {
   /** Whether the last commit had one write and none followed it: the next one is probably alone too. */
   #isWriterAlone = false;
   #isTrimming = false;
+  #logBytes = 0;
+  #forgotten: Revision;
+  /** The last revision whose time is noted, and when what is too old goes next (of the clock). */
+  #timed: Revision;
+  #expiresAt = 0;
+  #cancelTimes: (() => void) | undefined;
   #drained: (() => void)[] = [];
   #isClosed = false;
   /** Messages that arrived before there was a follower. */
@@ -121,7 +144,7 @@ export class SqliteLog implements LogStore {
     options: SqliteLogOptions,
     mailbox: Mailbox,
     link: Link,
-    { revision, compacted, notice }: Opening,
+    { revision, compacted, forgotten, notice }: Opening,
     early: readonly FromWorker[],
   ) {
     const { clock, expired } = options;
@@ -130,6 +153,8 @@ export class SqliteLog implements LogStore {
     this.#link = link;
     this.#early = early;
     this.#compacted = compacted;
+    this.#timed = revision;
+    this.#forgotten = forgotten;
     this.notice = notice;
     this.#log = new EmbeddedLog({ clock, expired, submit: (write) => this.#submit(write) });
     this.#log.begin(revision);
@@ -149,6 +174,11 @@ export class SqliteLog implements LogStore {
 
   get full(): StorageFull | undefined {
     return this.#log.full;
+  }
+
+  /** Bytes of all values of the log, about, and the revision up to which superseded ones are gone. */
+  get held(): { readonly bytes: number; readonly since: Revision } {
+    return { bytes: this.#logBytes, since: this.#forgotten };
   }
 
   /** The last durable revision; this process is the only writer. */
@@ -171,9 +201,11 @@ export class SqliteLog implements LogStore {
     this.#link.onLost = (error) => loaded.reject(error);
     for (const message of this.#early) take(message);
     const logBytes = await loaded.promise;
+    this.#logBytes = logBytes;
     this.#link.onMessage = (message) => this.#told(message);
     this.#link.onLost = (error) => this.#failed(error);
     this.#log.start();
+    this.#scheduleTimes();
     void this.#trim(logBytes, oldHistoryMax);
   }
 
@@ -217,21 +249,46 @@ export class SqliteLog implements LogStore {
     return { events, reached };
   }
 
+  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    const { rows, times, ...rest } = await this.#link.ask({ kind: "past", key, before, limit });
+    const versions = [...readRows(rows)].map((row, i): KeptVersion => {
+      const entry = entryOf(row);
+      const writtenAt = times[i] === 0 ? undefined : times[i];
+      return { ...entry, value: row.deleted === 0 ? entry.value : undefined, replaces: row.previous, writtenAt };
+    });
+    return { versions, ...rest };
+  }
+
   async compact(revision: Revision): Promise<void> {
     if (revision <= this.#compacted) return;
-    this.#compacted = revision;
-    this.#follower?.compacted(revision);
-    await this.#link.ask({ kind: "compact", revision });
+    this.#forget(revision);
+    await this.#sweep({ revision, keepSince: this.#keepSince() });
+  }
+
+  /**
+   * Drops all history before a revision, or of before a time (milliseconds since the epoch), and gives the room back.
+   * Resolves with the revision and the bytes by which the file shrank.
+   */
+  async drop(
+    before: { readonly revision: Revision } | { readonly at: number },
+  ): Promise<{ readonly revision: Revision; readonly bytes: number }> {
+    const { revision } = "at" in before ? await this.#link.ask({ kind: "revisionAt", at: before.at }) : before;
+    const target = Math.min(revision, this.revision);
+    this.#forget(target);
+    const bytes = await this.#sweep({ revision: target, givesBack: true });
+    return { revision: target, bytes };
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#cancelTimes?.();
     this.#log.seal();
     this.#dispatch();
     if (this.#underWay.length > 0 || this.#queue.length > 0) {
       await new Promise<void>((resolve) => this.#drained.push(resolve));
     }
+    await this.#noteTime();
     await this.#link.stop();
   }
 
@@ -266,10 +323,48 @@ export class SqliteLog implements LogStore {
     if (typeof message === "number") this.#committed(message);
     else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
     else if (message.kind === "roomy") this.#log.full = undefined;
-    else if (message.kind === "grown") void this.#trim(message.logBytes, logHistoryMax);
-    else if (message.kind === "failed") {
+    else if (message.kind === "grown") {
+      this.#logBytes = message.logBytes;
+      void this.#trim(message.logBytes, logHistoryMax);
+    } else if (message.kind === "failed") {
       this.#failed(new StorageFailure(`writing to the store failed: ${message.message}`));
     }
+  }
+
+  /** Readers can no longer go back before `revision`. */
+  #forget(revision: Revision): void {
+    if (revision <= this.#compacted) return;
+    this.#compacted = revision;
+    this.#follower?.compacted(revision);
+  }
+
+  /** What was replaced since then stays; `undefined`: nothing beyond what readers may go back to. */
+  #keepSince(): number | undefined {
+    const { clock, kept } = this.#options;
+    if (kept === undefined) return undefined;
+    return kept.ms === undefined ? 0 : clock.now() - kept.ms;
+  }
+
+  #scheduleTimes(): void {
+    const { clock, kept } = this.#options;
+    if (kept === undefined || this.#isClosed) return;
+    this.#cancelTimes = clock.after(timesMs, () => {
+      this.#scheduleTimes();
+      void this.#noteTime();
+      const now = clock.monotonic();
+      if (kept.ms === undefined || now < this.#expiresAt) return;
+      this.#expiresAt = now + expiryMs;
+      // A log that cannot be compacted cannot be written either, which `failure` will report.
+      this.#sweep({ revision: this.#compacted, keepSince: this.#keepSince() }).catch(() => undefined);
+    });
+  }
+
+  /** Notes the time of what was written since the last note. What is not noted is only kept longer. */
+  async #noteTime(): Promise<void> {
+    const { revision } = this;
+    if (this.#options.kept === undefined || revision === this.#timed) return;
+    this.#timed = revision;
+    await this.#link.ask({ kind: "time", revision, at: this.#options.clock.now() }).catch(() => undefined);
   }
 
   /**
@@ -278,17 +373,35 @@ export class SqliteLog implements LogStore {
    */
   async #trim(bytes: number, max: number): Promise<void> {
     const superseded = bytes - (this.#follower?.valueBytes ?? 0);
-    const bytesMax = max * this.#options.historyBytes;
-    if (this.#isTrimming || superseded <= bytesMax || this.#options.keepsAll) return;
+    const { kept, historyBytes, keepsAll } = this.#options;
+    const bytesMax = kept === undefined ? max * historyBytes : (kept.bytes ?? Number.POSITIVE_INFINITY);
+    if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
     this.#isTrimming = true;
     try {
-      const { revision } = await this.#link.ask({ kind: "youngest", bytes: bytesMax / 2 });
-      await this.compact(Math.min(revision, this.revision));
+      const { revision } = await this.#link.ask({
+        kind: "youngest",
+        bytes: bytesMax * (kept === undefined ? 1 / 2 : 3 / 4),
+      });
+      await this.#dropAll(Math.min(revision, this.revision));
     } catch {
       // A log that cannot be compacted cannot be written either, which `failure` will report.
     } finally {
       this.#isTrimming = false;
     }
+  }
+
+  /** Drops history before `revision`, kept or not. */
+  async #dropAll(revision: Revision): Promise<void> {
+    this.#forget(revision);
+    await this.#sweep({ revision });
+  }
+
+  /** Has rows dropped; resolves with the bytes by which the file shrank. */
+  async #sweep(question: Omit<Extract<Question, { kind: "compact" }>, "kind">): Promise<number> {
+    const { bytes, logBytes, forgotten } = await this.#link.ask({ kind: "compact", ...question });
+    this.#logBytes = logBytes;
+    this.#forgotten = forgotten;
+    return bytes;
   }
 
   #submit(write: PendingWrite): void {
@@ -378,7 +491,7 @@ export class SqliteLog implements LogStore {
     if (this.#isTrimming || this.#options.keepsAll) return;
     this.#isTrimming = true;
     try {
-      await this.compact(this.revision);
+      await this.#dropAll(this.revision);
     } catch {
       // There was no room for that either.
     } finally {

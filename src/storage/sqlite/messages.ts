@@ -55,7 +55,20 @@ export type Question =
       readonly upTo: Revision;
     }
   | { readonly kind: "versions"; readonly revisions: readonly Revision[] }
-  | { readonly kind: "compact"; readonly revision: Revision }
+  /** Versions of a key before a revision, newest first. */
+  | { readonly kind: "past"; readonly key: string; readonly before: Revision; readonly limit: number }
+  /** Everything up to `revision` was written before `at` (milliseconds since the epoch). */
+  | { readonly kind: "time"; readonly revision: Revision; readonly at: number }
+  | {
+      readonly kind: "compact";
+      readonly revision: Revision;
+      /** What was replaced since this time (milliseconds since the epoch) stays. Left out: nothing does. */
+      readonly keepSince?: number | undefined;
+      /** Whether all unused room is given back to the file system. */
+      readonly givesBack?: boolean;
+    }
+  /** The last revision known to have been written before a time (milliseconds since the epoch). */
+  | { readonly kind: "revisionAt"; readonly at: number }
   | { readonly kind: "digest"; readonly revision: Revision }
   | { readonly kind: "backup"; readonly file: string }
   /** Where the youngest part of the log begins that has so many bytes. */
@@ -69,7 +82,24 @@ export interface Answers {
   rollback: { readonly keys: readonly string[]; readonly previous: readonly Revision[] };
   /** The rows that exist, in the order asked for. */
   versions: { readonly rows: Uint8Array };
-  compact: undefined;
+  past: {
+    readonly rows: Uint8Array;
+    /** When they were written, 0 for unknown. */
+    readonly times: readonly number[];
+    readonly next: Revision;
+    readonly since: Revision;
+    readonly sinceMs: number | undefined;
+  };
+  time: undefined;
+  revisionAt: { readonly revision: Revision };
+  compact: {
+    /** Bytes of the file that were given back. */
+    readonly bytes: number;
+    /** Of values that are left, about. */
+    readonly logBytes: number;
+    /** Versions replaced, and deletions, up to here are gone. */
+    readonly forgotten: Revision;
+  };
   digest: { readonly keys: number; readonly sum: number };
   backup: { readonly revision: Revision };
   youngest: { readonly revision: Revision };
@@ -91,6 +121,7 @@ export type FromWorker =
       readonly kind: "opening";
       readonly revision: Revision;
       readonly compacted: Revision;
+      readonly forgotten: Revision;
       readonly notice: string | undefined;
     }
   | { readonly kind: "load"; readonly rows: Uint8Array }

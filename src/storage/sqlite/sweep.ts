@@ -42,15 +42,24 @@ const runRows = 16;
 const shrinkPages = 64;
 
 /**
- * Forgets history before `revision`. Every step leaves a log that can be closed, or lost, and taken up again. Nothing
+ * Forgets history before `revision`, and drops what was replaced or deleted up to `upTo`: less where the history of single
+ * keys is kept for longer than readers may go back. Every step leaves a log that can be closed, or lost, and taken up again. Nothing
  * else that changes or sums up the log may run in between, writes excepted.
  */
-export function* sweep(file: LogFile, revision: Revision, limits = defaultLimits): Generator<undefined, undefined> {
+export function* sweep(
+  file: LogFile,
+  revision: Revision,
+  limits = defaultLimits,
+  upTo = revision,
+): Generator<undefined, undefined> {
   const { compacted, sweeping } = file.checkpoints;
   if (revision > compacted) file.transaction(() => file.setCheckpoint("compacted", revision));
   // What an earlier process began is finished first: its mark of how far it came holds for its own target only.
   if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
-  if (revision > file.checkpoints.swept) yield* sweepTo(file, revision, limits);
+  if (upTo > file.checkpoints.swept) {
+    yield* sweepTo(file, upTo, limits);
+    file.unsynced(() => file.dropTimes(upTo));
+  }
   do yield;
   while (file.shrink(shrinkPages));
   return undefined;

@@ -35,6 +35,7 @@ import {
   type WorkerStart,
 } from "./messages.ts";
 import { openLog, type OpenLog } from "./open-log.ts";
+import { RevisionSet } from "./revision-set.ts";
 import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
 import { isDropped, sweep, withoutMoves } from "./sweep.ts";
 
@@ -56,6 +57,12 @@ const gentleMs = 2;
 /** Bounds of one page of old events. */
 const pageEvents = 200;
 const pageBytes = 256 * 1024;
+/** Rows that are looked at in one step for older versions of a key, and such steps for one answer. */
+const pastRows = 4096;
+const pastLooks = 64;
+/** Unused pages given back in one step, and the size of a page. */
+const vacuumPages = 256;
+const pageSize = 4096;
 /** So far behind the log the durable head file may be. */
 const headSyncMs = 5000;
 
@@ -106,7 +113,8 @@ try {
   ({ file, headFile, head } = opened);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
   if (revision > survey.revision) movedTo = revision;
-  tell({ kind: "opening", revision, compacted: movedTo ?? file.checkpoints.compacted, notice });
+  const { forgotten, checkpoints } = file;
+  tell({ kind: "opening", revision, compacted: movedTo ?? checkpoints.compacted, forgotten, notice });
   startLoading(load(survey));
 } catch (error) {
   refuse(error);
@@ -415,6 +423,9 @@ const answering: { readonly [K in Question["kind"]]: (question: Asked<K>) => Sli
   events,
   rollback,
   versions,
+  past,
+  time,
+  revisionAt,
   compact,
   digest,
   backup,
@@ -491,14 +502,65 @@ function* youngest({ bytes }: Asked<"youngest">): Slices<Answers["youngest"]> {
   return { revision: file.segments.startOfLast(bytes) };
 }
 
-function* compact({ revision }: Asked<"compact">): Slices<undefined> {
+/**
+ * A row names the one that it replaced, so that versions of a key are had one by one; only what was there before the key
+ * was made is looked for, from row to row.
+ */
+function* past({ key, before, limit }: Asked<"past">): Slices<Answers["past"]> {
+  const writer = new RowWriter(pageBytes);
+  const times: number[] = [];
+  let next = before;
+  let looks = pastLooks;
+  while (next > 0 && times.length < limit && writer.length < pageBytes && looks > 0) {
+    const since = file.forgotten;
+    // A row that stays although it is old is current, or one that a younger row names; or a deletion that is about to go.
+    const named = file.row(next - 1);
+    const isKept = named?.key === key && (named.deleted === 0 || named.revision > since);
+    let row = isKept ? named : undefined;
+    if (row === undefined) {
+      const { found, reached } = file.youngestOf(key, since, next, pastRows);
+      looks--;
+      row = found === 0 ? undefined : file.row(found);
+      if (row === undefined) next = reached;
+    }
+    if (row !== undefined) {
+      writer.addRow(row);
+      times.push(file.timeOf(row.revision) ?? 0);
+      const isLast = row.revision <= since;
+      next = isLast ? 0 : row.previous === 0 ? row.revision : row.previous + 1;
+    }
+    yield;
+  }
+  const since = file.forgotten;
+  return { rows: writer.take(), times, next, since, sinceMs: file.timeUpTo(since) };
+}
+
+function* time({ revision, at }: Asked<"time">): Slices<undefined> {
+  yield;
+  if (!isFull && !hasFailed) file.unsynced(() => file.addTime(revision, at));
+  return undefined;
+}
+
+function* revisionAt({ at }: Asked<"revisionAt">): Slices<Answers["revisionAt"]> {
+  yield;
+  return { revision: file.revisionAt(at) };
+}
+
+function* compact({ revision, keepSince, givesBack = false }: Asked<"compact">): Slices<Answers["compact"]> {
   // What it says can be compared with the log only as long as history goes back to there.
   syncHead();
   const { sweepRuns } = faults;
   const limits = isFull ? withoutMoves : sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns };
-  yield* sweep(file, revision, limits);
+  const before = file.size.total;
+  const upTo = keepSince === undefined ? revision : Math.min(revision, file.revisionAt(keepSince));
+  yield* sweep(file, revision, limits, upTo);
   tables = file.segments.count;
-  return undefined;
+  if (givesBack) {
+    while (file.vacuum(vacuumPages)) yield;
+    file.giveBack();
+  }
+  const bytes = Math.max(0, before - file.size.total) * pageSize;
+  return { bytes, logBytes: file.segments.bytes, forgotten: file.forgotten };
 }
 
 /**
@@ -528,7 +590,7 @@ function* digest({ revision: upTo }: Asked<"digest">): Slices<Answers["digest"]>
 function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
   const revision = Math.max(file.lastRevision, movedTo ?? 0);
-  const replaced = new Set<Revision>();
+  const replaced = new RevisionSet();
   yield* eachChange(file.checkpoints.swept, revision, ({ previous }) => {
     if (previous !== 0) replaced.add(previous);
     return true;
@@ -552,7 +614,7 @@ function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
   return { revision };
 }
 
-function* copyCurrent(path: string, revision: Revision, replaced: ReadonlySet<Revision>): Slices<void> {
+function* copyCurrent(path: string, revision: Revision, replaced: RevisionSet): Slices<void> {
   const copy = new LogFile(path, { scratch: true });
   try {
     for (let at = 0; at < revision; ) {

@@ -14,6 +14,8 @@ import { type Digest, digestSum } from "../digest.ts";
 import {
   type Compacted,
   isCompacted,
+  type KeptVersion,
+  type KeptVersions,
   type LogEntry,
   type LogEvent,
   type LogFollower,
@@ -30,6 +32,8 @@ import type {
   Encoded,
   Entry,
   EventType,
+  Past,
+  PastReader,
   PutOptions,
   Range,
   RangeOptions,
@@ -104,7 +108,7 @@ interface Waiter {
   wake(isVisible: boolean): void;
 }
 
-export class MemoryCache implements WatchCache, LogFollower {
+export class MemoryCache implements WatchCache, PastReader, LogFollower {
   readonly #options: CacheOptions;
   readonly #log: LogStore;
   readonly #keys = new Map<string, KeyHistory>();
@@ -323,6 +327,25 @@ export class MemoryCache implements WatchCache, LogFollower {
     return { entries: entries.map((entry) => entryOf(entry)), revision: at, more: remaining > 0, remaining };
   }
 
+  /** Versions that the log keeps, or memory where it keeps none. */
+  async past(key: string, before: Revision | undefined, limit: number): Promise<Past> {
+    const head = this.#keys.get(key)?.head;
+    // The log finds a version fastest by its revision.
+    const newest = head === undefined ? this.#visible : head.revision;
+    const from = before === undefined || (head !== undefined && before > newest) ? newest + 1 : before;
+    const kept = this.#log.keepsHistory
+      ? await this.#log.versions(key, from, limit)
+      : versionsInMemory(head, from, limit, this.#compacted);
+    const { versions, ...rest } = kept;
+    return {
+      ...rest,
+      versions: versions.map(({ value, ...version }) => ({
+        ...version,
+        entry: value === undefined ? undefined : entryOf({ ...version, value }),
+      })),
+    };
+  }
+
   put(key: string, expected: Revision, encoded: Encoded, options = noOptions): Promise<WriteResult> {
     return this.#commit(new CacheWrite(key, expected, encoded, options));
   }
@@ -505,6 +528,28 @@ export class MemoryCache implements WatchCache, LogFollower {
       if (target !== undefined) this.compact(target).catch(() => undefined);
     });
   }
+}
+
+/** What memory has, for logs that keep nothing. */
+function versionsInMemory(
+  head: Version | undefined,
+  before: Revision,
+  limit: number,
+  compacted: Revision,
+): KeptVersions {
+  const versions: KeptVersion[] = [];
+  let version = head;
+  while (version !== undefined && version.revision >= before) version = version.older;
+  for (; version !== undefined && versions.length < limit; version = version.older) {
+    const { key, revision, created, expiresAt, deleted, value, place, older } = version;
+    const replaces = created === revision ? 0 : (older?.revision ?? created);
+    const digits = place < 0 ? 0 : String(revision).length;
+    const bytes = Buffer.concat([value.subarray(0, Math.max(place, 0)), value.subarray(Math.max(place, 0) + digits)]);
+    const kept = deleted ? undefined : { bytes, place };
+    versions.push({ key, revision, expiresAt, value: kept, replaces, writtenAt: undefined });
+  }
+  const next = version === undefined ? 0 : version.revision + 1;
+  return { versions, next, since: compacted, sinceMs: undefined };
 }
 
 function bounds(prefix: string, options: RangeOptions): { from: string; to: string | undefined; limit: number } {

@@ -1,0 +1,79 @@
+/** Finds the versions of one object that the store keeps, for `object-history.ts` and `restore-object.ts`. */
+import { qualifiedResource } from "#meta/group-version.ts";
+import { expired, notFound, StatusError } from "#meta/status-error.ts";
+import { timestamp } from "#meta/time.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Store } from "#registry/store.ts";
+import type { Stores } from "#registry/stores.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Revision } from "#storage/log-store.ts";
+import type { Past, PastReader, PastVersion } from "#storage/watch-cache.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import type { HandlerParts } from "./scope.ts";
+
+export interface HistoryOptions {
+  readonly parts: HandlerParts;
+  readonly stores: Stores;
+  readonly past: PastReader;
+  table(): ResourceTable;
+  /** Answers requests of the API, authorized ones. */
+  route(request: ApiRequest): MaybePromise<Reply>;
+}
+
+/** The object that a path of the history names. */
+export interface PastObject {
+  readonly definition: ResourceDefinition;
+  readonly store: Store;
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** A page ends after the object with which it has so many bytes. */
+const pageBytesMax = 2 * 1024 * 1024;
+
+/** Reads on until there are `count`, a page is full, or there are no more. */
+export async function readVersions(
+  { past: reader }: HistoryOptions,
+  request: ApiRequest,
+  { key }: PastObject,
+  before: Revision | undefined,
+  count: number,
+): Promise<{ readonly versions: readonly PastVersion[]; readonly past: Past }> {
+  let past = await reader.past(key, before, count);
+  const versions = [...past.versions];
+  let bytes = 0;
+  const isFull = (): boolean => versions.length >= Math.min(count, 2) && bytes > pageBytesMax;
+  for (;;) {
+    bytes += past.versions.reduce((sum, { entry }) => sum + (entry?.value.length ?? 0), 0);
+    if (past.next === 0 || versions.length >= count || isFull() || request.aborted) return { versions, past };
+    past = await reader.past(key, past.next, count - versions.length);
+    versions.push(...past.versions);
+  }
+}
+
+/** A version, and the one before it. Throws `notFound` and `expired`. */
+export async function findVersion(
+  options: HistoryOptions,
+  request: ApiRequest,
+  object: PastObject,
+  revision: Revision,
+): Promise<{ readonly found: PastVersion; readonly older: readonly PastVersion[]; readonly past: Past }> {
+  const { versions, past } = await readVersions(options, request, object, revision + 1, 2);
+  const [found, ...older] = versions;
+  if (found?.revision === revision) return { found, older, past };
+  if (revision <= past.since) {
+    throw expired(`version ${revision} is no longer kept: the history begins after ${past.since}`);
+  }
+  const { definition, name } = object;
+  const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} has no version ${revision}`;
+  throw new StatusError({ ...notFound(definition, name).status, message });
+}
+
+/** No version of the object is kept. */
+export function nothingKept({ definition, name }: PastObject, { since, sinceMs }: Past): StatusError {
+  const from = sinceMs === undefined ? `version ${since}` : `${timestamp(sinceMs)} (version ${since})`;
+  const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} not found, now or in the history, which goes back to ${from}`;
+  return new StatusError({ ...notFound(definition, name).status, message });
+}

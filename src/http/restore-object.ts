@@ -1,0 +1,280 @@
+/**
+ * Brings a version of an object back: a create, or with `overwrite` an update, of what it was, in the same way as any other
+ * write, by a user who may do that, too.
+ */
+import type { Attributes } from "#authz/authorizer.ts";
+import { forbiddenError } from "#authz/forbidden.ts";
+import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
+import type { ObjectMeta, OwnerReference, Unstructured } from "#meta/object-meta.ts";
+import { alreadyExists, badRequest, conflict, StatusError } from "#meta/status-error.ts";
+import { isObject } from "#std/is-object.ts";
+import type { Revision } from "#storage/log-store.ts";
+import type { Entry } from "#storage/watch-cache.ts";
+import type { ApiRequest, AuditedBody, Headers, Reply, RequestInfo } from "./api-request.ts";
+import { attributesOf } from "./filters/authorize.ts";
+import { findVersion, type HistoryOptions, nothingKept, type PastObject } from "./past-versions.ts";
+import { parseRequestInfo } from "./request-info.ts";
+
+/** What is asked for. */
+interface Wanted {
+  /** Left out: the last version before the deletion. */
+  readonly revision: Revision | undefined;
+  /** Whether an object that is there is replaced. */
+  readonly overwrite: boolean;
+}
+
+const bodyBytesMax = 16 * 1024;
+/** Versions that are read at once to find the last one before a deletion: the deletion and what it replaced. */
+const deletionVersions = 2;
+
+/** Finalizers that say how an object goes, which was for the deletion that took place. */
+const finalizersOfDeletion: readonly string[] = ["orphan", "foregroundDeletion"];
+
+/** Answers with the written object. The user may `restore`; whether also `get`, `create` or `update` is checked here. */
+export async function restoreObject(options: HistoryOptions, request: ApiRequest, object: PastObject): Promise<Reply> {
+  const { store, name, namespace } = object;
+  await authorize(options, { ...attributesOf(request), verb: "get" });
+  const wanted = await readBody(request, (text) => store.parseVersion(text));
+  await options.parts.cache.fresh();
+  const current = store.peek(namespace, name);
+  if (current !== undefined && !(wanted.overwrite && wanted.revision !== undefined)) throw stillThere(object);
+  const entry = await wantedEntry(options, request, object, wanted);
+  const read = { entry, held: await store.ready([entry, ...(current === undefined ? [] : [current])], request) };
+  const past = withOwnersThatAre(options, request, object, store.object(read.entry));
+  const written = current === undefined ? past : replacing(object, past, store.object(current));
+  const write = new RestoringRequest(request, object, current !== undefined, Buffer.from(JSON.stringify(written)));
+  await authorize(options, attributesOf(write));
+  return options.route(write);
+}
+
+async function authorize({ parts }: HistoryOptions, attributes: Attributes): Promise<void> {
+  const { decision, reason } = await parts.authorizer.authorize(attributes);
+  if (decision !== "allow") throw forbiddenError(attributes, reason);
+}
+
+async function readBody(request: ApiRequest, parseVersion: (text: string) => Revision): Promise<Wanted> {
+  const bytes = await request.body(bodyBytesMax);
+  let body: unknown = {};
+  try {
+    if (bytes.length > 0) body = JSON.parse(bytes.toString());
+  } catch (cause) {
+    throw badRequest("the body must be JSON", cause);
+  }
+  if (!isObject(body)) throw badRequest("the body must be a JSON object");
+  const { resourceVersion, overwrite = false, ...unknown } = body as Record<string, unknown>; // checked next
+  const [stray] = Object.keys(unknown);
+  if (stray !== undefined)
+    throw badRequest(`unknown field ${JSON.stringify(stray)}: resourceVersion and overwrite are known`);
+  if (resourceVersion !== undefined && typeof resourceVersion !== "string") {
+    throw badRequest("resourceVersion must be a string");
+  }
+  if (typeof overwrite !== "boolean") throw badRequest("overwrite must be true or false");
+  return { revision: resourceVersion === undefined ? undefined : parseVersion(resourceVersion), overwrite };
+}
+
+function stillThere({ definition, name }: PastObject): StatusError {
+  const { status } = alreadyExists(definition, name);
+  const hint = "give resourceVersion and overwrite to put an older version in its place";
+  return new StatusError({ ...status, message: `${status.message}: ${hint}` });
+}
+
+/** The version that is asked for, or the last one before the deletion. */
+async function wantedEntry(
+  options: HistoryOptions,
+  request: ApiRequest,
+  object: PastObject,
+  { revision }: Wanted,
+): Promise<Entry> {
+  if (revision !== undefined) {
+    const { found } = await findVersion(options, request, object, revision);
+    if (found.entry !== undefined) return found.entry;
+    throw badRequest(`version ${revision} is the deletion: name one before it, or none`);
+  }
+  for (let before: Revision | undefined; ; ) {
+    const past = await options.past.past(object.key, before, deletionVersions);
+    const version = past.versions.find(({ entry }) => entry !== undefined);
+    if (version?.entry !== undefined) return version.entry;
+    if (past.next === 0 || request.aborted) throw nothingKept(object, past);
+    before = past.next;
+  }
+}
+
+/** The object as a new one, without owners that are gone: the garbage collector would take it again. */
+function withOwnersThatAre(
+  options: HistoryOptions,
+  request: ApiRequest,
+  { namespace }: PastObject,
+  past: Unstructured,
+): Unstructured {
+  const { ownerReferences, finalizers, ...metadata } = withoutOrigin(past.metadata);
+  const owners = ownerReferences?.filter((owner) => {
+    if (!isGone(options, namespace, owner)) return true;
+    const { kind, name, uid } = owner;
+    request.warnings.push(
+      `the owner ${kind} ${JSON.stringify(name)} (uid ${uid}) is gone: what is restored does not name it, or it would be collected again`,
+    );
+    return false;
+  });
+  const kept = finalizers?.filter((text) => !finalizersOfDeletion.includes(text));
+  return {
+    ...past,
+    metadata: {
+      ...metadata,
+      ...(owners === undefined || owners.length === 0 ? {} : { ownerReferences: owners }),
+      ...(kept === undefined || kept.length === 0 ? {} : { finalizers: kept }),
+    },
+  };
+}
+
+/** Whether there is no such owner any more. Of kinds that other servers serve this server does not know. */
+function isGone(
+  { table, stores }: HistoryOptions,
+  namespace: string,
+  { apiVersion, kind, name, uid }: OwnerReference,
+): boolean {
+  const gv = parseApiVersion(apiVersion);
+  const definition = gv && table().findKind(gv.group, gv.version, kind);
+  if (definition?.stored !== true) return false;
+  const store = stores.of(definition);
+  const owner = store.peek(definition.namespaced ? namespace : "", name);
+  // In any version the uid is the same.
+  return owner === undefined || store.metadataOf(owner).uid !== uid;
+}
+
+/** Without what a new object is given by the server. */
+function withoutOrigin(metadata: ObjectMeta): ObjectMeta {
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    generation: _generation,
+    creationTimestamp: _creation,
+    deletionTimestamp: _deletion,
+    deletionGracePeriodSeconds: _grace,
+    managedFields: _managers,
+    ...rest
+  } = metadata;
+  return rest;
+}
+
+/** In place of the object that is there, and of no later one. */
+function replacing({ definition, name }: PastObject, past: Unstructured, current: Unstructured): Unstructured {
+  const { uid, resourceVersion, deletionTimestamp } = current.metadata;
+  if (deletionTimestamp !== undefined) {
+    throw conflict(definition, name, `${qualifiedResource(definition)} is being deleted: restore it when it is gone`);
+  }
+  return {
+    ...past,
+    metadata: {
+      ...past.metadata,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+  };
+}
+
+const writeOptions = ["dryRun", "fieldManager", "pretty"];
+
+/** The write of the restored object, by the user of the request, in the name of the request. */
+class RestoringRequest implements ApiRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly #outer: ApiRequest;
+  readonly #body: Buffer;
+  info: RequestInfo;
+
+  constructor(outer: ApiRequest, { definition, namespace, name }: PastObject, isUpdate: boolean, body: Buffer) {
+    const { group, version, resource } = definition;
+    const place = namespace === "" ? "" : `/namespaces/${namespace}`;
+    const collection = `${group === "" ? "/api" : `/apis/${group}`}/${version}${place}/${resource}`;
+    const query = new URLSearchParams();
+    for (const option of writeOptions) for (const value of outer.query.getAll(option)) query.append(option, value);
+    if (!query.has("fieldManager")) query.set("fieldManager", "binnacle-restore");
+    this.method = isUpdate ? "PUT" : "POST";
+    this.path = isUpdate ? `${collection}/${name}` : collection;
+    this.url = `${this.path}?${query.toString()}`;
+    this.query = query;
+    this.headers = { ...outer.headers, "content-type": "application/json" };
+    this.info = parseRequestInfo(this);
+    this.#outer = outer;
+    this.#body = body;
+  }
+
+  get remoteAddress(): string {
+    return this.#outer.remoteAddress;
+  }
+
+  get protocol(): ApiRequest["protocol"] {
+    return this.#outer.protocol;
+  }
+
+  get clientCertificate(): ApiRequest["clientCertificate"] {
+    return this.#outer.clientCertificate;
+  }
+
+  get clientCertificateProblem(): string {
+    return this.#outer.clientCertificateProblem;
+  }
+
+  get signal(): AbortSignal {
+    return this.#outer.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#outer.aborted;
+  }
+
+  get user(): ApiRequest["user"] {
+    return this.#outer.user;
+  }
+
+  get receivedMs(): number {
+    return this.#outer.receivedMs;
+  }
+
+  get deadlineMs(): number {
+    return this.#outer.deadlineMs;
+  }
+
+  get warnings(): string[] {
+    return this.#outer.warnings;
+  }
+
+  get auditId(): string {
+    return this.#outer.auditId;
+  }
+
+  get annotations(): ApiRequest["annotations"] {
+    return this.#outer.annotations;
+  }
+
+  set annotations(annotations: ApiRequest["annotations"]) {
+    this.#outer.annotations = annotations;
+  }
+
+  get seats(): ApiRequest["seats"] {
+    return this.#outer.seats;
+  }
+
+  get audit(): AuditedBody | undefined {
+    return this.#outer.audit;
+  }
+
+  headerValues(name: string): readonly string[] {
+    return this.#outer.headerValues(name);
+  }
+
+  forgetHeaders(matches: (name: string) => boolean): void {
+    this.#outer.forgetHeaders(matches);
+  }
+
+  abort(reason: Error): void {
+    this.#outer.abort(reason);
+  }
+
+  body(): Promise<Buffer> {
+    return Promise.resolve(this.#body);
+  }
+}

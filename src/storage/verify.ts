@@ -1,0 +1,124 @@
+/**
+ * Reads a store that nobody has open, or a backup, from end to end, and says what is wrong with it. Changes nothing. What
+ * the values mean is for the caller to check.
+ */
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type Revision, StorageFailure } from "./log-store.ts";
+import { readHead } from "./sqlite/head-file.ts";
+import { LogFile, type LogRow, logFilePath } from "./sqlite/log-file.ts";
+import { missingFrom, type Survey, surveyLog } from "./sqlite/survey.ts";
+import { atRevision, unpacked } from "./versioned-value.ts";
+
+/** A data folder, or the file of a backup. */
+export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile: string };
+
+/** A current version of a key. */
+export interface VerifiedEntry {
+  readonly key: string;
+  readonly revision: Revision;
+  /** The value as clients see it. */
+  readonly value: Buffer;
+}
+
+/** Something that is wrong. */
+export interface StoreProblem {
+  /** Empty where it is none of a single key. */
+  readonly key: string;
+  /** 0 where it is none of a single row. */
+  readonly revision: Revision;
+  readonly problem: string;
+}
+
+export interface VerifiedStore {
+  readonly revision: Revision;
+  /** History of readers goes back to here. */
+  readonly compacted: Revision;
+  /** Current keys, and all rows, history included. */
+  readonly keys: number;
+  readonly rows: number;
+}
+
+export interface Verification {
+  /** Goes through all rows, and visits the current entries. */
+  read(visit: (entry: VerifiedEntry) => void, found: (problem: StoreProblem) => void): VerifiedStore;
+  close(): void;
+}
+
+/** Opens it. Throws `StorageFailure` when another process has it open, or it is none, or cannot be read at all. */
+export function openVerification(store: StoreToVerify): Verification {
+  if ("dataDir" in store) {
+    const path = logFilePath(store.dataDir);
+    if (!existsSync(path)) throw new StorageFailure(`${path} does not exist`);
+    const file = new LogFile(path, { isExpected: true });
+    return { read: (visit, found) => read(file, store.dataDir, visit, found), close: () => file.abandon() };
+  }
+  const { backupFile } = store;
+  if (statSync(backupFile, { throwIfNoEntry: false })?.isFile() !== true) {
+    throw new StorageFailure(`${backupFile} is no file`);
+  }
+  // Opening it would change it.
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-verify-"));
+  const discard = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    const copy = join(folder, "store.db");
+    copyFileSync(backupFile, copy, constants.COPYFILE_FICLONE);
+    const file = new LogFile(copy, { copyOf: backupFile });
+    return {
+      read: (visit, found) => read(file, undefined, visit, found),
+      close() {
+        file.close();
+        discard();
+      },
+    };
+  } catch (error) {
+    discard();
+    throw error;
+  }
+}
+
+function read(
+  file: LogFile,
+  dataDir: string | undefined,
+  visit: (entry: VerifiedEntry) => void,
+  found: (problem: StoreProblem) => void,
+): VerifiedStore {
+  file.check();
+  const head = dataDir === undefined ? undefined : readHead(dataDir);
+  const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
+  for (const problem of wholeProblems(survey, head)) found({ key: "", revision: 0, problem });
+  let rows = 0;
+  let keys = 0;
+  for (const { row, isIntact } of file.rows()) {
+    rows++;
+    const { key, revision, deleted, value } = row;
+    for (const problem of rowProblems(row, isIntact)) found({ key, revision, problem });
+    if (deleted !== 0 || survey.replaced.has(revision)) continue;
+    keys++;
+    if (isIntact) visit({ key, revision, value: atRevision(unpacked(Buffer.from(value)), revision) });
+  }
+  return { revision: survey.revision, compacted: file.checkpoints.compacted, keys, rows };
+}
+
+function wholeProblems(survey: Survey, head: ReturnType<typeof readHead> | undefined): string[] {
+  const problems: string[] = [];
+  if (survey.gap !== undefined) problems.push(`revision ${survey.gap} is missing`);
+  if (typeof head === "string")
+    problems.push(`the head file is ${head}: whether the last writes are there is not known`);
+  const missing = typeof head === "object" ? missingFrom(survey, head) : undefined;
+  if (missing === "writes" && typeof head === "object") {
+    problems.push(`writes after revision ${survey.revision} up to ${head.revision} are missing`);
+  }
+  if (missing === "rows") problems.push("current rows are missing, or others are there");
+  return problems;
+}
+
+function rowProblems({ revision, previous, deleted, value }: LogRow, isIntact: boolean): string[] {
+  const problems: string[] = [];
+  if (!isIntact) problems.push("does not match its checksum");
+  if (previous >= revision) problems.push(`says that it replaced the later revision ${previous}`);
+  if (deleted !== 0 && value.length > 0) problems.push("is a deletion with a value");
+  return problems;
+}
