@@ -7,13 +7,19 @@ const help = `Binnacle, a Kubernetes-compatible API server in one process.
 
 Usage: binnacle <command> [flags]
 
-  serve            start the server (binnacle serve --help lists its flags)
-  backup FILE      write a consistent copy of the objects, also while the server runs
-  restore FILE     fill an empty data folder from such a copy
-  kubeconfig       make access for a user or a service account (binnacle kubeconfig --help)
-  envtest FOLDER   write the programs that suites of controller-runtime's envtest start
-  token create     ask a running server for a service account's token (binnacle token --help)
-  version          print the version
+  serve                start the server (binnacle serve --help lists its flags)
+  backup FILE          write a consistent copy of the objects, also while the server runs
+  restore FILE         fill an empty data folder from such a copy
+  verify [FILE]        check every stored object of a data folder or a backup
+  compact              drop history and give its room back (binnacle compact --help)
+  history KIND NAME    show the versions of an object that the server keeps
+  undelete KIND NAME   bring a deleted object, or an older version, back
+  export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
+  import FILE          make the objects of such a file on a server
+  kubeconfig           make access for a user or a service account (binnacle kubeconfig --help)
+  envtest FOLDER       write the programs that suites of controller-runtime's envtest start
+  token create         ask a running server for a service account's token (binnacle token --help)
+  version              print the version
 `;
 
 /** `entry` is the URL of the file that Node was started with. */
@@ -21,8 +27,14 @@ type Command = (args: readonly string[], entry: string) => Promise<void>;
 
 const commands: Readonly<Record<string, Command>> = {
   serve: async (args) => (await import("#commands/serve.ts")).serve(args),
+  history: async (args) => (await import("#commands/history.ts")).history(args),
+  undelete: async (args) => (await import("#commands/history.ts")).undelete(args),
   backup: async (args) => (await import("#commands/backup.ts")).backup(args),
   restore: async (args) => (await import("#commands/backup.ts")).restore(args),
+  export: async (args) => (await import("#commands/export.ts")).exportObjects(args),
+  import: async (args) => (await import("#commands/import.ts")).importObjects(args),
+  verify: async (args) => (await import("#commands/verify.ts")).verify(args),
+  compact: async (args) => (await import("#commands/compact.ts")).compact(args),
   kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),
   envtest: async (args, entry) => (await import("#commands/envtest.ts")).envtest(args, fileURLToPath(entry)),

@@ -3,20 +3,13 @@
  * its store. Without a running server, the command opens the store.
  */
 import { existsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { systemClock } from "#std/clock.ts";
-import { StoreInUse } from "#storage/log-store.ts";
+import { resolve } from "node:path";
 import { restoreBackup } from "#storage/restore.ts";
-import { openSqliteStore } from "#storage/sqlite.ts";
-import { readMarker } from "#server/data-folder.ts";
 import { backupPath } from "#server/endpoints.ts";
 import { parseArguments, printHelp, text } from "#std/flags.ts";
-import { findServer, post, Unreachable } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { asStartError } from "#server/store-error.ts";
-
-/** A large store is copied in minutes. */
-const timeoutMs = 60 * 60_000;
+import { withStore } from "./server-or-store.ts";
 
 const flags = { dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder.") };
 
@@ -27,8 +20,11 @@ export async function backup(args: readonly string[]): Promise<void> {
   const { file, dataDir } = command;
   if (existsSync(file)) throw new StartError(`${file} exists already`);
   process.umask(0o077);
-  const asked = await askServer(dataDir, file);
-  const revision = asked instanceof Unreachable ? await copyStore(dataDir, file, asked) : asked;
+  const { revision } = await withStore<{ readonly revision: string | number }>(dataDir, {
+    path: backupPath,
+    body: { file },
+    offline: async (log) => ({ revision: await log.backup(file) }),
+  });
   process.stdout.write(`backup of revision ${revision} written to ${file} (${statSync(file).size} bytes)\n`);
 }
 
@@ -59,33 +55,4 @@ function readCommand(name: string, purpose: string, args: readonly string[]): Co
   const [file, ...more] = rest;
   if (file === undefined || more.length > 0) throw new StartError(`${name} takes one file: binnacle ${name} FILE`);
   return { file: resolve(file), dataDir: resolve(settings.dataDir ?? flags.dataDir.default) };
-}
-
-/** The revision the running server wrote; why none answers, otherwise. */
-async function askServer(dataDir: string, file: string): Promise<string | Unreachable> {
-  // Without it no server has used the folder.
-  if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
-  try {
-    const { revision } = await post<{ revision: string }>(findServer({ dataDir }), backupPath, { file }, timeoutMs);
-    return revision;
-  } catch (error) {
-    if (error instanceof Unreachable) return error;
-    throw error;
-  }
-}
-
-async function copyStore(dataDir: string, file: string, unreachable: Unreachable): Promise<number> {
-  if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
-  try {
-    const store = await openSqliteStore({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
-    try {
-      return await store.log.backup(file);
-    } finally {
-      await store.cache.close();
-    }
-  } catch (error) {
-    if (error instanceof StoreInUse)
-      throw new StartError(`${error.message}, and ${unreachable.message}`, { cause: error });
-    throw asStartError(error);
-  }
 }

@@ -1,0 +1,66 @@
+/** `binnacle compact`: drops history and gives its room back, by the running server or on a folder that none has open. */
+import { resolve } from "node:path";
+import { compactPath } from "#server/endpoints.ts";
+import { systemClock } from "#std/clock.ts";
+import { choice, duration, integer, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { valueText } from "./print.ts";
+import { withStore } from "./server-or-store.ts";
+
+const flags = {
+  dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder."),
+  revision: integer(
+    ["revision", "Binnacle"],
+    0,
+    { min: 1, max: Number.MAX_SAFE_INTEGER },
+    "Drops what was replaced or deleted up to this revision.",
+  ),
+  olderThan: duration(
+    ["older-than", "Binnacle"],
+    0,
+    "Drops what was replaced or deleted longer ago; times are known where the server runs with --history.",
+  ),
+  output: withShort(choice(["output", "Binnacle"], "text", ["text", "json"], "A sentence, or JSON."), "o"),
+};
+
+const help = `Drops superseded versions of objects, and gives the room back to the file system.
+
+Usage: binnacle compact (--revision N | --older-than 1h) [flags]
+
+  -h, --help                      print this
+
+Watches and lists of older versions then begin anew, and binnacle history goes back no further. Objects stay as they are.
+
+`;
+
+interface Dropped {
+  readonly revision: string | number;
+  readonly bytes: number;
+}
+
+/** Prints what was given back. Rejects with `StartError`. */
+export async function compact(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) {
+    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
+    return;
+  }
+  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: compact takes flags only`);
+  const { revision, olderThan } = settings;
+  if ((revision === undefined) === (olderThan === undefined)) {
+    throw new StartError("say how much is dropped: --revision N or --older-than 1h");
+  }
+  const dropped = await withStore<Dropped>(resolve(settings.dataDir ?? flags.dataDir.default), {
+    path: compactPath,
+    body: revision === undefined ? { olderThanSeconds: (olderThan ?? 0) / 1000 } : { revision: String(revision) },
+    offline: (log) => log.drop(revision === undefined ? { at: systemClock.now() - (olderThan ?? 0) } : { revision }),
+  });
+  if (settings.output === "json")
+    process.stdout.write(valueText("json", { ...dropped, revision: String(dropped.revision) }));
+  else process.stdout.write(`${droppedText(dropped)}\n`);
+}
+
+function droppedText({ revision, bytes }: Dropped): string {
+  if (Number(revision) === 0) return "nothing was dropped: nothing is known to be that old";
+  return `history before revision ${revision} dropped, ${bytes} bytes given back`;
+}

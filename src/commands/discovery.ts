@@ -1,0 +1,129 @@
+/** Which resources a server has, by plain discovery, and the resource that a word of the command line means. */
+import type { ServerClient } from "#server/running-server.ts";
+import { Refused } from "#server/running-server.ts";
+import { StartError } from "#std/start-error.ts";
+
+export interface ServedResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Plural. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+}
+
+interface Groups {
+  readonly groups?: readonly {
+    readonly name: string;
+    readonly versions: readonly { readonly version: string }[];
+    readonly preferredVersion?: { readonly version: string };
+  }[];
+}
+
+interface Resources {
+  readonly resources?: readonly {
+    readonly name: string;
+    readonly singularName?: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    readonly shortNames?: readonly string[];
+    readonly verbs?: readonly string[];
+  }[];
+}
+
+export interface Discovered {
+  /** In the order of groups, each with its preferred version first. Subresources are left out. */
+  readonly resources: readonly ServedResource[];
+  /** Group versions that could not be asked, with the reason: those of servers that are down. */
+  readonly missing: readonly string[];
+}
+
+/** Asks the server; `versions`: whether for all versions, or for preferred ones only. */
+export async function discover(client: ServerClient, versions: "all" | "preferred"): Promise<Discovered> {
+  const get = async <T>(path: string): Promise<T> => (await client.call<T>({ method: "GET", path })).value;
+  const { groups = [] } = await get<Groups>("/apis");
+  const wanted = [{ group: "", version: "v1" }];
+  for (const { name, versions: served, preferredVersion } of groups) {
+    const first = preferredVersion?.version ?? served[0]?.version ?? "";
+    const others =
+      versions === "all" ? served.map(({ version }) => version).filter((version) => version !== first) : [];
+    for (const version of [first, ...others]) wanted.push({ group: name, version });
+  }
+  const missing: string[] = [];
+  const found = await Promise.all(
+    wanted.map(async ({ group, version }) => {
+      const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+      try {
+        const { resources = [] } = await get<Resources>(path);
+        return resources.filter(({ name }) => !name.includes("/")).map((one) => servedResource(group, version, one));
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        missing.push(`${path}: ${error.said}`);
+        return [];
+      }
+    }),
+  );
+  return { resources: found.flat(), missing };
+}
+
+const servedResource = (
+  group: string,
+  version: string,
+  {
+    name,
+    singularName = "",
+    kind,
+    namespaced,
+    shortNames = [],
+    verbs = [],
+  }: NonNullable<Resources["resources"]>[number],
+): ServedResource => ({
+  group,
+  version,
+  kind,
+  resource: name,
+  singular: singularName === "" ? kind.toLowerCase() : singularName,
+  shortNames,
+  namespaced,
+  verbs,
+});
+
+/**
+ * The resource that a word means, as kubectl reads it: plural, singular, kind or short name, alone or with `.GROUP` or
+ * `.VERSION.GROUP`. Throws `StartError`.
+ */
+export function resourceNamed({ resources, missing }: Discovered, word: string): ServedResource {
+  const [name = "", ...rest] = word.toLowerCase().split(".");
+  const fits = ({ group, version }: ServedResource): boolean => {
+    if (rest.length === 0) return true;
+    if (rest.join(".") === group) return true;
+    return version === rest[0] && rest.slice(1).join(".") === group;
+  };
+  const candidates = resources.filter(fits);
+  const found =
+    candidates.find(({ resource }) => resource === name) ??
+    candidates.find(({ singular, kind }) => singular === name || kind.toLowerCase() === name) ??
+    candidates.find(({ shortNames }) => shortNames.includes(name));
+  if (found !== undefined) return found;
+  const unknown = missing.length === 0 ? "" : ` (not asked: ${missing.join("; ")})`;
+  throw new StartError(`the server has no resource ${JSON.stringify(word)}${unknown}`);
+}
+
+/** The path of a collection. */
+export function collectionPath({ group, version, resource, namespaced }: ServedResource, namespace: string): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const place = namespaced && namespace !== "" ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${root}${place}/${resource}`;
+}
+
+/** A name as a part of a path. Throws `StartError` for what is no name of an object. */
+export function pathPart(name: string): string {
+  if (name === "" || name === "." || name === ".." || name.includes("/")) {
+    throw new StartError(`${JSON.stringify(name)} is no name of an object`);
+  }
+  return encodeURIComponent(name);
+}

@@ -1,0 +1,55 @@
+/** Documents of files for `binnacle import`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readDocuments } from "./documents.ts";
+
+/** Names of the objects in a text; problems with their lines. */
+async function read(text: string): Promise<string[]> {
+  const found: string[] = [];
+  const lines = (async function* () {
+    await Promise.resolve();
+    yield* text.split("\n");
+  })();
+  for await (const document of readDocuments(lines)) {
+    found.push(
+      "object" in document ? (document.object.metadata.name ?? "") : `line ${document.line}: ${document.problem}`,
+    );
+  }
+  return found;
+}
+
+const map = (name: string): string => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\n`;
+const json = (name: string): object => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+
+test("YAML documents and JSON values are read one after the other, in any mixture", async () => {
+  const inOneLine = JSON.stringify(json("c"));
+  const inManyLines = JSON.stringify(json("d{"), undefined, 2);
+  const text = `# head\n---\n${map("a")}---\n# nothing\n---\n${map("b")}...\n${inOneLine}\n${inManyLines}\n\n${inOneLine}\n---\n${map("e")}`;
+  assert.deepEqual(await read(text), ["a", "b", "c", "d{", "c", "e"]);
+  assert.deepEqual(await read(""), []);
+  assert.deepEqual(await read("---\n---\n"), []);
+});
+
+test("lines of dashes within a value do not end a document", async () => {
+  const text = `${map("a")}data:\n  k: |\n    ---\n    x\n---\n${map("b")}`;
+  assert.deepEqual(await read(text), ["a", "b"]);
+});
+
+test("the objects of lists are read one by one", async () => {
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [json("a"), { ...json("b"), kind: "Secret" }] });
+  assert.deepEqual(await read(list), ["a", "b"]);
+});
+
+test("what is no object is told with its line, and the next document is read", async () => {
+  const text = `${map("a")}---\nkey: [\n---\n- 1\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n---\na: 1\n---\n${map("b")}`;
+  const [first, broken, list, nameless, other, last, ...more] = await read(text);
+  assert.deepEqual([first, last, more], ["a", "b", []]);
+  assert.match(broken!, /^line 5: yaml: /);
+  assert.equal(list, "line 7: is no object");
+  assert.equal(nameless, "line 9: ConfigMap without a name");
+  assert.equal(other, "line 13: has no apiVersion, kind and metadata");
+});
+
+test("a JSON value without an end is told", async () => {
+  assert.match((await read(`{"apiVersion": "v1",\n`))[0]!, /^line 1: /);
+});

@@ -1,0 +1,109 @@
+/**
+ * Reads objects from YAML documents and JSON values that follow one another, one at a time, so that a text of any length
+ * takes little memory.
+ */
+import { decodeJson } from "#codec/json.ts";
+import { decodeYaml } from "#codec/yaml.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { isObject } from "#std/is-object.ts";
+import { StartError } from "#std/start-error.ts";
+
+/** An object, or a document that is none. */
+export type ReadDocument =
+  | { readonly object: Unstructured; readonly line: number }
+  | { readonly problem: string; readonly line: number };
+
+const documentCharactersMax = 64 * 1024 * 1024;
+
+/** The objects in the lines of a text; those of lists one by one. Throws `StartError` for a document without an end. */
+export async function* readDocuments(lines: AsyncIterable<string>): AsyncGenerator<ReadDocument> {
+  let current: string[] = [];
+  let length = 0;
+  let start = 1;
+  let at = 0;
+  /** Of a JSON value, where it is in its braces; `undefined` in YAML. */
+  let json: JsonPlace | undefined;
+  const take = function* (): Generator<ReadDocument> {
+    const text = current.join("\n");
+    current = [];
+    length = 0;
+    yield* documentObjects(text, start, json !== undefined);
+    json = undefined;
+  };
+  for await (const line of lines) {
+    at++;
+    if (json === undefined && /^(?:---|\.\.\.)(?:\s|$)/.test(line)) {
+      yield* take();
+      start = at + 1;
+      const rest = line.slice(3).trim();
+      if (rest === "" || rest.startsWith("#")) continue;
+      current.push(rest);
+      continue;
+    }
+    const isFirst = current.every((before) => /^\s*(?:#.*)?$/.test(before));
+    if (isFirst && json === undefined && line.trimStart().startsWith("{")) {
+      json = { depth: 0, isInText: false };
+      current = [];
+      start = at;
+    }
+    current.push(line);
+    length += line.length;
+    if (length > documentCharactersMax) throw new StartError(`the document from line ${start} on is too long`);
+    if (json === undefined) continue;
+    goOver(line, json);
+    if (json.depth === 0 && !json.isInText) yield* take();
+  }
+  yield* take();
+}
+
+interface JsonPlace {
+  depth: number;
+  isInText: boolean;
+}
+
+function goOver(line: string, place: JsonPlace): void {
+  for (let i = 0; i < line.length; i++) {
+    const character = line[i];
+    if (place.isInText) {
+      if (character === "\\") i++;
+      else if (character === '"') place.isInText = false;
+    } else if (character === '"') place.isInText = true;
+    else if (character === "{" || character === "[") place.depth++;
+    else if (character === "}" || character === "]") place.depth--;
+  }
+}
+
+function* documentObjects(text: string, line: number, isJson: boolean): Generator<ReadDocument> {
+  if (/^(?:\s*(?:#.*)?(?:\n|$))*$/.test(text)) return;
+  let value: unknown;
+  try {
+    const bytes = Buffer.from(text);
+    ({ value } = isJson ? decodeJson(bytes) : decodeYaml(bytes));
+  } catch (error) {
+    yield { problem: error instanceof Error ? error.message : String(error), line };
+    return;
+  }
+  if (value === null || value === undefined) return;
+  yield* objectsOf(value, line);
+}
+
+function* objectsOf(value: unknown, line: number): Generator<ReadDocument> {
+  if (!isObject(value)) {
+    yield { problem: "is no object", line };
+    return;
+  }
+  const { apiVersion, kind, metadata, items } = value;
+  if (typeof kind === "string" && kind.endsWith("List") && Array.isArray(items)) {
+    for (const item of items) yield* objectsOf(item, line);
+    return;
+  }
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || !isObject(metadata)) {
+    yield { problem: "has no apiVersion, kind and metadata", line };
+    return;
+  }
+  if (typeof metadata["name"] !== "string" || metadata["name"] === "") {
+    yield { problem: `${kind} without a name`, line };
+    return;
+  }
+  yield { object: value as unknown as Unstructured, line }; // as far as it is read here; the server checks the rest
+}

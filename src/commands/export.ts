@@ -1,0 +1,149 @@
+/** `binnacle export`: objects of a running server as YAML or JSON that another one takes. Page by page. */
+import { once } from "node:events";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { encodeYaml } from "#codec/yaml.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { connectionFlags, findServer, openServerClient, Refused, type ServerClient } from "#server/running-server.ts";
+import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { collectionPath, discover, resourceNamed, type ServedResource } from "./discovery.ts";
+import { carriedResources, inOrder, portable } from "./portable-object.ts";
+import { printWarnings } from "./print.ts";
+
+const own = (name: string) => [name, "Binnacle"] as const;
+
+const flags = {
+  ...connectionFlags,
+  namespace: withShort(optional(own("namespace"), "name", "Only objects in this namespace; default: everything."), "n"),
+  selector: withShort(optional(own("selector"), "labels", "Only objects with these labels, as kubectl takes it."), "l"),
+  status: boolean(own("status"), false, "Keeps the status of objects."),
+  output: withShort(
+    choice(own("output"), "yaml", ["yaml", "json"], "YAML documents, or a line of JSON for each object."),
+    "o",
+  ),
+  out: optional(own("out"), "file", "Writes into this new file, readable by you only, and not to stdout."),
+};
+
+const help = `Writes objects of a running server, also of a Kubernetes cluster, so that binnacle import and kubectl take them.
+
+Usage: binnacle export [KIND]... [flags]
+
+  KIND                            plural, singular or short name of a kind, also with .GROUP; default: all kinds
+  -h, --help                      print this
+
+What the server gave is left out: uids, versions, times, owners of fields, addresses of services. So is what every
+cluster makes for itself: events, leases, tokens of service accounts, endpoints of controllers.
+Secrets are written as they are.
+
+`;
+
+const pageLimit = 250;
+
+interface Page {
+  readonly metadata: { readonly continue?: string };
+  readonly items?: readonly Unstructured[];
+}
+
+interface Wanted {
+  readonly namespace: string;
+  readonly selector: string;
+  readonly keepsStatus: boolean;
+}
+
+/** Prints objects. Rejects with `StartError`. */
+export async function exportObjects(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) {
+    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
+    return;
+  }
+  const { namespace = "", selector = "", status = false, output = "yaml", out } = settings;
+  const client = openServerClient(findServer(settings));
+  try {
+    const discovered = await discover(client, "preferred");
+    printWarnings(discovered.missing.map((text) => `left out: ${text}`));
+    const chosen = rest.map((word) => resourceNamed(discovered, word));
+    const all = chosen.length > 0 ? inOrder([...new Set(chosen)]) : carriedResources(discovered.resources);
+    const resources = all.filter(({ namespaced }) => namespaced || namespace === "");
+    if (resources.length < chosen.length)
+      throw new StartError("--namespace is for kinds whose objects are in namespaces");
+    const write = writerOf(out);
+    let count = 0;
+    try {
+      for (const resource of resources) {
+        const objects = exported(client, resource, { namespace, selector, keepsStatus: status });
+        for await (const object of objects) {
+          const text =
+            output === "json"
+              ? `${JSON.stringify(object)}\n`
+              : `${count === 0 ? "" : "---\n"}${encodeYaml(object).toString()}`;
+          await write.text(text);
+          count++;
+        }
+      }
+    } finally {
+      write.close();
+    }
+    process.stderr.write(`${count} objects exported\n`);
+  } finally {
+    client.close();
+  }
+}
+
+/** The objects of a resource, as another server takes them. */
+async function* exported(
+  client: ServerClient,
+  resource: ServedResource,
+  { namespace, selector, keepsStatus }: Wanted,
+): AsyncGenerator<Unstructured> {
+  const { group, version, kind } = resource;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  for (let token = ""; ; ) {
+    const query = new URLSearchParams({ limit: String(pageLimit) });
+    if (selector !== "") query.set("labelSelector", selector);
+    if (token !== "") query.set("continue", token);
+    const page = await pageOf(client, `${collectionPath(resource, namespace)}?`, query);
+    for (const item of page.items ?? []) {
+      // Items of typed lists do not say what they are.
+      const object = portable({ ...item, apiVersion, kind }, resource, keepsStatus);
+      if (object !== undefined) yield object;
+    }
+    token = page.metadata.continue ?? "";
+    if (token === "") return;
+  }
+}
+
+/** A page; of a list that took too long the rest as it is now. */
+async function pageOf(client: ServerClient, path: string, query: URLSearchParams): Promise<Page> {
+  const get = async (): Promise<Page> => (await client.call<Page>({ method: "GET", path: path + query })).value;
+  try {
+    return await get();
+  } catch (error) {
+    if (!(error instanceof Refused) || error.code !== 410 || error.continue === "") throw error;
+    query.set("continue", error.continue);
+    return get();
+  }
+}
+
+interface Writer {
+  text(text: string): Promise<void>;
+  close(): void;
+}
+
+function writerOf(out: string | undefined): Writer {
+  if (out === undefined) {
+    return {
+      async text(text) {
+        if (!process.stdout.write(text)) await once(process.stdout, "drain");
+      },
+      close: () => undefined,
+    };
+  }
+  try {
+    const file = openSync(out, "wx", 0o600);
+    return { text: async (text) => void writeSync(file, text), close: () => closeSync(file) };
+  } catch (error) {
+    throw new StartError(`cannot write ${out}: ${reasonOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,243 @@
+/** `binnacle history` and `binnacle undelete`: what an object was, and how it comes back. Both ask a running server. */
+import { ageOf } from "#meta/human-duration.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import {
+  connectionFlags,
+  findServer,
+  openServerClient,
+  type ServerAnswer,
+  type ServerCall,
+  type ServerClient,
+} from "#server/running-server.ts";
+import { systemClock } from "#std/clock.ts";
+import { boolean, choice, integer, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { isObject } from "#std/is-object.ts";
+import { StartError } from "#std/start-error.ts";
+import { discover, pathPart, resourceNamed, type ServedResource } from "./discovery.ts";
+import { type Cell, type Colour, isColoured, printable, printWarnings, tableText, valueText } from "./print.ts";
+
+const own = (name: string) => [name, "Binnacle"] as const;
+
+const namespace = withShort(text(own("namespace"), "default", "name", "Where the object is, or was."), "n");
+
+const historyFlags = {
+  ...connectionFlags,
+  namespace,
+  limit: integer(own("limit"), 20, { min: 1, max: 10_000 }, "How many versions to show, the newest ones."),
+  version: optional(own("version"), "version", "Prints the object as it was in this version, and nothing else."),
+  output: withShort(
+    choice(own("output"), "table", ["table", "wide", "json", "yaml"], "A table, one with more columns, or everything."),
+    "o",
+  ),
+};
+
+const undeleteFlags = {
+  ...connectionFlags,
+  namespace,
+  toVersion: optional(own("to-version"), "version", "Which version; default: the last one before the deletion."),
+  overwrite: boolean(own("overwrite"), false, "Replaces an object that is there by the version of --to-version."),
+  dryRun: boolean(own("dry-run"), false, "Has the server check it and write nothing."),
+  output: withShort(
+    choice(own("output"), "text", ["text", "json", "yaml"], "A sentence, or the restored object."),
+    "o",
+  ),
+};
+
+const kindHelp = `  KIND                            plural, singular or short name of the kind, also with .GROUP: deploy, deploy.apps
+  NAME                            name of the object
+  -h, --help                      print this
+
+`;
+
+const historyHelp = `Shows the versions of an object that the server keeps, newest first, also of a deleted one.
+
+Usage: binnacle history KIND NAME [flags]
+
+${kindHelp}How far back they go is for the server's --history to say. Reading them takes the right to get the object.
+
+`;
+
+const undeleteHelp = `Brings a deleted object back, or with --overwrite an older version of one that is there.
+
+Usage: binnacle undelete KIND NAME [flags]
+
+${kindHelp}It is a new object of that content, without its status and without owners that are gone. That takes the rights to
+restore, get and create (with --overwrite: update) it.
+
+`;
+
+interface Item {
+  readonly resourceVersion: string;
+  readonly event: string;
+  readonly uid?: string;
+  readonly time?: string;
+  readonly timeSource?: string;
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly problem?: string;
+  readonly object?: Unstructured;
+}
+
+interface History {
+  readonly metadata: { readonly continue?: string };
+  readonly since: { readonly resourceVersion: string; readonly time?: string };
+  readonly items: readonly Item[];
+}
+
+/** Prints the versions of an object. Rejects with `StartError`. */
+export async function history(args: readonly string[]): Promise<void> {
+  const { settings, help, rest } = parseArguments(historyFlags, args);
+  if (help) return printUsage(historyHelp, historyFlags);
+  const { version, limit = historyFlags.limit.default, output = "table" } = settings;
+  const target = targetOf("history", rest, settings.namespace);
+  const client = openServerClient(findServer(settings));
+  try {
+    const path = await historyPath(client, target);
+    if (version !== undefined) {
+      const { value } = await call<History>(client, {
+        method: "GET",
+        path: `${path}?resourceVersion=${encodeURIComponent(version)}`,
+      });
+      const { object, problem } = value.items[0] ?? {};
+      if (object === undefined)
+        throw new StartError(problem ?? `version ${version} is the deletion, which has no object`);
+      process.stdout.write(valueText(output === "json" ? "json" : "yaml", object));
+      return;
+    }
+    const read = await readHistory(client, path, limit);
+    if (output === "json" || output === "yaml") process.stdout.write(valueText(output, read));
+    else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isColoured(process.stdout)));
+  } finally {
+    client.close();
+  }
+}
+
+/** Brings an object back. Rejects with `StartError`. */
+export async function undelete(args: readonly string[]): Promise<void> {
+  const { settings, help, rest } = parseArguments(undeleteFlags, args);
+  if (help) return printUsage(undeleteHelp, undeleteFlags);
+  const { toVersion, overwrite = false, dryRun = false, output = "text" } = settings;
+  if (overwrite && toVersion === undefined) throw new StartError("--overwrite needs --to-version");
+  const target = targetOf("undelete", rest, settings.namespace);
+  const client = openServerClient(findServer(settings));
+  try {
+    const path = await historyPath(client, target);
+    const body = {
+      ...(toVersion === undefined ? {} : { resourceVersion: toVersion }),
+      ...(overwrite ? { overwrite } : {}),
+    };
+    const query = dryRun ? "?dryRun=All" : "";
+    const { value, warnings } = await call<Unstructured>(client, {
+      method: "POST",
+      path: `${path}/restore${query}`,
+      body,
+    });
+    printWarnings(warnings);
+    if (output === "json" || output === "yaml") process.stdout.write(valueText(output, value));
+    else process.stdout.write(`${restoredText(value, dryRun)}\n`);
+  } finally {
+    client.close();
+  }
+}
+
+function restoredText({ kind = "object", metadata }: Unstructured, dryRun: boolean): string {
+  const { name = "", namespace: ns, resourceVersion } = metadata;
+  const where = ns === undefined ? "" : ` in ${ns}`;
+  const what = `${kind} ${JSON.stringify(name)}${where}`;
+  return dryRun ? `${what} would be restored (dry run)` : `${what} restored, now in version ${resourceVersion ?? "?"}`;
+}
+
+function printUsage(purpose: string, flags: Parameters<typeof printHelp>[0]): void {
+  process.stdout.write(purpose + printHelp(flags, process.stdout.columns ?? 100));
+}
+
+interface Target {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** `KIND NAME`, or `KIND/NAME`. */
+function targetOf(command: string, rest: readonly string[], ns = namespace.default): Target {
+  const [first = "", ...more] = rest;
+  const words = rest.length === 1 ? first.split("/") : [first, ...more];
+  const [kind = "", name = ""] = words;
+  if (words.length !== 2 || kind === "" || name === "") {
+    throw new StartError(`${command} takes a kind and a name: binnacle ${command} KIND NAME`);
+  }
+  return { kind, name, namespace: ns };
+}
+
+async function historyPath(client: ServerClient, { kind, name, namespace: ns }: Target): Promise<string> {
+  const { group, version, resource, namespaced }: ServedResource = resourceNamed(await discover(client, "all"), kind);
+  const place = namespaced ? `/namespaces/${pathPart(ns)}` : "";
+  return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${place}/${resource}/${pathPart(name)}`;
+}
+
+const call = <T>(client: ServerClient, request: ServerCall): Promise<ServerAnswer<T>> => client.call<T>(request);
+
+/** As many pages as `limit` takes, put together. */
+async function readHistory(client: ServerClient, path: string, limit: number): Promise<History> {
+  const items: Item[] = [];
+  for (let token = ""; ; ) {
+    const query = new URLSearchParams({ limit: String(Math.min(limit - items.length, 500)) });
+    if (token !== "") query.set("continue", token);
+    const { value } = await call<History>(client, { method: "GET", path: `${path}?${query.toString()}` });
+    items.push(...value.items);
+    token = value.metadata.continue ?? "";
+    if (token === "" || items.length >= limit) return { ...value, items };
+  }
+}
+
+const eventColours: Readonly<Record<string, Colour>> = { created: "green", deleted: "red" };
+
+/** The versions as a table, and how far back they go. */
+export function historyText(
+  { items, since, metadata }: History,
+  isWide: boolean,
+  nowMs: number,
+  colours: boolean,
+): string {
+  const head = ["VERSION", "EVENT", "AGE", "BY", ...(isWide ? ["TIME", "UID"] : []), "CHANGED"];
+  const rows = items.map((item, i): Cell[] => {
+    const { resourceVersion, event, time, manager, uid } = item;
+    return [
+      resourceVersion,
+      { text: event, colour: eventColours[event] },
+      time === undefined ? "-" : ageOf(time, nowMs),
+      printable(manager ?? "-"),
+      ...(isWide ? [time ?? "-", uid ?? "-"] : []),
+      printable(item.problem ?? changedText(item, items[i + 1], isWide)),
+    ];
+  });
+  const from = since.time === undefined ? `version ${since.resourceVersion}` : since.time;
+  const more =
+    metadata.continue === undefined ? `versions are kept from ${from} on` : "there are older versions: --limit";
+  return `${tableText([head, ...rows], colours)}${more}\n`;
+}
+
+const shownPathsMax = 3;
+/** Fields that change with every write. */
+const ownFields = new Set(["metadata.managedFields", "metadata.resourceVersion", "metadata.generation"]);
+
+/** The fields in which a version differs from the one before. */
+function changedText({ object, event }: Item, older: Item | undefined, isWide: boolean): string {
+  if (event !== "updated" || object === undefined || older?.object === undefined) return "-";
+  const paths = changedPaths(object, older.object, "", 2).filter((path) => !ownFields.has(path));
+  if (paths.length === 0) return "-";
+  const shown = isWide ? paths : paths.slice(0, shownPathsMax);
+  const rest = paths.length - shown.length;
+  return shown.join(", ") + (rest === 0 ? "" : ` and ${rest} more`);
+}
+
+/** Paths of what differs, down to a depth. */
+function changedPaths(one: object, other: object, prefix: string, depth: number): string[] {
+  const left = one as Readonly<Record<string, unknown>>; // read by name only
+  const right = other as Readonly<Record<string, unknown>>; // the same
+  return [...new Set([...Object.keys(left), ...Object.keys(right)])].flatMap((key) => {
+    const [a, b] = [left[key], right[key]];
+    const path = prefix === "" ? key : `${prefix}.${key}`;
+    if (depth > 1 && isObject(a) && isObject(b)) return changedPaths(a, b, path, depth - 1);
+    return JSON.stringify(a) === JSON.stringify(b) ? [] : [path];
+  });
+}

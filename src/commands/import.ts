@@ -1,0 +1,92 @@
+/** `binnacle import`: makes the objects of a text on a running server, and says what became of each. */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
+import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { readDocuments } from "./documents.ts";
+import { Importer, type ImportReport } from "./importer.ts";
+import { valueText } from "./print.ts";
+
+const own = (name: string) => [name, "Binnacle"] as const;
+
+const flags = {
+  ...connectionFlags,
+  namespace: withShort(
+    optional(own("namespace"), "name", "Where objects go that name no namespace; default: default."),
+    "n",
+  ),
+  conflict: choice(
+    own("conflict"),
+    "skip",
+    ["skip", "replace", "fail"],
+    "What becomes of an object that is there: it stays, is replaced, or counts as a failure.",
+  ),
+  apply: boolean(own("apply"), false, "Merges objects into those that are there, by server-side apply."),
+  status: boolean(own("status"), false, "Writes the status of objects, too."),
+  dryRun: boolean(own("dry-run"), false, "Has the server check everything and write nothing."),
+  output: withShort(choice(own("output"), "text", ["text", "json"], "What people read, or programs."), "o"),
+};
+
+const help = `Makes objects from YAML or JSON, such as binnacle export and kubectl get -o yaml write, on a running server.
+
+Usage: binnacle import FILE [flags]
+       binnacle export … | binnacle import - [flags]
+
+  FILE                            the text; - for stdin
+  -h, --help                      print this
+
+Definitions of custom resources are waited for. Owners are named by the uids that they have here. A failure does not end
+it: each is told, and the command ends with 1.
+
+`;
+
+/** Makes objects; ends the process with 1 when any failed. Rejects with `StartError`. */
+export async function importObjects(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) {
+    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
+    return;
+  }
+  const [file, ...more] = rest;
+  if (file === undefined || more.length > 0)
+    throw new StartError("import takes one file, or - for stdin: binnacle import FILE");
+  const { namespace = "default", conflict = "skip", apply = false, status = false, dryRun = false, output } = settings;
+  if (apply && settings.conflict !== undefined) throw new StartError("--apply merges: it goes without --conflict");
+  const client = openServerClient(findServer(settings));
+  try {
+    const importer = new Importer(client, {
+      namespace,
+      existing: apply ? "apply" : conflict === "replace" || conflict === "fail" ? conflict : "skip",
+      writesStatus: status,
+      dryRun,
+    });
+    for await (const document of readDocuments(linesOf(file))) {
+      if ("problem" in document) importer.failed(`line ${document.line}`, document.problem);
+      else await importer.add(document.object);
+    }
+    const report = await importer.finish();
+    if (output === "json") process.stdout.write(valueText("json", report));
+    else process.stdout.write(`${reportText(report, dryRun)}\n`);
+    if (report.failed > 0) process.exitCode = 1;
+  } finally {
+    client.close();
+  }
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = file === "-" ? process.stdin : createReadStream(file);
+  try {
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function reportText({ created, replaced, applied, skipped, failed }: ImportReport, dryRun: boolean): string {
+  const counts = { created, replaced, applied, skipped, failed };
+  const told = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
+  const text = told.length === 0 ? "no objects" : told.join(", ");
+  return dryRun ? `${text} (dry run)` : text;
+}

@@ -1,0 +1,338 @@
+/**
+ * Makes objects on a server, several of one kind at a time. Objects whose owners are not there yet are made without them,
+ * and get them at the end.
+ */
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
+import { Refused, type ServerClient } from "#server/running-server.ts";
+import { systemClock } from "#std/clock.ts";
+import { isObject } from "#std/is-object.ts";
+import { collectionPath, discover, pathPart, type ServedResource } from "./discovery.ts";
+import { portable } from "./portable-object.ts";
+import { printable, printWarnings } from "./print.ts";
+
+export interface ImportOptions {
+  /** Where objects go that name no namespace. */
+  readonly namespace: string;
+  /** What becomes of objects that are there. */
+  readonly existing: "skip" | "replace" | "fail" | "apply";
+  readonly writesStatus: boolean;
+  readonly dryRun: boolean;
+}
+
+export interface ImportReport {
+  readonly created: number;
+  readonly replaced: number;
+  readonly applied: number;
+  readonly skipped: number;
+  readonly failed: number;
+  /** What failed, as `kind namespace/name: reason`; the first thousand. */
+  readonly failures: readonly string[];
+}
+
+/** An object that waits for its owners. */
+interface Orphan {
+  readonly path: string;
+  readonly what: string;
+  readonly namespace: string;
+  readonly owners: readonly OwnerReference[];
+}
+
+const atOnce = 8;
+const failuresMax = 1000;
+const ownersKept = 10_000;
+/** How long a definition may take until it is established. */
+const establishMs = 30_000;
+const pollMs = 100;
+/** How often a server that is busy is asked again. */
+const busyTries = 5;
+const busyMs = 1000;
+const manager = "binnacle-import";
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.after(ms, resolve));
+
+export class Importer {
+  readonly #client: ServerClient;
+  readonly #options: ImportOptions;
+  readonly #counts = { created: 0, replaced: 0, applied: 0, skipped: 0, failed: 0 };
+  readonly #failures: string[] = [];
+  readonly #running = new Set<Promise<void>>();
+  readonly #orphans: Orphan[] = [];
+  /** Uids of owners by path; empty for one that is not there. */
+  readonly #owners = new Map<string, string>();
+  /** Paths of definitions that were made and not yet waited for. */
+  #definitions: string[] = [];
+  #kinds: Map<string, ServedResource> | undefined;
+  /** Kinds that are not served, although it was asked for them. */
+  readonly #unknown = new Set<string>();
+  #lastKind = "";
+  /** Of a dry run: what would be there. Objects that need it cannot be checked. */
+  readonly #plannedNamespaces = new Set<string>();
+  readonly #plannedKinds = new Set<string>();
+  /** Why the server can be asked no more. */
+  #lost: Error | undefined;
+
+  constructor(client: ServerClient, options: ImportOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** Takes an object; resolves when there is room for the next one. */
+  async add(object: Unstructured): Promise<void> {
+    const { apiVersion = "", kind = "" } = object;
+    const type = `${apiVersion} ${kind}`;
+    if (type !== this.#lastKind) {
+      await Promise.all(this.#running);
+      await this.#established();
+      this.#lastKind = type;
+    }
+    const what = `${kind} ${[object.metadata.namespace, object.metadata.name].filter((part) => part !== undefined).join("/")}`;
+    const resource = await this.#resourceOf(type);
+    if (resource === undefined && this.#plannedKinds.has(type)) {
+      this.#counts.created++;
+      return;
+    }
+    if (resource === undefined) {
+      this.failed(what, `the server does not serve ${kind} of ${apiVersion}`);
+      return;
+    }
+    const work = this.#attempt(object, resource, what).finally(() => this.#running.delete(work));
+    this.#running.add(work);
+    if (this.#running.size >= atOnce) await Promise.race(this.#running);
+    this.#check();
+  }
+
+  /** Something could not be made. */
+  failed(what: string, why: string): void {
+    this.#counts.failed++;
+    const text = `${printable(what)}: ${printable(why)}`;
+    process.stderr.write(`failed: ${text}\n`);
+    if (this.#failures.length < failuresMax) this.#failures.push(text);
+  }
+
+  /** Resolves when everything has been made that could be. */
+  async finish(): Promise<ImportReport> {
+    await Promise.all(this.#running);
+    this.#check();
+    await this.#established();
+    for (const orphan of this.#orphans) await this.#adopt(orphan);
+    return { ...this.#counts, failures: this.#failures };
+  }
+
+  /** Throws when the server is gone: nothing more can be made. */
+  #check(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** Never rejects. */
+  async #attempt(object: Unstructured, resource: ServedResource, what: string): Promise<void> {
+    try {
+      await this.#write(object, resource, what);
+    } catch (error) {
+      if (error instanceof Refused) this.failed(what, error.said);
+      else this.#lost ??= error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  async #write(object: Unstructured, resource: ServedResource, what: string): Promise<void> {
+    const { dryRun, existing, writesStatus } = this.#options;
+    const namespace = resource.namespaced ? (object.metadata.namespace ?? this.#options.namespace) : "";
+    const carried = portable(object, resource, writesStatus);
+    if (carried === undefined) {
+      this.#counts.skipped++;
+      return;
+    }
+    const { status, ...rest } = carried;
+    const body = await this.#withOwners(placed(rest as Unstructured, namespace), namespace); // metadata is in it
+    const collection = collectionPath(resource, namespace);
+    const path = `${collection}/${pathPart(object.metadata.name ?? "")}`;
+    const query = `fieldManager=${manager}${dryRun ? "&dryRun=All" : ""}`;
+    if (existing === "apply") {
+      const type = "application/apply-patch+yaml";
+      await this.#call("PATCH", `${path}?${query}&force=true`, body.object, type);
+      this.#counts.applied++;
+    } else if (!(await this.#create(`${collection}?${query}`, body.object, namespace))) {
+      if (existing === "fail") throw new Refused(this.#client.url, 409, { message: "is there already" });
+      if (existing === "skip") {
+        this.#counts.skipped++;
+        return;
+      }
+      await this.#replace(path, query, body.object, resource);
+    }
+    if (dryRun) return;
+    if (body.missing.length > 0)
+      this.#orphans.push({ path, what, namespace, owners: object.metadata.ownerReferences ?? [] });
+    if (resource.kind === "CustomResourceDefinition") this.#definitions.push(path);
+    if (writesStatus && status !== undefined) await this.#writeStatus(path, query, status);
+  }
+
+  /** Whether it was created; it was not when there is one already. */
+  async #create(path: string, object: Unstructured, namespace: string): Promise<boolean> {
+    try {
+      await this.#call("POST", path, object);
+    } catch (error) {
+      if (error instanceof Refused && error.reason === "AlreadyExists") return false;
+      const isPlanned = error instanceof Refused && error.code === 404 && this.#plannedNamespaces.has(namespace);
+      if (!isPlanned) throw error;
+    }
+    if (this.#options.dryRun) this.#plan(object);
+    this.#counts.created++;
+    return true;
+  }
+
+  /** Notes what a dry run would have made, and what can only be made after it. */
+  #plan(object: Unstructured): void {
+    if (object.kind === "Namespace") this.#plannedNamespaces.add(object.metadata.name ?? "");
+    const { spec } = object;
+    if (object.kind !== "CustomResourceDefinition" || !isObject(spec) || !isObject(spec["names"])) return;
+    for (const version of Array.isArray(spec["versions"]) ? spec["versions"] : []) {
+      const name = isObject(version) ? version["name"] : undefined;
+      this.#plannedKinds.add(`${String(spec["group"])}/${String(name)} ${String(spec["names"]["kind"])}`);
+    }
+  }
+
+  async #replace(
+    path: string,
+    query: string,
+    object: Unstructured,
+    { resource, group }: ServedResource,
+  ): Promise<void> {
+    const current = await this.#call<Unstructured>("GET", path);
+    const { resourceVersion } = current.metadata;
+    const metadata = { ...object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const kept = resource === "services" && group === "" ? withAddresses(object, current) : object;
+    await this.#call("PUT", `${path}?${query}`, { ...kept, metadata });
+    this.#counts.replaced++;
+  }
+
+  /** Of kinds whose status is written by itself; others have none, or wrote it with the object. */
+  async #writeStatus(path: string, query: string, status: unknown): Promise<void> {
+    try {
+      await this.#call("PATCH", `${path}/status?${query}`, { status }, "application/merge-patch+json");
+    } catch (error) {
+      if (!(error instanceof Refused) || (error.code !== 404 && error.code !== 405)) throw error;
+    }
+  }
+
+  /** The object with the uids that its owners have here, and the owners that are not here. */
+  async #withOwners(
+    object: Unstructured,
+    namespace: string,
+  ): Promise<{ readonly object: Unstructured; readonly missing: readonly OwnerReference[] }> {
+    const { ownerReferences, ...metadata } = object.metadata;
+    if (ownerReferences === undefined) return { object, missing: [] };
+    const { found, missing } = await this.#ownersHere(ownerReferences, namespace);
+    const owners = found.length === 0 ? {} : { ownerReferences: found };
+    return { object: { ...object, metadata: { ...metadata, ...owners } }, missing };
+  }
+
+  async #ownersHere(
+    references: readonly OwnerReference[],
+    namespace: string,
+  ): Promise<{ readonly found: OwnerReference[]; readonly missing: OwnerReference[] }> {
+    const found: OwnerReference[] = [];
+    const missing: OwnerReference[] = [];
+    for (const reference of references) {
+      const uid = await this.#uidOf(reference, namespace);
+      if (uid === "") missing.push(reference);
+      else found.push({ ...reference, uid });
+    }
+    return { found, missing };
+  }
+
+  /** Empty for an owner that is not there. */
+  async #uidOf({ apiVersion, kind, name }: OwnerReference, namespace: string): Promise<string> {
+    const resource = await this.#resourceOf(`${apiVersion} ${kind}`);
+    if (resource === undefined) return "";
+    const path = `${collectionPath(resource, namespace)}/${pathPart(name)}`;
+    const known = this.#owners.get(path);
+    if (known !== undefined) return known;
+    try {
+      const { uid = "" } = (await this.#call<Unstructured>("GET", path)).metadata;
+      if (this.#owners.size >= ownersKept) this.#owners.clear();
+      this.#owners.set(path, uid);
+      return uid;
+    } catch (error) {
+      if (error instanceof Refused && error.code === 404) return "";
+      throw error;
+    }
+  }
+
+  async #adopt({ path, what, namespace, owners }: Orphan): Promise<void> {
+    try {
+      const { found, missing } = await this.#ownersHere(owners, namespace);
+      for (const { kind, name } of missing)
+        printWarnings([`${what} has no owner ${kind} ${name} here, and is made without it`]);
+      const patch = { metadata: { ownerReferences: found } };
+      if (found.length > 0)
+        await this.#call("PATCH", `${path}?fieldManager=${manager}`, patch, "application/merge-patch+json");
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.failed(what, `its owners could not be set: ${error.said}`);
+    }
+  }
+
+  async #resourceOf(type: string): Promise<ServedResource | undefined> {
+    const known = this.#kinds?.get(type);
+    if (known !== undefined || this.#unknown.has(type)) return known;
+    const { resources } = await discover(this.#client, "all");
+    this.#kinds = new Map(resources.map((one) => [`${apiVersionOf(one)} ${one.kind}`, one]));
+    const found = this.#kinds.get(type);
+    if (found === undefined) this.#unknown.add(type);
+    return found;
+  }
+
+  /** Waits for the definitions that were made. */
+  async #established(): Promise<void> {
+    const waiting = this.#definitions;
+    this.#definitions = [];
+    if (waiting.length === 0) return;
+    const deadline = systemClock.monotonic() + establishMs;
+    for (const path of waiting) {
+      while (!isEstablished(await this.#call<Unstructured>("GET", path)) && systemClock.monotonic() < deadline) {
+        await pause(pollMs);
+      }
+    }
+    // Kinds that were not served are now.
+    this.#kinds = undefined;
+    this.#unknown.clear();
+  }
+
+  /** A call, repeated while the server is busy. */
+  async #call<T>(method: string, path: string, body?: unknown, contentType = "application/json"): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const { value } = await this.#client.call<T>({
+          method,
+          path,
+          ...(body === undefined ? {} : { body, contentType }),
+        });
+        return value;
+      } catch (error) {
+        const isBusy = error instanceof Refused && (error.code === 429 || error.code === 503);
+        if (!isBusy || tries === busyTries) throw error;
+        await pause(busyMs * tries);
+      }
+    }
+  }
+}
+
+function placed(object: Unstructured, namespace: string): Unstructured {
+  const { namespace: _given, ...metadata } = object.metadata;
+  return { ...object, metadata: namespace === "" ? metadata : { ...metadata, namespace } };
+}
+
+/** A service keeps the addresses that it has here. */
+function withAddresses(object: Unstructured, current: Unstructured): Unstructured {
+  const { spec } = object;
+  const { spec: here } = current;
+  if (!isObject(spec) || !isObject(here) || spec["clusterIP"] !== undefined) return object;
+  const { clusterIP, clusterIPs } = here;
+  return { ...object, spec: { ...spec, clusterIP, clusterIPs } };
+}
+
+function isEstablished({ status }: Unstructured): boolean {
+  const conditions = isObject(status) ? status["conditions"] : undefined;
+  if (!Array.isArray(conditions)) return false;
+  return conditions.some((one: unknown) => isObject(one) && one["type"] === "Established" && one["status"] === "True");
+}

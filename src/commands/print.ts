@@ -1,0 +1,53 @@
+/** How commands print: aligned tables, JSON and YAML, colours where people read. */
+import { encodePrettyJson } from "#codec/json.ts";
+import { encodeYaml } from "#codec/yaml.ts";
+
+const colours = { green: 32, yellow: 33, red: 31, dim: 2 } as const;
+
+export type Colour = keyof typeof colours;
+
+/** A cell of a table; with a colour it has it on a terminal only. */
+export type Cell = string | { readonly text: string; readonly colour: Colour | undefined };
+
+/** Lines with columns of equal width, three spaces apart; the first row is the head. */
+export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolean): string {
+  const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.text);
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, textOf(cell).length);
+  }
+  const lines = rows.map((row) =>
+    row
+      .map((cell, i) => {
+        const text = i === row.length - 1 ? textOf(cell) : textOf(cell).padEnd(widths[i]! + 3);
+        const colour = typeof cell === "string" ? undefined : cell.colour;
+        return isColoured && colour !== undefined ? coloured(text, colour) : text;
+      })
+      .join("")
+      .trimEnd(),
+  );
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function coloured(text: string, colour: Colour): string {
+  return `\u001b[${colours[colour]}m${text}\u001b[0m`;
+}
+
+/** Whether people read it in colours; `NO_COLOR` says that they do not want to. */
+export const isColoured = (stream: { readonly isTTY?: boolean }): boolean =>
+  stream.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
+
+/** A value as text of a form. */
+export function valueText(form: "json" | "yaml", value: unknown): string {
+  return form === "json" ? `${encodePrettyJson(value).toString().trimEnd()}\n` : encodeYaml(value).toString();
+}
+
+/** Text from elsewhere that cannot change a terminal. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
+  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
+
+/** Warnings of the server, for people. */
+export function printWarnings(warnings: readonly string[]): void {
+  for (const warning of warnings) process.stderr.write(`warning: ${printable(warning)}\n`);
+}

@@ -1,0 +1,51 @@
+/** Work on a store by the server that has it open, or, where none runs, by this process. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { readMarker } from "#server/data-folder.ts";
+import { findServer, post, Unreachable } from "#server/running-server.ts";
+import { asStartError } from "#server/store-error.ts";
+import { systemClock } from "#std/clock.ts";
+import { StartError } from "#std/start-error.ts";
+import { StoreInUse } from "#storage/log-store.ts";
+import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
+
+/** Large stores take minutes. */
+const timeoutMs = 60 * 60_000;
+
+export interface StoreWork<T> {
+  /** Where the running server does it, and what it is told. */
+  readonly path: string;
+  readonly body: object;
+  /** Does the same with an open store. */
+  offline(log: SqliteStore["log"]): Promise<T>;
+}
+
+/** Resolves with what was done. Rejects with `StartError`. */
+export async function withStore<T>(dataDir: string, { path, body, offline }: StoreWork<T>): Promise<T> {
+  const asked = await askServer<T>(dataDir, path, body);
+  if (!(asked instanceof Unreachable)) return asked;
+  if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
+  try {
+    const store = await openSqliteStore({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
+    try {
+      return await offline(store.log);
+    } finally {
+      await store.cache.close();
+    }
+  } catch (error) {
+    if (error instanceof StoreInUse) throw new StartError(`${error.message}, and ${asked.message}`, { cause: error });
+    throw asStartError(error);
+  }
+}
+
+/** What the running server answers; why none does, otherwise. */
+async function askServer<T>(dataDir: string, path: string, body: object): Promise<T | Unreachable> {
+  // Without it no server has used the folder.
+  if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
+  try {
+    return await post<T>(findServer({ dataDir }), path, body, timeoutMs);
+  } catch (error) {
+    if (error instanceof Unreachable) return error;
+    throw error;
+  }
+}
