@@ -150,7 +150,8 @@ export class WatchStream implements ReplyStream {
       let length = 0;
       while (this.#initialNext < initial.length && length < this.#pieceLength) {
         const entry = initial[this.#initialNext++]!;
-        const frame = encoder.event("ADDED", entry, entry.revision);
+        const frame = this.#shown(() => encoder.event("ADDED", entry, entry.revision));
+        if (frame === undefined) return;
         frames.push(frame);
         length += frame.length;
       }
@@ -231,7 +232,7 @@ export class WatchStream implements ReplyStream {
     const ready = this.#options.ready?.(
       events.flatMap(({ entry, previous }) => [entry, ...(previous ? [previous] : [])]),
     );
-    if (!(ready instanceof Promise)) return this.#send(events);
+    if (!(ready instanceof Promise)) return this.#shown(() => this.#send(events)) === true;
     this.#isConverting = true;
     ready
       .then(() => {
@@ -289,7 +290,18 @@ export class WatchStream implements ReplyStream {
     onBegun?.();
   }
 
-  /** Tells the client of a failed conversion. Of a store that is closed or broken others tell. */
+  /** The result of `show`. When an object cannot be shown the client is told why, and the watch is over. */
+  #shown<T>(show: () => T): T | undefined {
+    try {
+      return show();
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** Tells the client of a failed conversion, or of an object that cannot be read. Of a store that is closed or broken others tell. */
   #fail(error: unknown): void {
     if (this.#over) return;
     if (error instanceof StatusError) this.#write(this.#options.encoder.error(error.status), 0);

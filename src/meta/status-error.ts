@@ -259,6 +259,20 @@ export const storageReadError = (name: string, cause: unknown): StatusError =>
     cause,
   );
 
+/** A collection with objects that cannot be read, by key; `of` is what they are. */
+export const unreadableObjects = (
+  of: ResourceName,
+  found: readonly { readonly key: string; readonly problem: string }[],
+): StatusError =>
+  failure(500, "StorageReadError", `failed to read one or more ${qualifiedResource(of)} from the storage`, {
+    ...named(of, "list"),
+    causes: found.map(({ key, problem }) => ({
+      reason: "UnexpectedServerResponse",
+      message: `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${problem}`,
+      field: key,
+    })),
+  });
+
 /** A patch that cannot be applied to this object. The private story goes into `cause`. */
 export const failedPatch = (cause: unknown): StatusError =>
   failure(422, "Invalid", "the server rejected our request due to an error in our request", {}, cause);

@@ -167,6 +167,17 @@ export class Store {
     return this.definition.namespaced && namespace !== "" ? `${this.prefix}${namespace}/` : this.prefix;
   }
 
+  /** The objects of a namespace, or all, that cannot be read, `max` of them at most. */
+  damaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
+    const found: { readonly key: string; readonly problem: string }[] = [];
+    for (const entry of this.peekEntries(namespace)) {
+      const damage = this.#objects.damage(this.definition, entry);
+      if (damage !== undefined) found.push(damage);
+      if (found.length === max) break;
+    }
+    return found;
+  }
+
   /** Present entry, without waiting. */
   peek(namespace: string, name: string): Entry | undefined {
     return this.#cache.get(this.key(namespace, name));
@@ -761,21 +772,23 @@ export class Store {
 
   /**
    * Removes an object that can no longer be decoded, whatever its finalizers. Throws the error of `readable` when the
-   * object can be decoded after all, or is not there.
+   * object can be decoded after all, or is not there. `admit` is given what is known of it. Watches, which would show its
+   * last state, end with an error.
    */
-  async removeUnreadable(namespace: string, name: string, readable: () => StatusError): Promise<void> {
-    const key = this.key(namespace, name);
-    for (let entry = this.#cache.get(key); ; ) {
+  async removeUnreadable(
+    namespace: string,
+    name: string,
+    readable: () => StatusError,
+    admit?: (last: Unstructured) => Promise<void>,
+  ): Promise<void> {
+    const { kind, group, version } = this.definition;
+    const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
+    let isAdmitted = false;
+    for (let entry = this.#cache.get(this.key(namespace, name)); ; ) {
       if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
-      // Watchers are told of a deletion with the last state, which has to be one that they can read.
-      const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
-      const encoded = this.#objects.encode(this.definition, { kind: this.definition.kind, metadata });
-      const readableNow = await this.#cache.put(key, entry.revision, encoded, { isForDeletion: true });
-      if (!readableNow.ok) {
-        entry = readableNow.current;
-        continue;
-      }
-      const removed = await this.#cache.remove(key, readableNow.entry.revision);
+      if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
+      isAdmitted = true;
+      const removed = await this.#cache.remove(entry.key, entry.revision);
       if (removed.ok) return;
       entry = removed.current;
     }
@@ -879,6 +892,8 @@ export class Store {
     remove: (object: Unstructured, entry: Entry) => Promise<unknown>,
   ): Promise<Listed> {
     const listed = await this.list(request);
+    // What cannot be read stops the deletion before it has begun.
+    for (const entry of listed.entries) this.#objects.checkShape(this.definition, entry);
     let next = 0;
     const pace = new Pace(this.#clock);
     const worker = async (): Promise<void> => {

@@ -278,6 +278,21 @@ export class StoredObjects {
     return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
   }
 
+  /** Whether it is damaged that `checkShape` would find: key and reason, in upstream's words. */
+  damage(definition: ResourceDefinition, entry: Entry): { readonly key: string; readonly problem: string } | undefined {
+    const key = shownKey(entry.key);
+    if (entry.unreadable !== undefined) {
+      return { key, problem: `data from the storage is not transformable revision=0: ${entry.unreadable}` };
+    }
+    try {
+      this.checkShape(definition, entry);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      return { key, problem: `data from the storage is not decodable revision=${entry.revision}: ${error.message}` };
+    }
+  }
+
   /** Whether an entry can be decoded. */
   isReadable(entry: Entry): boolean {
     if (entry.view !== undefined) return true;

@@ -1,6 +1,6 @@
 /** Encryption at rest as clients and administrators see it. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Environment } from "#server/start-server.ts";
@@ -111,6 +111,7 @@ for (const domain of domains) {
       (await api.get(`${secrets}/s`)).refused(500, "InternalError", message);
       (await api.get(secrets)).refused(500, "InternalError", message);
       (await api.get("/api/v1/secrets")).refused(500, "InternalError", message);
+      (await (await api.watch(secrets)).next()).has({ type: "ERROR", "object.code": 500, "object.message": message });
       (await api.put(`${secrets}/s`, secret("s"))).refused(500, "InternalError", message);
       (await api.patch(`${secrets}/s`, { data: { b: "" } })).refused(500, "InternalError", message);
       (await api.delete(`${secrets}/s`)).refused(500, "InternalError", message);
@@ -201,5 +202,87 @@ for (const domain of domains) {
     } finally {
       await close();
     }
+  });
+
+  test(`${domain}: behind its gate, lists name what cannot be read, and each of it can be removed [DELST-06]`, {
+    skip,
+  }, async () => {
+    const settings = settingsOf("AllowUnsafeMalformedObjectDeletion=true");
+    const all = (fill: number): string =>
+      config(domain, { aesgcm: keys(fill) }).replace(
+        '"secrets"',
+        '"secrets","pods","persistentvolumeclaims","nodes","services","deployments.apps"',
+      );
+    const container = { name: "c", image: "i" };
+    const spec = { containers: [container], terminationGracePeriodSeconds: 30 };
+    const ports = [{ port: 80 }];
+    const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+    const labels = { app: "a" };
+    const template = { metadata: { labels }, spec: { containers: [container] } };
+    const hold = { finalizers: ["example.com/hold"] };
+    const inNamespace = "/api/v1/namespaces/n1";
+    const objects: Readonly<Record<string, object>> = {
+      [`${inNamespace}/pods`]: { spec },
+      [`${inNamespace}/persistentvolumeclaims`]: { spec: claim },
+      [`${inNamespace}/services`]: { spec: { ports } },
+      "/api/v1/nodes": {},
+      "/apis/apps/v1/namespaces/n1/deployments": { spec: { selector: { matchLabels: labels }, template } },
+    };
+    await serving(domain, settings(all(1)), async (api) => {
+      (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      for (const name of ["s", "t"]) (await api.post(secrets, secret(name, hold))).expect(201);
+      for (const [path, object] of Object.entries(objects)) {
+        (await api.post(path, { metadata: { name: "x", ...hold }, ...object })).expect(201);
+      }
+    });
+    const policy = JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] });
+    const auditLogPath = join(temporaryFolder(), "audit.log");
+    const audited = { auditPolicyFile: file("policy.json", renamer(domain)(policy)), auditLogPath };
+    await serving(domain, { ...settings(all(2)), ...audited }, async (api) => {
+      const why = "no matching key was found for the provided AES transformer";
+      const cause = (name: string): object => ({
+        reason: "UnexpectedServerResponse",
+        message: `StorageError: corrupt object, Code: 7, Key: /registry/secrets/n1/${name}, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=0: ${why}`,
+        field: `/registry/secrets/n1/${name}`,
+      });
+      const details = { name: "list", kind: "secrets", causes: [cause("s"), cause("t")] };
+      for (const answer of [
+        await api.get(secrets),
+        await api.get(`${secrets}?labelSelector=a`),
+        await api.delete(secrets),
+      ]) {
+        answer.refused(500, "StorageReadError", "failed to read one or more secrets from the storage", { details });
+      }
+      const force = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+      const after = String((await api.get("/api/v1/namespaces")).at("metadata.resourceVersion"));
+      const watch = await api.watch(`${secrets}?resourceVersion=${after}`);
+      (await api.delete(`${secrets}/s?${force}`)).expect(200, { status: "Success" });
+      (await watch.next()).has({ type: "ERROR", "object.code": 500 });
+      (await api.get(secrets)).refused(500, "StorageReadError", undefined, { "details.causes.length": 1 });
+      (await api.delete(`${secrets}/t?${force}`)).expect(200);
+      (await api.get(secrets)).expect(200, { "items.length": 0 });
+      (await api.delete(`${secrets}/t?${force}`)).refused(422, "Invalid");
+      for (const path of Object.keys(objects)) {
+        (await api.get(`${path}/x`)).refused(500, "InternalError");
+        (await api.delete(`${path}/x?${force}`)).expect(200);
+        (await api.get(`${path}/x`)).refused(404, "NotFound");
+        (await api.get(path)).expect(200, { "items.length": 0 });
+      }
+      await eventually(() => {
+        const lines = readFileSync(auditLogPath, "utf8").split("\n");
+        const marked = lines.filter((line) =>
+          line.includes(api.name('"apiserver.k8s.io/unsafe-delete-ignore-read-error":""')),
+        );
+        // Two secrets, one of them twice, and the others.
+        assert.equal(
+          marked.filter((line) => line.includes('"ResponseComplete"')).length,
+          3 + Object.keys(objects).length,
+        );
+        return Promise.resolve();
+      });
+      // What follows the objects in memory goes on.
+      (await api.post(`${inNamespace}/services`, { metadata: { name: "y" }, spec: { ports } })).expect(201);
+      (await api.get("/readyz")).expect(200);
+    });
   });
 }

@@ -3,24 +3,39 @@
  * own, and nothing that would have to be read holds it back, finalizers and preconditions among them.
  */
 import { invalid } from "#meta/field-error.ts";
-import { forbidden, invalidObject, type ResourceName, type StatusError } from "#meta/status-error.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { forbidden, invalidObject, type ResourceName, StatusError, unreadableObjects } from "#meta/status-error.ts";
 import { attributesOf } from "../filters/authorize.ts";
 import type { Scope } from "../scope.ts";
 
+/** Upstream's bound. */
+const namedMax = 100;
 const verb = "unsafe-delete-ignore-read-errors";
 const option = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/** Removes it, and throws if it can be read after all. */
-export async function deleteUnreadable(scope: Scope): Promise<void> {
+/** Removes it, and throws if it can be read after all. `admit` sees what can be said of it: its name. */
+export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured) => Promise<void>): Promise<void> {
   const { parts, context, definition, store, namespace, name } = scope;
   context.annotate(parts.domain.rename("apiserver.k8s.io/unsafe-delete-ignore-read-error"), "");
   const { decision, reason } = await parts.authorizer.authorize({ ...attributesOf(scope.request), verb });
   if (decision !== "allow") {
     throw forbidden(definition, name, `not permitted to do ${JSON.stringify(verb)}, reason: ${reason}`);
   }
-  await store.removeUnreadable(namespace, name, () =>
-    refused(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option"),
-  );
+  const readable = (): StatusError =>
+    refused(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option");
+  await store.removeUnreadable(namespace, name, readable, admit);
+}
+
+/** `work` on a collection. Behind the gate, its failure names what cannot be read in it, up to a bound. */
+export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+  const { parts, definition, store, namespace } = scope;
+  try {
+    return await work();
+  } catch (error) {
+    if (!parts.forcedDeletion || !(error instanceof StatusError) || error.status.code !== 500) throw error;
+    const found = store.damaged(namespace, namedMax);
+    throw found.length === 0 ? error : unreadableObjects(definition, found);
+  }
 }
 
 /** A collection is never deleted unread. */

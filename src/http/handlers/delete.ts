@@ -4,13 +4,14 @@ import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { DeleteOptions } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
+import type { Int64 } from "#std/int64.ts";
 import type { Reply } from "../api-request.ts";
 import { listReply, objectReply, valueReply } from "../object-reply.ts";
 import { largeBytes } from "../large-requests.ts";
 import { deleteOptions, listOptions, sentDeleteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes, admitting } from "../write-steps.ts";
-import { collectionRefusal, deleteUnreadable } from "./delete-unreadable.ts";
+import { collectionRefusal, deleteUnreadable, namingUnreadable } from "./delete-unreadable.ts";
 import { listRequest } from "./list.ts";
 
 export async function deleteObject(scope: Scope): Promise<Reply> {
@@ -18,7 +19,7 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   if (options.ignoreStoreReadError) {
-    await deleteUnreadable(scope);
+    await deleteUnreadable(scope, (last) => admitDeletion(scope, last, options, undefined, name));
     return valueReply(negotiated, 200, successStatus(scope, name));
   }
   const deleted = await remove(scope, name, options);
@@ -37,8 +38,10 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   if (options.ignoreStoreReadError) throw collectionRefusal(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   request.seats?.slow();
-  const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
-    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
+  const deleted = await namingUnreadable(scope, () =>
+    store.deleteCollection(listRequest(scope, list), (object) =>
+      remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
+    ),
   );
   // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
   if (scope.definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
@@ -47,25 +50,36 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
 
 /** `admittedName` is what plugins are told. */
 function remove(scope: Scope, name: string, options: DeleteOptions, admittedName = name): Promise<Deleted> {
-  const { parts, store, definition } = scope;
+  const { store, definition } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
     caller: scope.context,
-    async admit(old: Unstructured) {
+    admit(old: Unstructured) {
       const { gracePeriodSeconds } = options;
       const graceSeconds = definition.strategy.graceSeconds?.(old, gracePeriodSeconds) ?? gracePeriodSeconds;
-      const about = admissionAttributes(scope, {
-        operation: "DELETE",
-        object: undefined,
-        oldObject: old,
-        dryRun: options.dryRun,
-        name: admittedName,
-        options: sentDeleteOptions(options, graceSeconds, parts.domain),
-      });
-      await admitting(scope, parts.admission.admit(about));
-      await admitting(scope, parts.admission.validate(about));
+      return admitDeletion(scope, old, options, graceSeconds, admittedName);
     },
   });
+}
+
+async function admitDeletion(
+  scope: Scope,
+  old: Unstructured,
+  options: DeleteOptions,
+  graceSeconds: Int64 | undefined,
+  name: string,
+): Promise<void> {
+  const { parts } = scope;
+  const about = admissionAttributes(scope, {
+    operation: "DELETE",
+    object: undefined,
+    oldObject: old,
+    dryRun: options.dryRun,
+    name,
+    options: sentDeleteOptions(options, graceSeconds, parts.domain),
+  });
+  await admitting(scope, parts.admission.admit(about));
+  await admitting(scope, parts.admission.validate(about));
 }
 
 async function readOptions(scope: Scope): Promise<DeleteOptions> {

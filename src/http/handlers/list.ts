@@ -7,6 +7,7 @@ import { selectedName } from "../request-info.ts";
 import { selectionOf } from "../selection.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { ListRequest } from "#registry/store.ts";
+import { namingUnreadable } from "./delete-unreadable.ts";
 import { watchCollection } from "./watch.ts";
 
 export async function listCollection(scope: Scope): Promise<Reply> {
@@ -14,7 +15,9 @@ export async function listCollection(scope: Scope): Promise<Reply> {
   const options = listOptions(request.query, parts.domain);
   if (options.watch) return watchCollection(scope, options);
   const negotiated = parts.negotiator.answer(request, parts.transforms, true);
-  return listReply(scope, negotiated, await store.list(listRequest(scope, options)));
+  const list = listRequest(scope, options);
+  const answer = async (): Promise<Reply> => listReply(scope, negotiated, await store.list(list));
+  return parts.forcedDeletion ? namingUnreadable(scope, answer) : answer();
 }
 
 /**
