@@ -200,7 +200,8 @@ export class Importer {
     const current = await this.#call<Unstructured>("GET", path);
     const { resourceVersion } = current.metadata;
     const metadata = { ...object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-    const kept = resource === "services" && group === "" ? withAddresses(object, current) : object;
+    const given = givenFields[group === "" ? resource : `${resource}.${group}`];
+    const kept = given === undefined ? object : withGiven(object, current, given);
     await this.#call("PUT", `${path}?${query}`, { ...kept, metadata });
     this.#counts.replaced++;
   }
@@ -322,13 +323,19 @@ function placed(object: Unstructured, namespace: string): Unstructured {
   return { ...object, metadata: namespace === "" ? metadata : { ...metadata, namespace } };
 }
 
-/** A service keeps the addresses that it has here. */
-function withAddresses(object: Unstructured, current: Unstructured): Unstructured {
+/** Fields of specs that their server gave, where they name none, and that cannot change. */
+const givenFields: Readonly<Record<string, readonly string[]>> = {
+  services: ["clusterIP", "clusterIPs"],
+  "jobs.batch": ["selector", "template"],
+};
+
+/** An object keeps what it was given here. */
+function withGiven(object: Unstructured, current: Unstructured, fields: readonly string[]): Unstructured {
   const { spec } = object;
   const { spec: here } = current;
-  if (!isObject(spec) || !isObject(here) || spec["clusterIP"] !== undefined) return object;
-  const { clusterIP, clusterIPs } = here;
-  return { ...object, spec: { ...spec, clusterIP, clusterIPs } };
+  const [first = ""] = fields;
+  if (!isObject(spec) || !isObject(here) || spec[first] !== undefined) return object;
+  return { ...object, spec: { ...spec, ...Object.fromEntries(fields.map((name) => [name, here[name]])) } };
 }
 
 function isEstablished({ status }: Unstructured): boolean {
