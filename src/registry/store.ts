@@ -640,8 +640,10 @@ export class Store {
   async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
     const old = this.object(entry);
     const isFinished = this.#isFinished(next);
-    // What is stored in an outdated form is written again, so that keys can be changed.
-    if (!isFinished && jsonEquals(next, old) && (attributes.dryRun || !this.#cache.isStale(entry.key))) {
+    // What is stored in an outdated form or version is written again, so that keys and versions can be changed.
+    const isCurrent = (): boolean =>
+      attributes.dryRun || (!this.#cache.isStale(entry.key) && this.#objects.isInStoredVersion(this.definition, entry));
+    if (!isFinished && jsonEquals(next, old) && isCurrent()) {
       return { unwritten: { object: old, entry, created: false } };
     }
     if (attributes.dryRun) {

@@ -305,6 +305,12 @@ export class StoredObjects {
     }
   }
 
+  /** Whether an entry is in the version in which it would be stored now. */
+  isInStoredVersion(definition: ResourceDefinition, entry: Entry): boolean {
+    const { prefix } = layoutOf(definition);
+    return entry.value.subarray(0, prefix.length).equals(prefix);
+  }
+
   /** Metadata of an entry as JSON text, from its bytes wherever they show it. */
   metadataText(definition: ResourceDefinition, entry: Entry): string {
     const { converts, prefix } = layoutOf(definition);

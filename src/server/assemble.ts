@@ -96,6 +96,7 @@ async function runControllers(
       resourceOf: (apiVersion, kind) =>
         Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
     },
+    migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,

@@ -27,6 +27,7 @@ import { type SharedInformers, sharedInformers } from "#controllers/shared-infor
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
 import { serviceAccountsController } from "#controllers/service-accounts.ts";
+import { storageVersionMigrationController } from "#controllers/storage-version-migration.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import type { ScaledKinds } from "#controllers/disruption.ts";
@@ -92,6 +93,15 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
         rootCertificates,
       }),
     },
+    ...(config.migratesStorage
+      ? [
+          named(
+            "storage-version-migrator-controller",
+            "storage-version-migrator-controller",
+            storageVersionMigrationController,
+          ),
+        ]
+      : []),
     named("token-cleaner-controller", "token-cleaner", tokenCleanerController),
     named(
       "validatingadmissionpolicy-status-controller",
@@ -154,6 +164,8 @@ export interface ControllersOptions extends AssembleConfig {
   readonly resourceClaims: string;
   /** Whether lease candidates are served, among whom this server chooses. */
   readonly hasCandidates: boolean;
+  /** Whether storage version migrations are served. */
+  readonly migratesStorage: boolean;
   readonly localVersions: LocalVersions;
   readonly served: ServedResources;
   readonly kinds: ServedKinds;

@@ -1,0 +1,126 @@
+/**
+ * Has the objects of a resource written again, so that each is stored in the version, and under the key, in which it would
+ * be stored now, and says so in the status of the `StorageVersionMigration` that asks for it. Source: upstream's
+ * `controller/storageversionmigrator`, and its resource version controller, which notes since when that holds.
+ */
+import type {
+  MigrationCondition,
+  StorageVersionMigration,
+  StorageVersionMigrationStatus,
+} from "#api/storagemigration/v1alpha1.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { timestamp } from "#meta/time.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { inPages } from "./pages.ts";
+import { reconcile } from "./reconcile.ts";
+
+const reasons = {
+  Running: "StorageVersionMigrationInProgress",
+  Succeeded: "StorageVersionMigrationSucceeded",
+  Failed: "StorageVersionMigrationFailed",
+} as const;
+
+type ConditionType = keyof typeof reasons;
+
+/** Objects that are written at the same time. */
+const atOnce = 16;
+
+export const storageVersionMigrationController: Controller = (environment) => {
+  const path = `/apis/${environment.domain.rename("storagemigration.k8s.io")}/v1alpha1/storageversionmigrations`;
+  return reconcile<StorageVersionMigration>(environment, {
+    name: "storage-version-migrator-controller",
+    what: "storage version migrations",
+    path,
+    keyOf: (migration) => (isDone(migration) ? undefined : (migration.metadata.name ?? "")),
+    workersMax: 1,
+    logKey: "migration",
+    failure: "a storage version migration did not get on; trying again",
+    work: (name) => migrate(environment, `${path}/${encodeURIComponent(name)}`),
+  });
+};
+
+async function migrate({ client, reader, clock, signal }: ControllerEnvironment, path: string): Promise<void> {
+  let migration = await found(reader.get<StorageVersionMigration>(path));
+  if (migration === undefined || isDone(migration)) return;
+  const say = async (status: StorageVersionMigrationStatus): Promise<void> => {
+    migration = await client.update<StorageVersionMigration>(`${path}/status`, { ...migration!, status });
+  };
+  const conditionsWith = (type: ConditionType, message?: string): readonly MigrationCondition[] =>
+    withCondition(migration?.status.conditions ?? [], type, timestamp(clock.now()), message);
+  const { group = "", version = "", resource = "" } = migration.spec.resource;
+  const collection = `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
+  try {
+    if ((migration.status.resourceVersion ?? "") === "") {
+      const { metadata } = await client.list(`${collection}/${resource}?limit=1`);
+      await say({ ...migration.status, resourceVersion: metadata.resourceVersion });
+    }
+    if (!isTrue(migration, "Running")) await say({ ...migration.status, conditions: conditionsWith("Running") });
+    await writeAll(client, collection, resource, signal);
+    if (!signal.aborted) await say({ ...migration.status, conditions: conditionsWith("Succeeded") });
+  } catch (error) {
+    if (!isFinal(error)) throw error;
+    await say({ ...migration.status, conditions: conditionsWith("Failed", error.status.message) });
+  }
+}
+
+/** Writes every object of a collection as it is. */
+async function writeAll(client: RestClient, root: string, resource: string, signal: AbortSignal): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const failures: unknown[] = [];
+  for await (const { metadata } of inPages(client, `${root}/${resource}`)) {
+    if (signal.aborted || failures.length > 0) break;
+    const { name = "", namespace } = metadata;
+    const place = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
+    const work = rewrite(client, `${root}${place}/${resource}/${encodeURIComponent(name)}`, metadata)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => running.delete(work));
+    running.add(work);
+    if (running.size >= atOnce) await Promise.race(running);
+  }
+  await Promise.all(running);
+  if (failures.length > 0) throw failures[0];
+}
+
+/** An object that somebody else wrote or deleted since it was read is not in need of it any more. */
+async function rewrite(
+  client: RestClient,
+  path: string,
+  { uid, resourceVersion }: ApiObject["metadata"],
+): Promise<void> {
+  try {
+    await client.patch<ApiObject>(path, { metadata: { uid, resourceVersion } });
+  } catch (error) {
+    const isSettled = error instanceof StatusError && (error.status.code === 404 || error.status.code === 409);
+    if (!isSettled) throw error;
+  }
+}
+
+/** Whether trying again would not help. */
+const isFinal = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.status.code < 500 && error.status.code !== 429 && error.status.code !== 409;
+
+const isTrue = ({ status }: StorageVersionMigration, wanted: ConditionType): boolean =>
+  (status.conditions ?? []).some((condition) => condition.type === wanted && condition.status === "True");
+
+const isDone = (migration: StorageVersionMigration): boolean =>
+  isTrue(migration, "Succeeded") || isTrue(migration, "Failed");
+
+/** With a condition that is true from now on; what is over is no longer running. */
+function withCondition(
+  before: readonly MigrationCondition[],
+  type: ConditionType,
+  now: string,
+  message?: string,
+): readonly MigrationCondition[] {
+  const others = before
+    .filter((condition) => condition.type !== type)
+    .map((condition) =>
+      type !== "Running" && condition.type === "Running"
+        ? { ...condition, status: "False", lastUpdateTime: now }
+        : condition,
+    );
+  const added = { type, status: "True", lastUpdateTime: now, reason: reasons[type] };
+  return [...others, message === undefined ? added : { ...added, message }];
+}
