@@ -3,7 +3,7 @@
  * path answers with (`client.get<Secret>(path)`); without one, only what all objects have can be read and written.
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
-import { internalError, serviceUnavailable, type Status, StatusError } from "#meta/status-error.ts";
+import { internalError, resourceNotFound, serviceUnavailable, type Status, StatusError } from "#meta/status-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -115,6 +115,8 @@ function read<T>(response: ClientResponse): T {
   try {
     value = JSON.parse(text);
   } catch (cause) {
+    // Of a group version that is not served, which is told in plain text.
+    if (response.code === 404) throw resourceNotFound();
     if (response.code === 503) throw serviceUnavailable("the server is currently unable to handle the request");
     throw internalError(`the server answered ${response.code} with something that is not JSON`, cause);
   }

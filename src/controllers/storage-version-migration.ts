@@ -8,7 +8,7 @@ import type {
   StorageVersionMigration,
   StorageVersionMigrationStatus,
 } from "#api/storagemigration/v1alpha1.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
@@ -37,12 +37,19 @@ export const storageVersionMigrationController: Controller = (environment) => {
     workersMax: 1,
     logKey: "migration",
     failure: "a storage version migration did not get on; trying again",
-    work: (name) => migrate(environment, `${path}/${encodeURIComponent(name)}`),
+    work: (name) => migrate(environment, path, name),
   });
 };
 
-async function migrate({ client, reader, clock, signal }: ControllerEnvironment, path: string): Promise<void> {
-  let migration = await found(reader.get<StorageVersionMigration>(path));
+async function migrate(
+  { client, reader, clock, signal }: ControllerEnvironment,
+  migrations: string,
+  named: string,
+): Promise<void> {
+  // Roles let it list, not get.
+  const selector = encodeURIComponent(`metadata.name=${named}`);
+  let [migration] = (await reader.list<StorageVersionMigration>(`${migrations}?fieldSelector=${selector}`)).items;
+  const path = `${migrations}/${encodeURIComponent(named)}`;
   if (migration === undefined || isDone(migration)) return;
   const say = async (status: StorageVersionMigrationStatus): Promise<void> => {
     migration = await client.update<StorageVersionMigration>(`${path}/status`, { ...migration!, status });

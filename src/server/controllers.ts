@@ -42,7 +42,7 @@ import { givenAddresses } from "./service-addresses.ts";
 
 /** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
 function selectable(config: ControllersOptions, informers: SharedInformers): readonly NamedController[] {
-  const { attributesClasses, clients, controllerCredentials: credentials, domain, options, random, url } = config;
+  const { clients, controllerCredentials: credentials, domain, options, random, url } = config;
   const { rootCertificates } = credentials;
   const kubeconfig = publicKubeconfig(url, rootCertificates);
   const named = (name: string, account: string, controller: Controller): NamedController => ({
@@ -93,21 +93,24 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
         rootCertificates,
       }),
     },
-    ...(config.migratesStorage
-      ? [
-          named(
-            "storage-version-migrator-controller",
-            "storage-version-migrator-controller",
-            storageVersionMigrationController,
-          ),
-        ]
-      : []),
     named("token-cleaner-controller", "token-cleaner", tokenCleanerController),
     named(
       "validatingadmissionpolicy-status-controller",
       "validatingadmissionpolicy-status-controller",
       policyTypeCheckingController(config.kinds),
     ),
+    ...gatedControllers(named, config),
+  ];
+}
+
+/** Those whose kinds are served with a feature gate only. */
+function gatedControllers(
+  named: (name: string, account: string, controller: Controller) => NamedController,
+  { attributesClasses, migratesStorage }: ControllersOptions,
+): readonly NamedController[] {
+  const migrator = "storage-version-migrator-controller";
+  return [
+    ...(migratesStorage ? [named(migrator, migrator, storageVersionMigrationController)] : []),
     // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
     ...(attributesClasses === ""
       ? []

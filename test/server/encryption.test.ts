@@ -286,3 +286,19 @@ for (const domain of domains) {
     });
   });
 }
+
+for (const domain of domains) {
+  test(`${domain}: the history of an encrypted object is shown in clear, and it is restored encrypted`, {
+    skip,
+  }, async () => {
+    const settings = settingsOf()(config(domain, { aesgcm: keys(1) }));
+    await serving(domain, settings, async (api) => {
+      (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      (await api.post(secrets, secret("s"))).expect(201);
+      (await api.delete(`${secrets}/s`)).expect(200);
+      const path = "/binnacle/v1/history/core/v1/namespaces/n1/secrets/s";
+      (await api.get(path)).expect(200, { "items.1.object.data.a": Buffer.from("hidden").toString("base64") });
+      (await api.post(`${path}/restore`, {})).expect(201, { "data.a": Buffer.from("hidden").toString("base64") });
+    });
+  });
+}
