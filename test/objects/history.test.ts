@@ -196,7 +196,8 @@ inBothDomains("a restore is checked as any other write: quota, and what is alloc
   };
   (await api.post(`/api/v1/namespaces/${ns}/resourcequotas`, quota)).expect(201);
   const path = `${historyOf(`${configMaps}/a`)}/restore`;
-  await eventually(async () => (await api.post(path, {})).refused(403, "Forbidden", /exceeded quota/));
+  await eventually(async () => (await api.post(`${path}?dryRun=All`, {})).refused(403, "Forbidden", /exceeded quota/));
+  (await api.post(path, {})).refused(403, "Forbidden", /exceeded quota/);
   (await api.delete(`/api/v1/namespaces/${ns}/resourcequotas/q`)).expect(200);
   await eventually(async () => (await api.post(path, {})).expect(201));
   const service = (name: string, clusterIP?: string): object => ({
