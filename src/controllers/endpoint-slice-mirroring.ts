@@ -105,6 +105,8 @@ const ownerOf = ({ metadata: { name = "", uid = "" } }: Endpoints): OwnerReferen
 /** Subsets of the same ports share slices, where addresses are of the same family. */
 function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
   const groups = new Map<string, { addressType: string; ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
+  /** Of an address that is there more than once, what is said first counts. */
+  const first = new Map<string, EndpointAddress>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     const named = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) => ({
       name,
@@ -121,7 +123,9 @@ function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
       const key = `${addressType} ${portsText(named)}`;
       const group = groups.get(key) ?? { addressType, ports: named, endpoints: [] };
       groups.set(key, group);
-      group.endpoints.push(endpointOf(address, ready));
+      const one = `${address.ip} ${address.targetRef?.uid ?? ""}`;
+      if (!first.has(one)) first.set(one, address);
+      group.endpoints.push(endpointOf(first.get(one) ?? address, ready));
     }
   }
   return [...groups.values()].map((group) => ({ ...group, isPlaceholder: false }));

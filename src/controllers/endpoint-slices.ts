@@ -154,7 +154,7 @@ class EndpointSlices {
 /** The ports of a service at a pod; those that the pod does not have are left out. */
 function portsOf(pod: Pod, ports: readonly ServicePort[]): EndpointPort[] {
   return ports.flatMap((port) => {
-    const number = portOf(pod, port);
+    const number = portOf(pod, port, false);
     if (number === undefined) return [];
     const { name = "", protocol = "TCP", appProtocol } = port;
     return [{ name, protocol, port: number, ...(appProtocol === undefined ? {} : { appProtocol }) }];

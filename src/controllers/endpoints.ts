@@ -156,7 +156,7 @@ function entriesOf(pod: Pod, service: Service): Entry[] {
   const ready = publishNotReadyAddresses || isReady(pod);
   if (ports.length === 0) return isHeadless(service) ? [{ port: undefined, address, isReady: ready }] : [];
   return ports.flatMap((port) => {
-    const number = portOf(pod, port);
+    const number = portOf(pod, port, true);
     if (number === undefined) return [];
     const { name = "", protocol = "TCP", appProtocol } = port;
     const named = {

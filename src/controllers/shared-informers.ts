@@ -66,9 +66,10 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
   });
 }
 
-const trimmedContainer = ({ name, ports }: Container): Container => ({
+const trimmedContainer = ({ name, ports, restartPolicy }: Container): Container => ({
   name,
   resources: {},
+  ...(restartPolicy === undefined ? {} : { restartPolicy }),
   ...(ports === undefined ? {} : { ports }),
 });
 

@@ -97,6 +97,7 @@ interface Slice {
 interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly conditions: object;
+  readonly hostname?: string;
   readonly zone?: string;
   readonly hints?: object;
 }
@@ -179,6 +180,20 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
       "subsets.0.notReadyAddresses.0.ip": "10.1.0.2",
     }),
   );
+});
+
+inBothDomains("a port of a sidecar is in Endpoints by its name, as upstream has it", async (api) => {
+  const place = await placed(api);
+  const named = { selector: { app: "web" }, ports: [{ port: 80, targetPort: "side" }] };
+  (await api.post(place.services, service("web", named))).expect(201);
+  const sidecar = { name: "s", image: "i", restartPolicy: "Always", ports: [{ name: "side", containerPort: 7000 }] };
+  const init = { name: "once", image: "i", ports: [{ name: "side", containerPort: 7001 }] };
+  await running(api, place, "p1", { ips: ["10.1.0.1"], spec: { initContainers: [init, sidecar] } });
+  await eventually(async () =>
+    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.ports": [{ port: 7000, protocol: "TCP" }] }),
+  );
+  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  assert.deepEqual(slice?.ports ?? [], []);
 });
 
 inBothDomains("a pod that becomes ready, changes its labels, ends or goes is seen at once", async (api) => {
@@ -331,17 +346,20 @@ inBothDomains("Endpoints of a service without selector are mirrored to slices, a
   (await api.post(place.services, service("db", { ports: [{ port: 5432 }] }))).expect(201);
   const subsets = [
     {
-      addresses: [{ ip: "10.9.0.1" }, { ip: "fd00::9" }],
+      addresses: [{ ip: "10.9.0.1", hostname: "h" }, { ip: "fd00::9" }],
       notReadyAddresses: [{ ip: "10.9.0.2" }],
       ports: [{ name: "sql", port: 5432 }],
     },
+    { addresses: [{ ip: "10.9.0.1" }], ports: [{ name: "more", port: 1 }] },
   ];
   const metadata = { name: "db", labels: { team: "b" }, annotations: { "example.com/a": "1" } };
   const made = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
   const owner = (await api.post(place.endpoints, made)).expect(201).string("metadata.uid");
-  const slices = await seesAddresses(api, place, "db", ["10.9.0.1", "10.9.0.2", "fd00::9"]);
-  assert.equal(slices.length, 2);
-  const four = slices.find(({ addressType }) => addressType === "IPv4")!;
+  const slices = await seesAddresses(api, place, "db", ["10.9.0.1", "10.9.0.1", "10.9.0.2", "fd00::9"]);
+  assert.equal(slices.length, 3);
+  const hostnames = slices.flatMap(({ endpoints }) => (endpoints ?? []).map(({ hostname }) => hostname ?? ""));
+  assert.deepEqual(hostnames.sort(), ["", "", "h", "h"]);
+  const four = slices.find(({ endpoints }) => endpoints?.length === 2)!;
   (await api.get(`${place.slices}/${four.metadata.name}`)).expect(200, {
     "metadata.labels": {
       team: "b",
@@ -353,7 +371,7 @@ inBothDomains("Endpoints of a service without selector are mirrored to slices, a
       { apiVersion: "v1", kind: "Endpoints", name: "db", uid: owner, controller: true, blockOwnerDeletion: true },
     ],
     ports: [{ name: "sql", port: 5432, protocol: "TCP" }],
-    "endpoints.0": { addresses: ["10.9.0.1"], conditions: { ready: true } },
+    "endpoints.0": { addresses: ["10.9.0.1"], conditions: { ready: true }, hostname: "h" },
     "endpoints.1": { addresses: ["10.9.0.2"], conditions: { ready: false } },
   });
   const skip = { "endpointslice.kubernetes.io/skip-mirror": "true" };

@@ -44,10 +44,18 @@ export function conditionsOf(pod: Pod, { spec }: Service): Conditions {
   return { ready: spec.publishNotReadyAddresses === true || (serving && !terminating), serving, terminating };
 }
 
-/** The number of the pod's port that a port of a service means; `undefined` when the pod has no port of that name. */
-export function portOf({ spec }: Pod, { targetPort, protocol = "TCP" }: ServicePort): number | undefined {
+/**
+ * The number of the pod's port that a port of a service means; `undefined` when the pod has no port of that name.
+ * `sidecars`: whether init containers that are restarted count. Upstream: for Endpoints they do, for slices not.
+ */
+export function portOf(
+  { spec }: Pod,
+  { targetPort, protocol = "TCP" }: ServicePort,
+  sidecars: boolean,
+): number | undefined {
   if (typeof targetPort === "number") return targetPort;
-  for (const { ports = [] } of spec.containers ?? []) {
+  const restarted = sidecars ? (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always") : [];
+  for (const { ports = [] } of [...(spec.containers ?? []), ...restarted]) {
     for (const port of ports) {
       if (port.name === targetPort && (port.protocol ?? "TCP") === protocol) return port.containerPort;
     }
