@@ -185,9 +185,12 @@ class Candidate {
       this.#renewedMs = startMs;
       return true;
     } catch (error) {
+      const isConflict = error instanceof StatusError && error.status.code === 409;
+      const wasKnown = this.#own !== undefined;
       // Read anew before the next attempt: a write whose answer was lost may have been made.
       this.#own = undefined;
-      if (!term.aborted && !(error instanceof StatusError && error.status.code === 409)) failed(error);
+      if (isConflict && wasKnown && !term.aborted) return this.#renew(term);
+      if (!isConflict && !term.aborted) failed(error);
       return false;
     }
   }

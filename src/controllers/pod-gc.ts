@@ -33,9 +33,8 @@ export const podGcController =
     await new PodGc(environment, options).run();
   };
 
-/** Why a pod is deleted, as its condition says. */
+/** Why a pod is deleted, as its condition says; upstream gives no other reasons. */
 const nodeIsGone = "PodGC: node no longer exists";
-const nodeIsOut = "PodGC: node is out of service";
 
 class PodGc {
   readonly #environment: ControllerEnvironment;
@@ -156,9 +155,9 @@ class PodGc {
     const pod = this.#get(key);
     if (pod?.metadata.deletionTimestamp === undefined) return;
     const { nodeName = "" } = pod.spec;
-    if (nodeName === "") return this.#delete(pod, undefined);
+    if (nodeName === "") return this.#delete(pod);
     const node = this.#informers.nodes.get("", nodeName);
-    if (node !== undefined && this.#isOutOfService(node)) await this.#delete(pod, nodeIsOut);
+    if (node !== undefined && this.#isOutOfService(node)) await this.#delete(pod);
   }
 
   /** Evicted ones go first, then those that were made first. */
@@ -170,7 +169,7 @@ class PodGc {
       pod.status.reason === "Evicted" ? 0 : (timeToMs(pod.metadata.creationTimestamp ?? "") ?? 0);
     const pods = [...this.#ended].flatMap((key) => this.#get(key) ?? []);
     const oldest = pods.map((pod) => ({ pod, at: order(pod) })).sort((one, other) => one.at - other.at);
-    for (const { pod } of oldest.slice(0, count)) await this.#delete(pod, undefined);
+    for (const { pod } of oldest.slice(0, count)) await this.#delete(pod);
   }
 
   #get(key: string): Pod | undefined {
@@ -179,7 +178,7 @@ class PodGc {
   }
 
   /** Marks the pod as failed, so that nobody takes it for running while finalizers keep it, and deletes it at once. */
-  async #delete(pod: Pod, why: string | undefined): Promise<void> {
+  async #delete(pod: Pod, why?: string): Promise<void> {
     const { namespace = "", name = "", uid } = pod.metadata;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
     if (!isTerminal(pod)) await expecting([404, 409, 422], this.#fail(path, pod, why));
@@ -189,7 +188,7 @@ class PodGc {
     );
   }
 
-  async #fail(path: string, { metadata: { uid }, status }: Pod, why: string | undefined): Promise<void> {
+  async #fail(path: string, { metadata: { uid }, status }: Pod, why?: string): Promise<void> {
     const { client, clock } = this.#environment;
     const type = "DisruptionTarget";
     const wasSet = status.conditions?.some((condition) => condition.type === type && condition.status === "True");
