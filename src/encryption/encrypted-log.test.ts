@@ -10,7 +10,7 @@ import { DelayedLog } from "#storage/delayed-log-for-tests.ts";
 import { isCompacted, StorageRefusal } from "#storage/log-store.ts";
 import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
 import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
-import { putText, Recorder, storeContract, textOf } from "#storage/store.contract.ts";
+import { putText, Recorder, storeContract, textOf, waitUntil } from "#storage/store.contract.ts";
 import { aescbc } from "./aescbc.ts";
 import { aesgcm } from "./aesgcm.ts";
 import { EncryptedLog } from "./encrypted-log.ts";
@@ -226,6 +226,34 @@ test("the store opens when all values are there that somebody else has to decryp
   const { entries } = cache.range("/registry/core/secrets/");
   assert.equal(entries.filter(({ value, revision }) => value.toString() === `a@${revision}`).length, 50);
   await cache.close();
+});
+
+test("what expires before it could be decrypted comes and goes in order", async () => {
+  const dataDir = newFolder();
+  const clock = new FakeClock();
+  await within(dataDir, everything(new Remote()), async ({ cache }) => {
+    await cache.put(secret, 0, textOf("a"), { ttlSeconds: 1 });
+    await putText(cache, other, 0, "b");
+  });
+  const remote = new Remote();
+  const asked = Promise.withResolvers<void>();
+  remote.answer = asked.promise;
+  let encrypted: EncryptedLog | undefined;
+  const wrap: EmbeddedOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, everything(remote)));
+  const opening = openSqliteStore({ clock, compactionIntervalMs: 0, dataDir, wrap });
+  // The log has deleted it, while its value is still waited for.
+  await waitUntil(() => {
+    clock.advance(1000);
+    return encrypted?.revision === 3;
+  });
+  asked.resolve();
+  const { cache } = await opening;
+  const { entries } = cache.range("/registry/core/secrets/");
+  await cache.close();
+  assert.deepEqual(
+    entries.map((entry) => entry.value.toString()),
+    ["b@2"],
+  );
 });
 
 test("a write that cannot be encrypted is refused with the reason, and nothing is written", async () => {

@@ -117,6 +117,11 @@ export class EncryptedLog implements LogStore {
     return this.#unreadable.size;
   }
 
+  /** The key of one of them. */
+  get unreadableKey(): string | undefined {
+    return this.#unreadable.keys().next().value;
+  }
+
   /** Resolves when everything was delivered, values that had to be waited for included. */
   async follow(follower: LogFollower): Promise<void> {
     this.#follower = follower;

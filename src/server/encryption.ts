@@ -114,6 +114,18 @@ export class Encryption {
     return this.#encrypted;
   }
 
+  /** The store is open: says what of it cannot be read. */
+  opened(): void {
+    const { metrics, log } = this.#parts;
+    const unreadable = (): number => this.#encrypted?.unreadable ?? 0;
+    metrics.observed(
+      { name: "binnacle_storage_unreadable_objects", help: "Objects that cannot be decrypted.", type: "gauge" },
+      () => [{ labels: [], value: unreadable() }],
+    );
+    if (unreadable() === 0) return;
+    log.error({ values: unreadable(), key: this.#encrypted?.unreadableKey }, "stored values cannot be decrypted");
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#stop();

@@ -301,6 +301,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
   undo.push(() => cache.close());
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
+  encryption?.opened();
   if (disk !== undefined) addLogMetrics(metrics, () => disk.log.held);
   const close = async (): Promise<void> => {
     await cache.close();

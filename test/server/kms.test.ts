@@ -1,6 +1,6 @@
 /** Encryption by a KMS plugin, a process of its own: it hangs, lies, dies, changes its key, and comes late. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { Api, eventually, file, type Observed, observed, temporaryFolder } from "../harness.ts";
@@ -174,6 +174,26 @@ test("a plugin that has lost a key, or lies about it, makes its objects unreadab
   await serving(open(dataDir, plugin.socket), async ({ api }) => {
     const message = /"\/registry\/secrets\/n1\/old": cipher: message authentication failed/;
     (await api.get(`${secrets}/old`)).refused(500, "InternalError", message);
+  });
+});
+
+test("a reload that names a plugin that does not work keeps the one before", { skip }, async () => {
+  const plugin = await startedPlugin();
+  const broken = await startedPlugin();
+  broken.hanging.add("Status");
+  const path = file("encryption.json", config(plugin.socket));
+  const settings = { encryptionProviderConfig: path, encryptionProviderConfigAutomaticReload: true } as const;
+  await serving(observed("k8s.io", { ...settings, storage: "disk" }), async ({ api, clock, logged }) => {
+    await made(api, "s");
+    writeFileSync(path, config(broken.socket, "other", "50ms"));
+    await eventually(() => {
+      clock.advance(60_000);
+      assert.ok(logged.some((line) => line.includes("the encryption configuration stays as it was")));
+      return Promise.resolve();
+    });
+    await made(api, "t");
+    (await api.get(secrets)).expect(200, { "items.length": 2 });
+    assert.match((await api.get("/healthz?verbose")).text, /\[\+\]kms-providers ok/);
   });
 });
 
