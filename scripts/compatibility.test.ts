@@ -19,6 +19,7 @@ const areas = [
   "Authorization",
   "Expressions",
   "Admission",
+  "Controllers of pods and services",
   "Audit",
   "Priority and fairness",
   "Storage and backup",
