@@ -74,6 +74,21 @@ test("candidates of whom nothing was heard are asked; the one that answers is ch
   world.api.stop();
 });
 
+test("a candidate that has not renewed for half an hour is deleted", async () => {
+  const world = new World();
+  world.candidate("gone", "1.31.0");
+  world.clock.advance(29 * 60_000);
+  world.candidate("here", "1.32.0");
+  await world.start();
+  await world.api.advance(60_000);
+  await world.answer("here");
+  assert.deepEqual(
+    ["gone", "here"].map((name) => world.api.get(`${candidates}/${name}`) !== undefined),
+    [false, true],
+  );
+  world.api.stop();
+});
+
 test("a leader that is not the best is told who is, and keeps the lease until it leaves it", async () => {
   const world = new World();
   world.candidate("new", "1.32.0");

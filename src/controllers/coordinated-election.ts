@@ -18,7 +18,7 @@ import { SharedInformer } from "./shared-informer.ts";
 const electionMs = 5000;
 /** Upstream: of a Lease that this controller makes. */
 const leaseSeconds = 5;
-/** Upstream: how long a candidate counts that does not renew. */
+/** Upstream: how long a candidate counts that does not renew; then it is deleted. */
 const candidateMs = 30 * 60_000;
 const workersMax = 1;
 
@@ -76,7 +76,11 @@ class Elections {
     const [namespace = "", name = ""] = key.split("/");
     const { client, clock } = this.#environment;
     const now = clock.now();
-    const candidates = this.#of(namespace, name).filter(({ spec }) => now - renewedMs(spec) < candidateMs);
+    const candidates: LeaseCandidate[] = [];
+    for (const candidate of this.#of(namespace, name)) {
+      if (now - renewedMs(candidate.spec) < candidateMs) candidates.push(candidate);
+      else await this.#remove(candidate);
+    }
     if (candidates.length === 0) return;
     const strategy = strategyOf(candidates);
     if (strategy !== "OldestEmulationVersion") return;
@@ -105,13 +109,24 @@ class Elections {
       if (isSilent && now - pingedMs < electionMs) isComplete = false;
       if (isSilent || now - renewedMs(spec) < electionMs) continue;
       const { namespace = "", name = "" } = metadata;
-      const path = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}/leasecandidates/${encodeURIComponent(name)}`;
+      const path = this.#pathOf(namespace, name);
       const typed = { ...candidate, apiVersion: `${this.#group}/v1alpha2`, kind: "LeaseCandidate" };
       const asked = { ...typed, spec: { ...spec, pingTime: microTimestamp(now) } };
       await found(this.#environment.client.update<LeaseCandidate>(path, asked));
       isComplete = false;
     }
     return isComplete;
+  }
+
+  /** A candidate that has gone without a word. */
+  async #remove({ metadata: { namespace = "", name = "", uid, resourceVersion } }: LeaseCandidate): Promise<void> {
+    const preconditions = { uid, resourceVersion };
+    await found(this.#environment.client.delete(this.#pathOf(namespace, name), { preconditions }));
+  }
+
+  #pathOf(namespace: string, name: string): string {
+    const place = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}`;
+    return `${place}/leasecandidates/${encodeURIComponent(name)}`;
   }
 
   async #write(
@@ -136,9 +151,9 @@ class Elections {
     const preferred = before.holderIdentity === electee ? undefined : electee;
     // Written once: each write is heard of, and looked at again.
     if (!isFreeNow && before.strategy === strategy && preferredHolder === preferred) return;
-    const transitions = (before.leaseTransitions ?? 0) + (before.holderIdentity === electee ? 0 : 1);
+    // When it was acquired, and how often, is the holder's to say.
     const spec: LeaseSpec = isFreeNow
-      ? { ...before, ...fresh, acquireTime: microTimestamp(now), leaseTransitions: transitions }
+      ? { ...before, ...fresh }
       : { ...before, strategy, ...(preferred === undefined ? {} : { preferredHolder: preferred }) };
     await client.update<Lease>(`${path}/${encodeURIComponent(name)}`, { ...lease, ...typed, spec });
   }
