@@ -6,8 +6,8 @@ import { SharedInformer } from "./shared-informer.ts";
 
 export interface SharedInformers {
   /**
-   * With names and ports of containers, ephemeral volumes by name, references to resource claims, tolerations, the
-   * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
+   * With containers that have ports, ephemeral volumes by name, references to resource claims, the conditions `Ready`
+   * and `DisruptionTarget`, and the owner that controls them.
    */
   readonly pods: SharedInformer<Pod>;
   /** With labels, taints, what can be allocated, and the condition `Ready`. */
@@ -39,8 +39,8 @@ const podConditions = new Set(["Ready", "DisruptionTarget"]);
 function trimmedPod({ metadata, spec, status }: Pod): Pod {
   const { annotations: _, finalizers: __, ownerReferences, ...kept } = trimmedMeta(metadata);
   const controller = ownerReferences?.filter((owner) => owner.controller === true) ?? [];
-  const { nodeName, hostname, subdomain, tolerations, resourceClaims, initContainers, volumes } = spec;
-  const restarted = initContainers?.filter(({ restartPolicy }) => restartPolicy === "Always") ?? [];
+  const { nodeName, hostname, subdomain, resourceClaims, containers, initContainers, volumes } = spec;
+  const restarted = withPorts(initContainers).filter(({ restartPolicy }) => restartPolicy === "Always");
   const ephemeral = volumes?.filter((volume) => volume.ephemeral !== undefined) ?? [];
   const { phase, reason, podIP, podIPs, conditions, resourceClaimStatuses } = status;
   return defined<Pod>({
@@ -49,16 +49,15 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
       nodeName,
       hostname,
       subdomain,
-      tolerations,
       resourceClaims,
-      containers: (spec.containers ?? []).map(trimmedContainer),
-      initContainers: restarted.length === 0 ? undefined : restarted.map(trimmedContainer),
+      containers: withPorts(containers),
+      initContainers: restarted.length === 0 ? undefined : restarted,
       volumes: ephemeral.length === 0 ? undefined : ephemeral.map(({ name }) => ({ name, ephemeral: {} })),
     }),
     status: defined({
       phase,
       reason,
-      podIP,
+      podIP: podIPs === undefined ? podIP : undefined,
       podIPs,
       resourceClaimStatuses,
       conditions: conditions?.filter(({ type }) => podConditions.has(type)),
@@ -66,12 +65,20 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
   });
 }
 
-const trimmedContainer = ({ name, ports, restartPolicy }: Container): Container => ({
-  name,
-  resources: {},
-  ...(restartPolicy === undefined ? {} : { restartPolicy }),
-  ...(ports === undefined ? {} : { ports }),
-});
+// Shared by all pods, of which there may be many.
+const none: readonly never[] = [];
+const noResources = {};
+
+function withPorts(containers: readonly Container[] | null | undefined): readonly Container[] {
+  const some = containers?.filter(({ ports }) => ports !== undefined) ?? none;
+  if (some.length === 0) return none;
+  return some.map(({ name, ports, restartPolicy }) => ({
+    name,
+    resources: noResources,
+    ...(ports === undefined ? {} : { ports }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+  }));
+}
 
 function trimmedNode({ metadata, spec, status }: Node): Node {
   const { labels, name, uid, resourceVersion } = metadata;
