@@ -205,9 +205,9 @@ export function historyText(
       resourceVersion,
       { text: event, colour: eventColours[event] },
       time === undefined ? "-" : ageOf(time, nowMs),
-      printable(manager ?? "-"),
+      manager ?? "-",
       ...(isWide ? [time ?? "-", uid ?? "-"] : []),
-      printable(item.problem ?? changedText(item, items[i + 1], isWide)),
+      item.problem ?? changedText(item, items[i + 1], isWide),
     ];
   });
   const from = since.time === undefined ? `version ${since.resourceVersion}` : since.time;

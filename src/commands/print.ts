@@ -11,7 +11,7 @@ export type Cell = string | { readonly text: string; readonly colour: Colour | u
 
 /** Lines with columns of equal width, three spaces apart; the first row is the head. */
 export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolean): string {
-  const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.text);
+  const textOf = (cell: Cell): string => printable(typeof cell === "string" ? cell : cell.text);
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, textOf(cell).length);

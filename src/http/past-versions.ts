@@ -63,7 +63,7 @@ export async function findVersion(
   const { versions, past } = await readVersions(options, request, object, revision + 1, 2);
   const [found, ...older] = versions;
   if (found?.revision === revision) return { found, older, past };
-  if (revision <= past.since) {
+  if (revision <= past.since && revision !== 0) {
     throw expired(`version ${revision} is no longer kept: the history begins after ${past.since}`);
   }
   const { definition, name } = object;

@@ -26,13 +26,15 @@ interface Subject extends SqliteStore {
   readonly dataDir: string;
 }
 
+// A store that a failed test left open would keep its thread, and the run would not end.
+const opened: SqliteStore[] = [];
+after(() => Promise.all(opened.map((store) => store.cache.close())));
+
 async function open(options: Partial<SqliteOptions> & { clock?: FakeClock } = {}): Promise<Subject> {
   const { clock = new FakeClock(), dataDir = join(root, `store-${++folders}`) } = options;
-  return {
-    ...(await openSqliteStore({ kept: { ms: hourMs, bytes: undefined }, ...options, clock, dataDir })),
-    clock,
-    dataDir,
-  };
+  const store = await openSqliteStore({ kept: { ms: hourMs, bytes: undefined }, ...options, clock, dataDir });
+  opened.push(store);
+  return { ...store, clock, dataDir };
 }
 
 const podA = `${pods}shop/a`;

@@ -265,11 +265,11 @@ export class LogFile {
     return Math.max(this.#checkpoints.swept, this.#checkpoints.sweeping);
   }
 
-  /** Notes that everything up to `revision` was written before `at`. */
+  /** Notes that everything up to `revision` was written before `at`; an earlier note stays. */
   addTime(revision: Revision, at: number): void {
     this.#database.exec("CREATE TABLE IF NOT EXISTS times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT");
     this.#hasTimes = true;
-    this.#database.prepare("INSERT OR REPLACE INTO times VALUES (?, ?)").run(revision, at);
+    this.#database.prepare("INSERT OR IGNORE INTO times VALUES (?, ?)").run(revision, at);
   }
 
   /** The first noted time at which `revision` was written; `undefined` where none is. */

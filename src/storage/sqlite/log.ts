@@ -107,7 +107,7 @@ export class SqliteLog implements LogStore {
   #logBytes = 0;
   #forgotten: Revision;
   /** The last revision whose time is noted, and when what is too old goes next (of the clock). */
-  #timed: Revision;
+  #timed: Revision = 0;
   #expiresAt = 0;
   #cancelTimes: (() => void) | undefined;
   #drained: (() => void)[] = [];
@@ -153,7 +153,6 @@ export class SqliteLog implements LogStore {
     this.#link = link;
     this.#early = early;
     this.#compacted = compacted;
-    this.#timed = revision;
     this.#forgotten = forgotten;
     this.notice = notice;
     this.#log = new EmbeddedLog({ clock, expired, submit: (write) => this.#submit(write) });
@@ -251,9 +250,12 @@ export class SqliteLog implements LogStore {
 
   async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
     const { rows, times, ...rest } = await this.#link.ask({ kind: "past", key, before, limit });
+    const { clock, kept } = this.#options;
+    // What has no time yet was written since the last note of one.
+    const unnoted = kept === undefined ? undefined : clock.now();
     const versions = [...readRows(rows)].map((row, i): KeptVersion => {
       const entry = entryOf(row);
-      const writtenAt = times[i] === 0 ? undefined : times[i];
+      const writtenAt = times[i] === 0 ? unnoted : times[i];
       return { ...entry, value: row.deleted === 0 ? entry.value : undefined, replaces: row.previous, writtenAt };
     });
     return { versions, ...rest };
