@@ -14,7 +14,7 @@ import { boolean, choice, integer, optional, parseArguments, printHelp, text, wi
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { discover, pathPart, resourceNamed, type ServedResource } from "./discovery.ts";
-import { type Cell, type Colour, isColoured, printable, printWarnings, tableText, valueText } from "./print.ts";
+import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 
 const own = (name: string) => [name, "Binnacle"] as const;
 
