@@ -14,11 +14,15 @@ export const identityHash = (): string => `sha256:${hash("sha256", `apiserver-${
 export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {
   const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
   const labels = ["apiserver_id_hash", "status"];
-  const of = `of ${subsystem} configuration split by status and apiserver identity.`;
-  const count = metrics.counter({ name: `${name}s_total`, help: `Total number of automatic reloads ${of}`, labels });
+  // Upstream's words, which are older for encryption.
+  const isOld = subsystem === "encryption";
+  const of = `of ${subsystem} configuration split by ${isOld ? "" : "status and "}apiserver identity.`;
+  const counted = isOld ? "reload successes and failures" : "automatic reloads";
+  const timed = isOld ? "last successful or failed automatic reload" : "last automatic reload";
+  const count = metrics.counter({ name: `${name}s_total`, help: `Total number of ${counted} ${of}`, labels });
   const last = metrics.gauge({
     name: `${name}_last_timestamp_seconds`,
-    help: `Timestamp of the last automatic reload ${of}`,
+    help: `Timestamp of the ${timed} ${of}`,
     labels,
   });
   const identity = identityHash();

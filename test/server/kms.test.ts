@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Api, eventually, file, type Observed, observed, temporaryFolder } from "../harness.ts";
 import { KmsPlugin } from "../kms-plugin.ts";
 import { namespace, placeOf } from "../objects.ts";
@@ -51,20 +52,24 @@ async function made(api: Api, ...names: readonly string[]): Promise<void> {
   for (const name of names) (await api.post(secrets, secret(name))).expect(201);
 }
 
-/** Lets time pass until the plugin has been asked for its status again. */
-async function nextLook({ clock }: Observed, plugin: KmsPlugin): Promise<void> {
-  const before = plugin.calls.Status;
-  await eventually(() => {
-    if (plugin.calls.Status > before) return Promise.resolve();
-    clock.advance(60_000);
-    return Promise.reject(new Error("the plugin was not asked"));
+/** Repeats `check` until it holds, and lets time pass in between: enough for a look at the plugin, which has time to answer. */
+async function afterLooks<T>({ clock }: Observed, check: () => Promise<T>): Promise<T> {
+  return eventually(async () => {
+    try {
+      return await check();
+    } catch (error) {
+      clock.advance(60_000);
+      await sleep(200);
+      throw error;
+    }
   });
 }
 
 /** Replaces a secret by itself until that writes it, as it does once there is another key. */
-async function writtenAgain(api: Api, name: string): Promise<void> {
+async function writtenAgain(opened: Observed, name: string): Promise<void> {
+  const { api } = opened;
   const before = (await api.get(`${secrets}/${name}`)).expect(200);
-  await eventually(async () => {
+  await afterLooks(opened, async () => {
     const after = (await api.put(`${secrets}/${name}`, before.value)).expect(200);
     assert.notEqual(after.string("metadata.resourceVersion"), before.string("metadata.resourceVersion"));
   });
@@ -121,8 +126,8 @@ test("a plugin that is down at the start harms its objects only, and they are re
     (await api.post(configMaps, { metadata: { name: "m" } })).expect(201);
     (await api.get("/readyz")).expect(500);
     await plugin.start();
-    await nextLook(opened, plugin);
-    await eventually(async () => (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVuLWluLWNsZWFy" }));
+    const readable = { "data.a": "aGlkZGVuLWluLWNsZWFy" };
+    await afterLooks(opened, async () => (await api.get(`${secrets}/s`)).expect(200, readable));
     (await api.post(secrets, secret("t"))).expect(201);
     (await api.get("/readyz")).expect(200);
   });
@@ -134,18 +139,14 @@ test("a plugin that hangs does not hold up the start, nor other requests", { ski
   const names = Array.from({ length: 20 }, (_, i) => `s${i}`);
   await serving(open(dataDir, plugin.socket), ({ api }) => made(api, ...names));
   plugin.hanging.add("Decrypt");
-  await serving(open(dataDir, plugin.socket, "200ms"), async (opened) => {
+  await serving(open(dataDir, plugin.socket, "2s"), async (opened) => {
     const { api } = opened;
     const problem = /failed to decrypt DEK, error: rpc error: code = DeadlineExceeded desc = context deadline exceeded/;
     (await api.get(`${secrets}/s1`)).refused(500, "InternalError", problem);
     assert.equal(plugin.calls.Decrypt, 1);
     (await api.get(configMaps)).expect(200);
     plugin.hanging.clear();
-    await nextLook(opened, plugin);
-    await eventually(async () => {
-      opened.clock.advance(10_000);
-      (await api.get(secrets)).expect(200, { "items.length": 20 });
-    });
+    await afterLooks(opened, async () => (await api.get(secrets)).expect(200, { "items.length": 20 }));
   });
 });
 
@@ -157,8 +158,7 @@ test("a plugin that has lost a key, or lies about it, makes its objects unreadab
   await serving(open(dataDir, plugin.socket), async (opened) => {
     await made(opened.api, "old", "changed");
     plugin.rotate("key-2");
-    await nextLook(opened, plugin);
-    await writtenAgain(opened.api, "changed");
+    await writtenAgain(opened, "changed");
   });
   plugin.keys.delete("key-2");
   await serving(open(dataDir, plugin.socket), async ({ api }) => {
@@ -183,11 +183,11 @@ test("a reload that names a plugin that does not work keeps the one before", { s
   broken.hanging.add("Status");
   const path = file("encryption.json", config(plugin.socket));
   const settings = { encryptionProviderConfig: path, encryptionProviderConfigAutomaticReload: true } as const;
-  await serving(observed("k8s.io", { ...settings, storage: "disk" }), async ({ api, clock, logged }) => {
+  await serving(observed("k8s.io", { ...settings, storage: "disk" }), async (opened) => {
+    const { api, logged } = opened;
     await made(api, "s");
     writeFileSync(path, config(broken.socket, "other", "50ms"));
-    await eventually(() => {
-      clock.advance(60_000);
+    await afterLooks(opened, () => {
       assert.ok(logged.some((line) => line.includes("the encryption configuration stays as it was")));
       return Promise.resolve();
     });
@@ -208,7 +208,6 @@ test("another key of the plugin makes objects stale: replacing them unchanged wr
     const version = before.string("metadata.resourceVersion");
     (await api.put(`${secrets}/s`, before.value)).expect(200, { "metadata.resourceVersion": version });
     plugin.rotate("key-2");
-    await nextLook(opened, plugin);
-    await writtenAgain(api, "s");
+    await writtenAgain(opened, "s");
   });
 });
