@@ -14,7 +14,7 @@ import {
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { containerColumns, wideText } from "../cells.ts";
-import { validateContainers } from "../core/pod.ts";
+import { validateContainers } from "../core/pod-validation.ts";
 
 /** Common fields of Deployment, ReplicaSet and DaemonSet specs. */
 interface Workload extends ApiObject {

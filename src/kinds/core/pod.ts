@@ -9,10 +9,10 @@ import type {
   PodStatus,
 } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, forbidden, goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
-import { dns1123Label } from "#meta/names.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -22,6 +22,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
+import { validatePodSpec } from "./pod-validation.ts";
 import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
 
 const specPath = FieldPath.of("spec");
@@ -43,10 +44,13 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         ),
       prepareForCreate: (object) => ({ ...object, status: firstStatus(object.spec, timestamp(environment.now())) }),
       validate: ({ spec }) => [
-        ...validateSpec(spec),
+        ...validateSpec(spec, environment.domain),
         ...((spec.ephemeralContainers ?? []).length === 0 ? [] : [forbidden(ephemeralPath, "cannot be set on create")]),
       ],
-      validateUpdate: ({ spec }, old) => [...validateSpec(spec), ...validatePodSpecUpdate(spec, old.spec)],
+      validateUpdate: ({ spec }, old) => [
+        ...validateSpec(spec, environment.domain),
+        ...validatePodSpecUpdate(spec, old.spec),
+      ],
       subresources: {
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
@@ -123,31 +127,10 @@ const fields = ({ spec, status }: Pod): Readonly<Record<string, string>> => ({
   "status.nominatedNodeName": status.nominatedNodeName ?? "",
 });
 
-const validateSpec = (spec: PodSpec): FieldError[] => [
-  ...validateContainers(spec, specPath),
+const validateSpec = (spec: PodSpec, domain: ApiDomain): FieldError[] => [
+  ...validatePodSpec(spec, specPath, domain),
   ...validateActiveDeadline(spec),
 ];
-
-/** Names and images of containers; findings below `path`, which is that of the spec. */
-export function validateContainers({ containers }: PodSpec, path: FieldPath): FieldError[] {
-  if (containers === null || containers.length === 0) return [required(path.child("containers"))];
-  const errors: FieldError[] = [];
-  const names = new Set<string>();
-  for (const [index, { name, image = "" }] of containers.entries()) {
-    const pathOf = (field: string): FieldPath => path.child("containers").index(index).child(field);
-    if (name === "") errors.push(required(pathOf("name")));
-    else {
-      for (const message of dns1123Label(name)) errors.push(invalid(pathOf("name"), name, message));
-      if (names.has(name)) errors.push(duplicate(pathOf("name"), name));
-      names.add(name);
-    }
-    if (image === "") errors.push(required(pathOf("image")));
-    else if (image.trim() !== image) {
-      errors.push(invalid(pathOf("image"), image, "must not have leading or trailing whitespace"));
-    }
-  }
-  return errors;
-}
 
 /** The values of the columns Ready, Status and Restarts. */
 interface Summary {
