@@ -1,15 +1,24 @@
 /**
- * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs. Alone,
- * after a build: `node --conditions=source bench/controllers.bench.ts`.
+ * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs; and
+ * creates under a quota. Alone, after a build: `node --conditions=source bench/controllers.bench.ts`.
  */
 import { OwnershipGraph } from "#controllers/garbage-collector/graph.ts";
 import { concerns } from "#controllers/garbage-collector/sighting.ts";
+import { createLoop } from "./closed-loop.ts";
 import { bestOf } from "./in-process.ts";
 import { usageOf } from "./process-usage.ts";
 import { runAlone } from "./report.ts";
 import { startServer } from "./server-process.ts";
-import { type Measurement, median, type Run, type Suite } from "./suite.ts";
-import { Client, makeNamespace, type Target } from "./target.ts";
+import {
+  type Measurement,
+  measureWorkloads,
+  median,
+  type PreparedWorkload,
+  type Run,
+  type Suite,
+  type Workload,
+} from "./suite.ts";
+import { Client, dropNamespace, makeNamespace, type Target } from "./target.ts";
 
 const serverRows = {
   "collect-one": "from DELETE of an owner until its dependent is gone, at rest",
@@ -17,26 +26,30 @@ const serverRows = {
   "collect-100k": "the same with 100,000",
 } as const;
 
+const quotaWorkload: Workload = { name: "create-64-quota", prepare: prepareQuota };
+
 export const controllersSuite: Suite = {
   name: "controllers",
-  about: "the garbage collector, through the whole server, and its graph",
+  about: "the garbage collector and quotas, through the whole server, and the collector's graph",
   rows: {
     ...serverRows,
+    "create-64-quota": "POST of a ConfigMap of 1 KB over 64 connections, in a namespace with a quota that counts them",
     "graph-1m": "a graph of 100,000 owners with 9 dependents each; its memory",
     "pass-by": "an event of an object of 1 KB without owners",
   },
-  workloads: [],
+  workloads: [quotaWorkload],
   measure,
 };
 
 async function measure(run: Run): Promise<void> {
-  if (Object.keys(serverRows).some((name) => run.wanted(name))) {
+  if ([...Object.keys(serverRows), quotaWorkload.name].some((name) => run.wanted(name))) {
     const server = await startServer();
     try {
       const maps = `/api/v1/namespaces/${await makeNamespace(server, "gc")}/configmaps`;
       await run.row("collect-one", () => collectOne(server, maps));
       await run.row("collect-10k", () => collectMany("collect-10k", server, maps, 10_000));
       await run.row("collect-100k", () => collectMany("collect-100k", server, maps, 100_000));
+      await measureWorkloads(run, server, [quotaWorkload]);
     } finally {
       await server.stop();
     }
@@ -93,6 +106,38 @@ async function collectMany(name: string, server: Target, maps: string, count: nu
   const after = usageOf(server.pid);
   client.close();
   return { name, rate: (count * 1000) / ms, cpuUsPerOp: (after.cpuUs - cpuUs) / count, rssMb: after.rssMb, ms };
+}
+
+const filler = "x".repeat(860);
+const giveUpMs = 60_000;
+
+/** A namespace whose quota is in force. */
+async function prepareQuota(target: Target): Promise<PreparedWorkload> {
+  const namespace = await makeNamespace(target, "quota");
+  const path = `/api/v1/namespaces/${namespace}`;
+  const client = await Client.open(target);
+  const spec = { hard: { "count/configmaps": "1000000", "count/secrets": "1000", pods: "1000" } };
+  const quota = JSON.stringify({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "quota" }, spec });
+  await client.send("POST", `${path}/resourcequotas`, quota);
+  const began = performance.now();
+  while (!(await client.send("GET", `${path}/resourcequotas/quota`)).includes('"used"')) {
+    if (performance.now() - began > giveUpMs) throw new Error(`${target.name}: nobody counts what a quota counts`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  client.close();
+  return {
+    measure: (seconds) =>
+      createLoop(target, {
+        name: quotaWorkload.name,
+        connections: 64,
+        seconds,
+        operationsMax: 60_000,
+        path: `${path}/configmaps`,
+        object: (name) =>
+          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":{"filler":"${filler}"}}`,
+      }),
+    clean: () => dropNamespace(target, namespace),
+  };
 }
 
 const owners = 100_000;

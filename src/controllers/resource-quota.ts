@@ -7,6 +7,7 @@ import { pause } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { expecting } from "./expecting.ts";
 import { inPages } from "./pages.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
@@ -286,7 +287,9 @@ async function count(
     const status = counted.statusOf(now);
     if (status === undefined) return undefined;
     const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
-    await client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
+    const write = client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
+    // It may have gone meanwhile, with its namespace.
+    await expecting([404], write);
     return undefined;
   });
 }
