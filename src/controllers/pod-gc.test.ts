@@ -76,3 +76,30 @@ test("beyond the threshold, evicted pods go first, then the oldest of those that
   assert.deepEqual(left(), ["a", "d"]);
   api.stop();
 });
+
+test("a pod of a missing node that cannot be deleted does not keep others, and goes when it can", async () => {
+  const { api, pod, start, left } = await started();
+  pod("a", { nodeName: "missing" });
+  pod("b", { nodeName: "missing" });
+  await start();
+  api.fails = (request) => (request === `PATCH ${pods}/a/status` ? 500 : 0);
+  await api.advance(40_000);
+  assert.deepEqual(left(), ["a"]);
+  api.fails = () => 0;
+  await api.advance(60_000);
+  assert.deepEqual(left(), []);
+  api.stop();
+});
+
+test("a pod that has ended and cannot be deleted does not keep others", async () => {
+  const { api, clock, pod, start, left } = await started(1);
+  const made = (agoMs: number): object => ({ creationTimestamp: timestamp(clock.now() - agoMs) });
+  pod("a", {}, made(3000), { phase: "Failed" });
+  pod("b", {}, made(2000), { phase: "Failed" });
+  pod("c", {}, made(1000), { phase: "Failed" });
+  await start();
+  api.fails = (request) => (request === `DELETE ${pods}/a` ? 500 : 0);
+  await api.advance(1000);
+  assert.deepEqual(left(), ["a", "c"]);
+  api.stop();
+});

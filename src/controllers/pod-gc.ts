@@ -144,10 +144,10 @@ class PodGc {
     const node = await found(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
     this.#orphans.delete(name);
     if (node !== undefined) return;
-    for (const key of keys) {
-      const pod = this.#get(key);
-      if (pod?.spec.nodeName === name) await this.#delete(pod, nodeIsGone);
-    }
+    const pods = [...keys].flatMap((key) => this.#get(key) ?? []).filter(({ spec }) => spec.nodeName === name);
+    await this.#deleteEach(pods, nodeIsGone, (pod) => {
+      this.#orphans.set(name, (this.#orphans.get(name) ?? new Set()).add(keyOf(pod)));
+    });
   }
 
   /** A pod that is being deleted, where no kubelet will. */
@@ -169,12 +169,27 @@ class PodGc {
       pod.status.reason === "Evicted" ? 0 : (timeToMs(pod.metadata.creationTimestamp ?? "") ?? 0);
     const pods = [...this.#ended].flatMap((key) => this.#get(key) ?? []);
     const oldest = pods.map((pod) => ({ pod, at: order(pod) })).sort((one, other) => one.at - other.at);
-    for (const { pod } of oldest.slice(0, count)) await this.#delete(pod);
+    await this.#deleteEach(oldest.slice(0, count).map(({ pod }) => pod));
   }
 
   #get(key: string): Pod | undefined {
     const [namespace = "", name = ""] = key.split("/");
     return this.#informers.pods.get(namespace, name);
+  }
+
+  /** Tries all; rejects at the end when some could not be deleted, which `failed` hears of. */
+  async #deleteEach(pods: readonly Pod[], why?: string, failed?: (pod: Pod) => void): Promise<void> {
+    const errors: unknown[] = [];
+    for (const pod of pods) {
+      if (this.#environment.signal.aborted) return;
+      try {
+        await this.#delete(pod, why);
+      } catch (error) {
+        errors.push(error);
+        failed?.(pod);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
   }
 
   /** Marks the pod as failed, so that nobody takes it for running while finalizers keep it, and deletes it at once. */

@@ -226,8 +226,7 @@ class ResourceClaims {
     if (apiGroup !== "" || resource !== "pods") return true;
     const known = this.#pods.get(namespace, name);
     if (known?.metadata.uid === uid) return !isDone(known);
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-    const pod = await found(this.#environment.client.get<Pod>(path));
+    const pod = await this.#livePod(namespace, name);
     return pod?.metadata.uid === uid && !isDone(pod);
   }
 
@@ -260,9 +259,11 @@ class ResourceClaims {
   async #removeUnneeded(claim: ResourceClaim): Promise<void> {
     const { namespace = "", name = "", uid } = claim.metadata;
     const owner = podOwner(claim);
-    const pod = owner === undefined ? undefined : this.#pods.get(namespace, owner.name);
-    if (owner === undefined || pod === undefined) return;
-    if (pod.metadata.uid === owner.uid && !isDone(pod)) return;
+    const known = owner && this.#pods.get(namespace, owner.name);
+    if (owner === undefined || known === undefined) return;
+    // One of another uid may be an older one: the claim can be heard of before its pod.
+    const pod = known.metadata.uid === owner.uid ? known : await this.#livePod(namespace, owner.name);
+    if (pod === undefined || (pod.metadata.uid === owner.uid && !isDone(pod))) return;
     await expecting(
       [404, 409],
       this.#environment.client.delete(this.#path(namespace, name), { preconditions: { uid } }),
@@ -273,6 +274,11 @@ class ResourceClaims {
     const { namespace = "", name = "" } = claim.metadata;
     const path = `${this.#path(namespace, name)}/status`;
     return found(this.#environment.client.update<ResourceClaim>(path, { ...claim, ...this.#type, status }));
+  }
+
+  #livePod(namespace: string, name: string): Promise<Pod | undefined> {
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+    return found(this.#environment.client.get<Pod>(path));
   }
 
   #live(namespace: string, name: string): Promise<ResourceClaim | undefined> {

@@ -6,7 +6,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { follow } from "./reconcile.ts";
 
-/** `before` is absent for what is new to the listener, `after` for what is gone. */
+/** `before` is absent for what is new to the listener, `after` for what is gone. Both are versions of one object. */
 export type InformerListener<T extends ApiObject> = (before: T | undefined, after: T | undefined) => void;
 
 /** `T` is the type of the objects. */
@@ -81,6 +81,10 @@ export class SharedInformer<T extends ApiObject> {
   }
 
   #set({ metadata: { namespace = "", name = "" } }: T, after: T | undefined): void {
+    const known = this.get(namespace, name);
+    // Another object of that name: the one before it went while nobody followed.
+    if (known !== undefined && after !== undefined && known.metadata.uid !== after.metadata.uid)
+      this.#set(known, undefined);
     const objects = this.#objects.get(namespace) ?? new Map<string, T>();
     const before = objects.get(name);
     if (after === undefined) objects.delete(name);

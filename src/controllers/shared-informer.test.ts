@@ -1,0 +1,41 @@
+/** What listeners of a shared collection are told. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RestClient } from "#client/rest-client.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { FakeApi } from "./fake-api.ts";
+import { SharedInformer } from "./shared-informer.ts";
+
+const path = "/api/v1/namespaces/shop/pods/a";
+
+test("an object that was made anew while nobody followed is told as one that went and one that came", async () => {
+  const clock = new FakeClock();
+  const api = new FakeApi(clock);
+  const ended = Promise.withResolvers<void>();
+  // A watch that tells nothing, and ends.
+  const reader = new RestClient({
+    request: api.transport.request,
+    stream: async () => {
+      await ended.promise;
+      return { code: 200, body: Buffer.from("{}") };
+    },
+  });
+  const informer = new SharedInformer(
+    { ...api.environment, reader },
+    { what: "pods", path: "/api/v1/pods", trim: (pod) => pod },
+  );
+  const told: (readonly [string | undefined, string | undefined])[] = [];
+  api.put(path, { metadata: { uid: "old" } });
+  informer.listen((before, after) => told.push([before?.metadata.uid, after?.metadata.uid]));
+  await api.settled();
+  api.put(path, { metadata: { uid: "new" } });
+  ended.resolve();
+  await api.settled();
+  await api.advance(1000);
+  assert.deepEqual(told, [
+    [undefined, "old"],
+    ["old", undefined],
+    [undefined, "new"],
+  ]);
+  api.stop();
+});
