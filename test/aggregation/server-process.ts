@@ -280,7 +280,7 @@ function objects(request: IncomingMessage, response: ServerResponse, asked: Aske
     });
   }
   if (found === undefined)
-    return reply(response, 404, { kind: "Status", apiVersion: "v1", status: "Failure", code: 404 });
+    return reply(response, 404, { kind: "Status", apiVersion: "v1", status: "Failure", details: { name }, code: 404 });
   return reply(response, 200, found);
 }
 

@@ -249,7 +249,7 @@ export class OwnedObjects {
     }
     if (method === "GET" && (place.endsWith("/things") || place.endsWith("/worlds"))) return this.#list(place, query);
     const present = this.objects.get(place);
-    if (present === undefined) return failure(404);
+    if (present === undefined) return failure(404, { name: place.split("/").at(-1) });
     if (method === "GET") return success({ metadata: present });
     if (method === "DELETE") return this.#collect(place, present, sent);
     const patch = (sent as ApiObject).metadata;
@@ -290,7 +290,7 @@ const withoutNulls = (patch: Partial<ObjectMeta>): Partial<ObjectMeta> =>
 
 const success = (body: object): ClientResponse => ({ code: 200, body: Buffer.from(JSON.stringify(body)) });
 
-const failure = (code: number): ClientResponse => ({
+const failure = (code: number, details: object = {}): ClientResponse => ({
   code,
-  body: Buffer.from(JSON.stringify({ kind: "Status", status: "Failure", code })),
+  body: Buffer.from(JSON.stringify({ kind: "Status", status: "Failure", code, details })),
 });

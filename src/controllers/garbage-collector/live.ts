@@ -3,6 +3,7 @@ import type { RestClient } from "#client/rest-client.ts";
 import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
 import { objectPath, type ServedResource } from "./served.ts";
 
 export type Propagation = "Background" | "Foreground" | "Orphan";
@@ -32,11 +33,19 @@ export class LiveObjects {
     this.#accept = metadataTypes(domain).one;
   }
 
-  /** `undefined` when there is none. */
+  /**
+   * `undefined` when there is none. Rejects, too, with a 404 that does not name the object: then its kind is not served at
+   * present, or what answers is not the server of it, which proves nothing.
+   */
   async get(of: ServedResource, namespace: string, name: string): Promise<ObjectMeta | undefined> {
     const path = objectPath(of, namespace, name);
-    const object = await found(this.#client.call<ApiObject>({ method: "GET", path, accept: this.#accept }));
-    return object?.metadata;
+    try {
+      return (await this.#client.call<ApiObject>({ method: "GET", path, accept: this.#accept })).metadata;
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 404 && error.status.details?.name === name)
+        return undefined;
+      throw error;
+    }
   }
 
   /** Deletes the object unless it has changed since; then it throws a conflict. Nothing happens when it is gone. */
