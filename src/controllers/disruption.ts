@@ -5,7 +5,6 @@
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
 import { found } from "#client/rest-client.ts";
-import type { WorkQueue } from "#client/work-queue.ts";
 import { compileLabelSelector, formatLabelSelector } from "#meta/label-selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { type ExpectedCounts, ExpectedPods, type ScaledKinds } from "./disruption/expected-pods.ts";
@@ -13,8 +12,8 @@ import { countHealth } from "./disruption/health.ts";
 import { StaleDisruptions } from "./disruption/stale-disruptions.ts";
 import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts";
 import { EventRecorder } from "./event-recorder.ts";
-import { workQueue } from "./reconcile.ts";
 import { untilStopped } from "./repeat.ts";
+import { RestingQueue } from "./resting-queue.ts";
 import { keyOf, SharedInformer } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
@@ -42,7 +41,7 @@ class Disruption {
   readonly #budgets: SharedInformer<PodDisruptionBudget>;
   readonly #expected: ExpectedPods;
   readonly #events: EventRecorder;
-  readonly #queue: WorkQueue;
+  readonly #queue: RestingQueue;
 
   constructor(environment: ControllerEnvironment, { informers, kinds }: DisruptionOptions) {
     this.#environment = environment;
@@ -54,7 +53,7 @@ class Disruption {
     });
     this.#expected = new ExpectedPods(environment.client, kinds);
     this.#events = new EventRecorder(environment, "controllermanager");
-    this.#queue = workQueue(environment, {
+    this.#queue = new RestingQueue(environment, {
       name: "disruption",
       workersMax,
       work: (key) => this.#work(key),

@@ -9,23 +9,28 @@ import type { OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./endpoints/annotations.ts";
 import { familyOf } from "./endpoints/pod-address.ts";
-import { ServiceQueue } from "./endpoints/service-queue.ts";
 import { SliceKeeper, type SliceSet } from "./endpoints/slice-keeper.ts";
 import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
 import { whileNamespaceLives } from "./expecting.ts";
 import { follow } from "./reconcile.ts";
 import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
+import { RestingQueue } from "./resting-queue.ts";
 
 /** Upstream: addresses of a subset that are mirrored, at most; as many fit a slice. */
 const addressesMax = 1000;
+
+/** Upstream: services at a time. */
+const workersMax = 5;
 
 export const endpointSliceMirroringController =
   ({ services }: SharedInformers): Controller =>
   async (environment) => {
     const keeper = new SliceKeeper(environment, "endpointslicemirroring-controller.k8s.io");
-    const queue = new ServiceQueue(environment, {
+    const queue = new RestingQueue(environment, {
       name: "endpoint_slice_mirroring",
+      workersMax,
+      logKey: "service",
       work: (key) => whileNamespaceLives(mirror(environment, keeper, key)),
       failure: "could not mirror the endpoints of a service; trying again",
     });

@@ -16,18 +16,21 @@ import {
   targetOf,
 } from "./endpoints/pod-address.ts";
 import { Selections, selects } from "./endpoints/selections.ts";
-import { ServiceQueue } from "./endpoints/service-queue.ts";
 import { SliceKeeper } from "./endpoints/slice-keeper.ts";
 import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
 import { TriggerTimes } from "./endpoints/trigger-times.ts";
 import { whileNamespaceLives } from "./expecting.ts";
 import type { SharedInformers } from "./shared-informers.ts";
+import { RestingQueue } from "./resting-queue.ts";
 
 export interface EndpointSlicesOptions {
   readonly informers: SharedInformers;
   /** Endpoints of a slice, at most. */
   readonly endpointsMax: number;
 }
+
+/** Upstream: services at a time. */
+const workersMax = 5;
 
 export const endpointSlicesController =
   (options: EndpointSlicesOptions): Controller =>
@@ -54,8 +57,10 @@ class EndpointSlices {
   }
 
   async run(): Promise<void> {
-    const queue = new ServiceQueue(this.#environment, {
+    const queue = new RestingQueue(this.#environment, {
       name: "endpoint_slice",
+      workersMax,
+      logKey: "service",
       work: (key) => whileNamespaceLives(this.#work(key)),
       failure: "could not write the endpoint slices of a service; trying again",
     });

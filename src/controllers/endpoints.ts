@@ -16,7 +16,6 @@ import {
   targetOf,
 } from "./endpoints/pod-address.ts";
 import { Selections, selects } from "./endpoints/selections.ts";
-import { ServiceQueue } from "./endpoints/service-queue.ts";
 import { type Entry, subsetsOf, subsetsText, truncated } from "./endpoints/subsets.ts";
 import { TriggerTimes } from "./endpoints/trigger-times.ts";
 import { expecting, whileNamespaceLives } from "./expecting.ts";
@@ -24,9 +23,13 @@ import { isReady } from "./pods.ts";
 import { follow } from "./reconcile.ts";
 import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
+import { RestingQueue } from "./resting-queue.ts";
 
 /** Upstream: addresses of all subsets together. Slices have no such bound. */
 const addressesMax = 1000;
+
+/** Upstream: services at a time. */
+const workersMax = 5;
 
 export const endpointsController =
   (informers: SharedInformers): Controller =>
@@ -45,8 +48,10 @@ class ServiceEndpoints {
   }
 
   async run(): Promise<void> {
-    const queue = new ServiceQueue(this.#environment, {
+    const queue = new RestingQueue(this.#environment, {
       name: "endpoint",
+      workersMax,
+      logKey: "service",
       work: (key) => this.#work(key),
       failure: "could not write the endpoints of a service; trying again",
     });
@@ -54,7 +59,7 @@ class ServiceEndpoints {
     await this.#followEndpoints(queue);
   }
 
-  #followEndpoints(queue: ServiceQueue): Promise<void> {
+  #followEndpoints(queue: RestingQueue): Promise<void> {
     const { rename } = this.#environment.domain;
     return follow<Endpoints>(this.#environment, {
       what: "endpoints",

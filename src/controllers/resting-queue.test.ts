@@ -1,0 +1,35 @@
+/** When something whose looks take long is looked at again. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import { FakeApi } from "./fake-api.ts";
+import { RestingQueue } from "./resting-queue.ts";
+
+test("what took long rests twice as long before the next look, however often it is added; others do not wait", async () => {
+  const clock = new FakeClock();
+  const api = new FakeApi(clock);
+  const startMs = clock.now();
+  const looks: string[] = [];
+  const queue = new RestingQueue(api.environment, {
+    name: "q",
+    workersMax: 2,
+    logKey: "service",
+    failure: "failed",
+    work: (key) => {
+      looks.push(`${key} ${clock.now() - startMs}`);
+      return key === "large" ? new Promise((resolve) => clock.after(100, resolve)) : Promise.resolve();
+    },
+  });
+  queue.add("large");
+  for (let passed = 0; passed < 400; passed += 50) {
+    await api.advance(50);
+    queue.add("large");
+    queue.add("small");
+  }
+  assert.deepEqual(
+    looks.filter((look) => look.startsWith("large")),
+    ["large 0", "large 300"],
+  );
+  assert.ok(looks.filter((look) => look.startsWith("small")).length >= 7);
+  api.stop();
+});

@@ -1,0 +1,64 @@
+/**
+ * A queue of objects that depend on many pods, such as services and budgets. One whose last look took long waits before
+ * the next one, so that very many pods, which change all the time, leave time for everything else.
+ */
+import type { WorkQueue } from "#client/work-queue.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+import { type QueueOptions, workQueue } from "./reconcile.ts";
+
+/** How much longer than a look the pause after it is. */
+const restFactor = 2;
+/** Shorter pauses are not worth a timer. */
+const restMinMs = 20;
+const restMaxMs = 2000;
+
+export interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
+  work(key: string): Promise<void>;
+}
+
+export class RestingQueue {
+  readonly #environment: ControllerEnvironment;
+  readonly #queue: WorkQueue;
+  /** Until when keys rest. */
+  readonly #restUntilMs = new Map<string, number>();
+  readonly #running = new Set<string>();
+  /** Keys added while they are looked at: they rest first. */
+  readonly #again = new Set<string>();
+
+  constructor(environment: ControllerEnvironment, { work, ...options }: RestingQueueOptions) {
+    const { clock } = environment;
+    this.#environment = environment;
+    this.#queue = workQueue(environment, {
+      ...options,
+      work: async (key) => {
+        this.#restUntilMs.delete(key);
+        this.#running.add(key);
+        const startMs = clock.monotonic();
+        try {
+          await work(key);
+        } finally {
+          const restMs = Math.min((clock.monotonic() - startMs) * restFactor, restMaxMs);
+          if (restMs >= restMinMs) this.#restUntilMs.set(key, clock.monotonic() + restMs);
+          this.#running.delete(key);
+          if (this.#again.delete(key)) this.add(key);
+        }
+      },
+    });
+  }
+
+  add(key: string): void {
+    if (this.#running.has(key)) {
+      this.#again.add(key);
+      return;
+    }
+    const untilMs = this.#restUntilMs.get(key);
+    const restMs = untilMs === undefined ? 0 : untilMs - this.#environment.clock.monotonic();
+    if (restMs > 0) this.#queue.addAfter(key, restMs);
+    else this.#queue.add(key);
+  }
+
+  /** As of the queue. */
+  addAfter(key: string, ms: number): void {
+    this.#queue.addAfter(key, ms);
+  }
+}
