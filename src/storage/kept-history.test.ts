@@ -150,6 +150,26 @@ test("history has at most about the size it was given", async () => {
   await store.cache.close();
 });
 
+test("a small history leaves readers what they may go back to", async () => {
+  const bytes = 1024 * 1024;
+  const store = await open({ kept: { ms: undefined, bytes }, faults: { segmentRows: 64 } });
+  const text = "x".repeat(4096);
+  let revision = 0;
+  for (let i = 0; i < 1000; i++) ({ revision } = await putText(store.cache, podA, revision, text));
+  await store.log.logged([]);
+  assert.equal(store.cache.compactedRevision, 0);
+  assert.equal((await versions(store.cache, podA, 50)).length, 1000);
+  await advance(store, 12 * minuteMs);
+  const deadline = performance.now() + patienceMs;
+  let kept = Number.POSITIVE_INFINITY;
+  while ((kept < 100 || kept > 450) && performance.now() < deadline) {
+    kept = (await versions(store.cache, podA, 50)).length;
+    await turn();
+  }
+  assert.ok(kept >= 100 && kept <= 450, `${kept} versions of 4 KiB are kept`);
+  await store.cache.close();
+});
+
 test("all that is old can be dropped at once, and the room is given back", async () => {
   const store = await open();
   let revision = 0;

@@ -265,6 +265,8 @@ export class SqliteLog implements LogStore {
     if (revision <= this.#compacted) return;
     this.#forget(revision);
     await this.#sweep({ revision, keepSince: this.#keepSince() });
+    // What nobody reads any more counts from now on.
+    if (this.#options.kept !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
   }
 
   /**
@@ -376,15 +378,17 @@ export class SqliteLog implements LogStore {
   async #trim(bytes: number, max: number): Promise<void> {
     const superseded = bytes - (this.#follower?.valueBytes ?? 0);
     const { kept, historyBytes, keepsAll } = this.#options;
-    const bytesMax = kept === undefined ? max * historyBytes : (kept.bytes ?? Number.POSITIVE_INFINITY);
+    const readersMax = max * historyBytes;
+    const bytesMax = kept === undefined ? readersMax : (kept.bytes ?? Number.POSITIVE_INFINITY);
     if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
     this.#isTrimming = true;
     try {
-      const { revision } = await this.#link.ask({
-        kind: "youngest",
-        bytes: bytesMax * (kept === undefined ? 1 / 2 : 3 / 4),
-      });
-      await this.#dropAll(Math.min(revision, this.revision));
+      // What readers may go back to goes only when there is too much for them, too.
+      const isTooMuch = superseded > readersMax;
+      const left = Math.max(bytesMax * (kept === undefined ? 1 / 2 : 3 / 4), isTooMuch ? readersMax / 2 : 0);
+      const { revision } = await this.#link.ask({ kind: "youngest", bytes: left });
+      if (isTooMuch) await this.#dropAll(Math.min(revision, this.revision));
+      else await this.#sweep({ revision: Math.min(revision, this.#compacted) });
     } catch {
       // A log that cannot be compacted cannot be written either, which `failure` will report.
     } finally {
