@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { connectionFlags, findServer, openServerClient, Refused, type ServerClient } from "#server/running-server.ts";
 import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
@@ -33,7 +34,8 @@ Usage: binnacle export [KIND]... [flags]
   -h, --help                      print this
 
 What the server gave is left out: uids, versions, times, owners of fields, addresses of services. So is what every
-cluster makes for itself: events, leases, tokens of service accounts, endpoints of controllers.
+cluster makes for itself: events, leases, tokens of service accounts, endpoints of controllers. A kind that may not be
+listed is told, and the command then ends with 1.
 Secrets are written as they are.
 
 `;
@@ -72,14 +74,15 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     let count = 0;
     try {
       for (const resource of resources) {
-        const objects = exported(client, resource, { namespace, selector, keepsStatus: status });
-        for await (const object of objects) {
-          const text =
-            output === "json"
-              ? `${JSON.stringify(object)}\n`
-              : `${count === 0 ? "" : "---\n"}${encodeYaml(object).toString()}`;
-          await write.text(text);
-          count++;
+        try {
+          for await (const object of exported(client, resource, { namespace, selector, keepsStatus: status })) {
+            await write.text(documentText(object, output === "json", count === 0));
+            count++;
+          }
+        } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          printWarnings([`left out ${qualifiedResource(resource)}: ${error.said}`]);
+          process.exitCode = 1;
         }
       }
     } finally {
@@ -90,6 +93,9 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     client.close();
   }
 }
+
+const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): string =>
+  isJson ? `${JSON.stringify(object)}\n` : `${isFirst ? "" : "---\n"}${encodeYaml(object).toString()}`;
 
 /** The objects of a resource, as another server takes them. */
 async function* exported(

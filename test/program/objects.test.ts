@@ -317,6 +317,25 @@ void test("owners that come later in the file are found at the end, and those th
   await place.stop();
 });
 
+void test("what may not be listed is left out of an export, and told", async () => {
+  const place = await Place.open();
+  await place.ask("POST", configMaps, map("a"));
+  const role = { metadata: { name: "maps" }, rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }] };
+  await place.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterroles", role);
+  await place.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterrolebindings", {
+    metadata: { name: "maps" },
+    roleRef: { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "maps" },
+    subjects: [{ apiGroup: "rbac.authorization.platform.io", kind: "User", name: "reader" }],
+  });
+  const kubeconfig = ["kubeconfig", "--user=reader", "--out=reader.kubeconfig", `--server=${place.serving.url}`];
+  await place.done(...kubeconfig);
+  const { code, stdout, stderr } = await runProgram(["export", "--kubeconfig=reader.kubeconfig"], place.folder);
+  assert.strictEqual(code, 1);
+  assert.match(stdout, /^ {2}name: a$/m);
+  assert.match(stderr, /^warning: left out secrets: secrets is forbidden: User "reader" cannot list/m);
+  await place.stop();
+});
+
 void test("every command about objects says how it is used", async () => {
   const folder = temporary();
   for (const name of ["history", "undelete", "verify", "compact", "export", "import"]) {
