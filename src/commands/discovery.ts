@@ -113,17 +113,20 @@ export function resourceNamed({ resources, missing }: Discovered, word: string):
   throw new StartError(`the server has no resource ${JSON.stringify(word)}${unknown}`);
 }
 
-/** The path of a collection. */
+/** The path of a collection. Throws `NoName` for what is no name of a namespace. */
 export function collectionPath({ group, version, resource, namespaced }: ServedResource, namespace: string): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const place = namespaced && namespace !== "" ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  const place = namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
   return `${root}${place}/${resource}`;
 }
 
-/** A name as a part of a path. Throws `StartError` for what is no name of an object. */
+/** What an object cannot be called. */
+export class NoName extends StartError {}
+
+/** A name as a part of a path. Throws `NoName` for what would be another path. */
 export function pathPart(name: string): string {
   if (name === "" || name === "." || name === ".." || name.includes("/")) {
-    throw new StartError(`${JSON.stringify(name)} is no name of an object`);
+    throw new NoName(`${JSON.stringify(name)} is no name of an object`);
   }
   return encodeURIComponent(name);
 }

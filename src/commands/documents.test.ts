@@ -53,3 +53,18 @@ test("what is no object is told with its line, and the next document is read", a
 test("a JSON value without an end is told", async () => {
   assert.match((await read(`{"apiVersion": "v1",\n`))[0]!, /^line 1: /);
 });
+
+test("metadata of another form is told, and empty fields are none", async () => {
+  const withField = (name: string, field: string): string =>
+    `---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  ${field}\n`;
+  const fields = ["namespace: 5", "labels: {a: 1}", "annotations: [b]", "ownerReferences: 7", "ownerReferences: [~]"];
+  const text = fields.map((field) => withField("bad", field)).join("") + withField("empty", "labels:");
+  assert.deepEqual(await read(text), [
+    'line 2: ConfigMap "bad" with a metadata.namespace that is no text',
+    'line 8: ConfigMap "bad" with a metadata.labels that does not consist of names with texts',
+    'line 14: ConfigMap "bad" with a metadata.annotations that does not consist of names with texts',
+    'line 20: ConfigMap "bad" with a metadata.ownerReferences that does not consist of references',
+    'line 26: ConfigMap "bad" with a metadata.ownerReferences that does not consist of references',
+    "empty",
+  ]);
+});

@@ -105,5 +105,30 @@ function* objectsOf(value: unknown, line: number): Generator<ReadDocument> {
     yield { problem: `${kind} without a name`, line };
     return;
   }
-  yield { object: value as unknown as Unstructured, line }; // as far as it is read here; the server checks the rest
+  // An empty field, as YAML has them.
+  const given = Object.fromEntries(Object.entries(metadata).filter(([, field]) => field !== null));
+  const wrong = wrongField(given);
+  if (wrong !== undefined) {
+    yield { problem: `${kind} ${JSON.stringify(given["name"])} with a metadata.${wrong}`, line };
+    return;
+  }
+  // As far as it is read here; the server checks the rest.
+  yield { object: { ...value, metadata: given } as unknown as Unstructured, line };
 }
+
+/** The field of metadata that is not what it has to be, and why. */
+function wrongField(metadata: Readonly<Record<string, unknown>>): string | undefined {
+  const { namespace, labels, annotations, ownerReferences = [] } = metadata;
+  if (namespace !== undefined && typeof namespace !== "string") return "namespace that is no text";
+  for (const [name, texts] of Object.entries({ labels, annotations })) {
+    if (texts !== undefined && !areTexts(texts)) return `${name} that does not consist of names with texts`;
+  }
+  if (Array.isArray(ownerReferences) && ownerReferences.every(isReference)) return undefined;
+  return "ownerReferences that does not consist of references";
+}
+
+const areTexts = (value: unknown): boolean =>
+  isObject(value) && Object.values(value).every((text) => typeof text === "string");
+
+const isReference = (value: unknown): boolean =>
+  isObject(value) && ["apiVersion", "kind", "name"].every((field) => typeof value[field] === "string");

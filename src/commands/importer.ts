@@ -7,7 +7,7 @@ import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { Refused, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
-import { collectionPath, discover, pathPart, type ServedResource } from "./discovery.ts";
+import { collectionPath, discover, NoName, pathPart, type ServedResource } from "./discovery.ts";
 import { portable } from "./portable-object.ts";
 import { printable, printWarnings } from "./print.ts";
 
@@ -130,6 +130,7 @@ export class Importer {
       await this.#write(object, resource, what);
     } catch (error) {
       if (error instanceof Refused) this.failed(what, error.said);
+      else if (error instanceof NoName) this.failed(what, error.message);
       else this.#lost ??= error instanceof Error ? error : new Error(String(error));
     }
   }

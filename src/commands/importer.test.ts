@@ -1,0 +1,43 @@
+/** What becomes of objects that `binnacle import` cannot make. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Unstructured } from "#meta/object-meta.ts";
+import type { ServerCall, ServerClient } from "#server/running-server.ts";
+import { Importer } from "./importer.ts";
+
+const configMaps = { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["create", "get", "list"] };
+
+/** A server of config maps that takes everything. */
+class Server implements ServerClient {
+  readonly url = "https://server";
+  readonly created: string[] = [];
+
+  call<T>({ method, path, body }: ServerCall): Promise<{ value: T; warnings: readonly string[] }> {
+    const answer: object =
+      path === "/apis" ? { groups: [] } : method === "GET" ? { resources: [configMaps] } : (body as object); // an object
+    if (method === "POST") this.created.push(`${path.split("?")[0]} ${(body as Unstructured).metadata.name}`); // the same
+    return Promise.resolve({ value: answer as T, warnings: [] }); // the caller names it
+  }
+
+  close(): void {}
+}
+
+test("an object whose name is no part of a path is told, goes nowhere else, and the rest is made", async () => {
+  const server = new Server();
+  const options = { namespace: "default", existing: "skip", writesStatus: false, dryRun: false } as const;
+  const importer = new Importer(server, options);
+  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "..", uid: "1" };
+  for (const metadata of [
+    { name: ".." },
+    { name: "a/b" },
+    { name: "a", namespace: ".." },
+    { name: "b", ownerReferences: [owner] },
+    { name: "after" },
+  ]) {
+    await importer.add({ apiVersion: "v1", kind: "ConfigMap", metadata });
+  }
+  const { created, failed, failures } = await importer.finish();
+  assert.deepEqual({ created, failed }, { created: 1, failed: 4 });
+  assert.equal(failures[0], 'ConfigMap ..: ".." is no name of an object');
+  assert.deepEqual(server.created, ["/api/v1/namespaces/default/configmaps after"]);
+});
