@@ -39,16 +39,18 @@ const encryptedPrefix = "k8s:enc:";
 export function verifyStore(store: StoreToVerify, progress: (objects: number) => void): StoreReport {
   const verification = openVerification(store);
   try {
-    const plan = { domain: "", definitions: [] as Buffer[] };
+    const plan = { domain: "", definitions: [] as Buffer[], hidesDefinitions: false };
     verification.read(
       ({ key, value }) => {
         if (key === domainRecordKey) plan.domain = value.toString();
-        else if (key.includes("/customresourcedefinitions/")) plan.definitions.push(value);
+        else if (!key.includes("/customresourcedefinitions/")) return;
+        else if (isEncrypted(value)) plan.hidesDefinitions = true;
+        else plan.definitions.push(value);
       },
       () => undefined,
     );
     const domain = plan.domain === "" ? serverFlags.apiDomain.default : plan.domain;
-    const check = checkOf(domain, plan.definitions);
+    const check = checkOf(domain, plan.definitions, plan.hidesDefinitions);
     const resources: Record<string, number> = {};
     const problems: StoreProblem[] = [];
     let count = 0;
@@ -64,7 +66,7 @@ export function verifyStore(store: StoreToVerify, progress: (objects: number) =>
       const place = placeOf(entry.key);
       const name = place === undefined ? "unknown" : qualifiedResource(place);
       resources[name] = (resources[name] ?? 0) + 1;
-      if (entry.value.toString("latin1", 0, encryptedPrefix.length) === encryptedPrefix) encrypted++;
+      if (isEncrypted(entry.value)) encrypted++;
       else for (const problem of check(entry)) found({ key: entry.key, revision: entry.revision, problem });
     }, found);
     const sorted = Object.fromEntries(Object.entries(resources).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -82,6 +84,8 @@ export function verifyStore(store: StoreToVerify, progress: (objects: number) =>
     verification.close();
   }
 }
+
+const isEncrypted = (value: Buffer): boolean => value.toString("latin1", 0, encryptedPrefix.length) === encryptedPrefix;
 
 interface Place {
   readonly group: string;
@@ -106,7 +110,12 @@ interface Kind {
   readonly definition?: ResourceDefinition;
 }
 
-function checkOf(domainName: string, stored: readonly Buffer[]): (entry: VerifiedEntry) => string[] {
+/** `hidesKinds`: there are definitions that are not in `stored`, so kinds that nothing defines may be all right. */
+function checkOf(
+  domainName: string,
+  stored: readonly Buffer[],
+  hidesKinds: boolean,
+): (entry: VerifiedEntry) => string[] {
   const domain = apiDomain(domainName);
   const { tables, table } = planKinds(
     {
@@ -138,7 +147,7 @@ function checkOf(domainName: string, stored: readonly Buffer[]): (entry: Verifie
     if (custom !== undefined) kinds.set(custom.resource, custom.kind);
   }
   const uids = new Set<string>();
-  return (entry) => problemsOf(entry, kinds, uids);
+  return (entry) => problemsOf(entry, kinds, hidesKinds, uids);
 }
 
 /** The kind that a stored definition defines; a definition that cannot be read is found as an object of its own. */
@@ -166,11 +175,13 @@ function customKind(bytes: Buffer): { readonly resource: string; readonly kind: 
 function problemsOf(
   { key, revision, value }: VerifiedEntry,
   kinds: ReadonlyMap<string, Kind>,
+  hidesKinds: boolean,
   uids: Set<string>,
 ): string[] {
   const place = placeOf(key);
   if (place === undefined) return ["is no key of an object"];
   const kind = kinds.get(`${place.group}/${place.resource}`);
+  if (kind === undefined && hidesKinds) return [];
   if (kind === undefined) return [`is of the resource ${qualifiedResource(place)}, which is not defined`];
   let found: unknown;
   try {

@@ -317,6 +317,28 @@ void test("owners that come later in the file are found at the end, and those th
   await place.stop();
 });
 
+void test("verify counts encrypted objects, and takes them for no problem", async () => {
+  const key = { name: "k", secret: Buffer.alloc(32, 1).toString("base64") };
+  const resources = [{ resources: ["*.*"], providers: [{ aesgcm: { keys: [key] } }] }];
+  const file = join(temporary(), "encryption.json");
+  const config = { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources };
+  writeFileSync(file, JSON.stringify(config));
+  const place = await Place.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
+  await place.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+  const boat = { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } };
+  await place.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat);
+  await place.stop();
+  const report = JSON.parse(await place.done("verify", "-o=json")) as {
+    readonly encrypted: number;
+    readonly problems: readonly unknown[];
+    readonly resources: Readonly<Record<string, number>>;
+  };
+  assert.deepStrictEqual(report.problems, []);
+  assert.strictEqual(report.resources["boats.example.com"], 1);
+  const all = Object.values(report.resources).reduce((sum, count) => sum + count, 0);
+  assert.strictEqual(report.encrypted, all);
+});
+
 void test("what may not be listed is left out of an export, and told", async () => {
   const place = await Place.open();
   await place.ask("POST", configMaps, map("a"));
