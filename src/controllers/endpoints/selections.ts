@@ -6,6 +6,8 @@ import type { SharedInformers } from "../shared-informers.ts";
 export class Selections {
   readonly #services: SharedInformer<Service>;
   readonly #pods: SharedInformer<Pod>;
+  /** Whether some service has selected pods. */
+  #followsPods = false;
 
   constructor({ services, pods }: Pick<SharedInformers, "services" | "pods">) {
     this.#services = services;
@@ -14,11 +16,10 @@ export class Selections {
 
   /** Calls with the key of a service that is new, changed or gone, or whose pods are. Pods are read when one is selected. */
   listen(listener: (key: string) => void): void {
-    let followsPods = false;
     this.#services.listen((before, after) => {
       const service = after ?? before!; // one of them is there
-      if (!followsPods && selects(service)) {
-        followsPods = true;
+      if (!this.#followsPods && selects(service)) {
+        this.#followsPods = true;
         this.#pods.listen((podBefore, podAfter) => this.#podChanged(podBefore, podAfter, listener));
       }
       listener(keyOf(service));
@@ -28,7 +29,7 @@ export class Selections {
   /** Resolves when services, and pods if any are selected, have been read. */
   async synced(): Promise<void> {
     await this.#services.synced;
-    for (const service of this.#services.all()) if (selects(service)) return this.#pods.synced;
+    if (this.#followsPods) await this.#pods.synced;
   }
 
   service(namespace: string, name: string): Service | undefined {
