@@ -2,23 +2,30 @@
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, duration, integer, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { choice, duration, type Flag, integer, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
+/** Help shows none, since one of the two must be given. */
+const withoutDefault = (flag: Flag<number>): Flag<number> => ({ ...flag, print: () => "" });
+
 const flags = {
   dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder."),
-  revision: integer(
-    ["revision", "Binnacle"],
-    0,
-    { min: 1, max: Number.MAX_SAFE_INTEGER },
-    "Drops what was replaced or deleted up to this revision.",
+  revision: withoutDefault(
+    integer(
+      ["revision", "Binnacle"],
+      0,
+      { min: 1, max: Number.MAX_SAFE_INTEGER },
+      "Drops what was replaced or deleted up to this revision.",
+    ),
   ),
-  olderThan: duration(
-    ["older-than", "Binnacle"],
-    0,
-    "Drops what was replaced or deleted longer ago; times are known where the server runs with --history.",
+  olderThan: withoutDefault(
+    duration(
+      ["older-than", "Binnacle"],
+      0,
+      "Drops what was replaced or deleted longer ago; times are known where the server runs with --history.",
+    ),
   ),
   output: withShort(choice(["output", "Binnacle"], "text", ["text", "json"], "A sentence, or JSON."), "o"),
 };
