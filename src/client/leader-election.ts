@@ -1,6 +1,6 @@
 /**
  * Leader election by a Lease: one of several candidates leads at a time. A leader stops at `renewDeadline` after its last
- * renewal began, by the monotonic clock; another takes the lease no sooner than `leaseDuration` after it saw that
+ * renewal began, by the monotonic clock (and writes nothing later than that by the wall clock); another takes the lease no sooner than `leaseDuration` after it saw that
  * renewal. As the first is shorter, there are never two, whatever the clocks of the machines say. Source: the idea of
  * upstream's `leaderelection`, with the same times and the same Lease.
  */
@@ -71,6 +71,8 @@ class Candidate {
   #own: Lease | undefined;
   /** When the last renewal that succeeded began. */
   #renewedMs = Number.NEGATIVE_INFINITY;
+  /** The same by the wall clock, which goes on while a machine sleeps. */
+  #renewedWallMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -89,11 +91,13 @@ class Candidate {
   async acquire(): Promise<boolean> {
     const { clock, failed, signal } = this.#options;
     const startMs = clock.monotonic();
+    const startWallMs = clock.now();
     try {
       const lease = await found(this.#options.client.get<Lease>(this.#path));
       if (lease !== undefined && !this.#isFree(lease)) return false;
       this.#own = await this.#take(lease);
       this.#renewedMs = startMs;
+      this.#renewedWallMs = startWallMs;
       return true;
     } catch (error) {
       // Another was first.
@@ -105,12 +109,17 @@ class Candidate {
   /** Leads as long as the lease is renewed in time. */
   async lead(): Promise<void> {
     const { clock, signal, times } = this.#options;
+    // It was to end while it was elected.
+    if (signal.aborted) return this.#release();
     const end = new AbortController();
     const ended = (): void => end.abort();
     signal.addEventListener("abort", ended, { once: true });
     const term: Term = {
       signal: end.signal,
-      isHeld: () => !end.signal.aborted && clock.monotonic() < this.#renewedMs + times.renewDeadlineMs,
+      isHeld: () =>
+        !end.signal.aborted &&
+        clock.monotonic() < this.#renewedMs + times.renewDeadlineMs &&
+        clock.now() < this.#renewedWallMs + times.renewDeadlineMs,
     };
     // Invariant: set anew after each renewal, so that it goes off when the term is over and not sooner.
     let cancel = this.#afterDeadline(ended);
@@ -172,6 +181,7 @@ class Candidate {
   async #renew(term: AbortSignal): Promise<boolean> {
     const { apiVersion, client, clock, failed, identity } = this.#options;
     const startMs = clock.monotonic();
+    const startWallMs = clock.now();
     try {
       const lease = this.#own ?? (await client.get<Lease>(this.#path));
       if (lease.spec.holderIdentity !== identity) {
@@ -183,6 +193,7 @@ class Candidate {
       if (term.aborted) return false;
       this.#own = written;
       this.#renewedMs = startMs;
+      this.#renewedWallMs = startWallMs;
       return true;
     } catch (error) {
       const isConflict = error instanceof StatusError && error.status.code === 409;

@@ -185,6 +185,39 @@ test("a leader that reaches nobody stops before another can lead, which does so 
   world.close();
 });
 
+test("a leader whose machine slept, so that only its wall clock went on, makes no write before it has renewed", async () => {
+  const world = new World(3);
+  await world.pass(10_000);
+  const [leader] = world.servers.filter(({ leads }) => leads);
+  leader!.aheadMs = 60_000;
+  assert.notEqual(leader!.term, undefined);
+  const { writes } = leader!;
+  await leader!.write();
+  assert.equal(leader!.writes, writes);
+  await world.pass(5000);
+  assert.deepEqual(world.leaders, [leader!.identity]);
+  world.close();
+});
+
+test("a candidate that is stopped while it is elected does not lead, and gives the lease up", async () => {
+  const clock = new FakeClock();
+  const api = new FakeApi(clock);
+  const server = new Server("a", clock, api, seededRandom(5));
+  server.faults = { lost: 0, answerLost: 0, lateMs: 1000 };
+  let hasEnded = false;
+  void server.start().then(() => (hasEnded = true));
+  while (api.get(lease) === undefined) {
+    clock.advance(10);
+    await turns();
+  }
+  server.stop.abort();
+  for (let step = 0; step < 20; step++) {
+    clock.advance(1000);
+    await turns();
+  }
+  assert.deepEqual([hasEnded, server.terms, specOf(api).holderIdentity], [true, 0, ""]);
+});
+
 test("a leader that stood still for long makes no write when it wakes up", async () => {
   const world = new World(3);
   await world.pass(10_000);
