@@ -91,6 +91,7 @@ async function runControllers(
     url: externalUrl(options, config.url),
     attributesClasses: version("VolumeAttributesClass", "volumeattributesclasses"),
     resourceClaims: version("DynamicResourceAllocation", "resourceclaims"),
+    serves: (name) => builtIn.definitions.some(({ resource }) => resource === name),
     hasCandidates: version("CoordinatedLeaderElection", "leasecandidates") !== "",
     scaledKinds: {
       resourceOf: (apiVersion, kind) =>

@@ -167,6 +167,8 @@ export interface ControllersOptions extends AssembleConfig {
   readonly resourceClaims: string;
   /** Whether lease candidates are served, among whom this server chooses. */
   readonly hasCandidates: boolean;
+  /** Whether a built-in resource is served. */
+  serves(resource: string): boolean;
   /** Whether storage version migrations are served. */
   readonly migratesStorage: boolean;
   readonly localVersions: LocalVersions;

@@ -1,8 +1,9 @@
 /** What happens to pods and Jobs by itself: ends, missing nodes, claims of ephemeral volumes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
 import type { Api } from "../harness.ts";
 import { eventually, gated, observed, suite, domains } from "../harness.ts";
 import { namespaces, pod } from "../objects.ts";
-import { test } from "node:test";
 import { absent, present } from "../view.ts";
 
 const inBothDomains = suite({ ...gated, controllers: ["*"] });
@@ -105,3 +106,18 @@ for (const domain of domains) {
     }
   });
 }
+
+test("controllers of resources that are not served do not ask for them", async () => {
+  const off = ["batch/v1=false", "policy/v1=false", "discovery.k8s.io/v1=false"];
+  const { api, logged, close } = await observed("k8s.io", { controllers: ["*"], runtimeConfig: off });
+  try {
+    const { serviceAccounts } = await api.place();
+    await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
+    assert.deepEqual(
+      logged.filter((line) => line.includes("could not follow")),
+      [],
+    );
+  } finally {
+    await close();
+  }
+});

@@ -25,25 +25,33 @@ export interface PodControllersOptions {
   readonly kinds: ScaledKinds;
   /** Served version of resource claims; empty when they are not served. */
   readonly resourceClaims: string;
+  /** Whether a built-in resource is served; controllers of others have nothing to do. */
+  serves(resource: string): boolean;
 }
 
 /** `named` makes a controller of an account. */
 export const podControllers = (
   named: (name: string, account: string, controller: Controller) => NamedController,
-  { options, informers, kinds, resourceClaims }: PodControllersOptions,
+  { options, informers, kinds, resourceClaims, serves }: PodControllersOptions,
 ): readonly NamedController[] => [
-  named("disruption-controller", "disruption-controller", disruptionController({ informers, kinds: kinds })),
+  ...(serves("poddisruptionbudgets")
+    ? [named("disruption-controller", "disruption-controller", disruptionController({ informers, kinds }))]
+    : []),
   named("endpoints-controller", "endpoint-controller", endpointsController(informers)),
-  named(
-    "endpointslice-controller",
-    "endpointslice-controller",
-    endpointSlicesController({ informers, endpointsMax: options.maxEndpointsPerSlice }),
-  ),
-  named(
-    "endpointslice-mirroring-controller",
-    "endpointslicemirroring-controller",
-    endpointSliceMirroringController(informers),
-  ),
+  ...(serves("endpointslices")
+    ? [
+        named(
+          "endpointslice-controller",
+          "endpointslice-controller",
+          endpointSlicesController({ informers, endpointsMax: options.maxEndpointsPerSlice }),
+        ),
+        named(
+          "endpointslice-mirroring-controller",
+          "endpointslicemirroring-controller",
+          endpointSliceMirroringController(informers),
+        ),
+      ]
+    : []),
   named("ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumesController(informers)),
   named(
     "pod-garbage-collector-controller",
@@ -59,5 +67,7 @@ export const podControllers = (
           resourceClaimsController({ informers, version: resourceClaims }),
         ),
       ]),
-  named("ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController),
+  ...(serves("jobs")
+    ? [named("ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController)]
+    : []),
 ];
