@@ -1,7 +1,8 @@
-/** Which credentials a webhook is shown. */
+/** Where a webhook is called, and which credentials it is shown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { credentialsFor, type WebhookCredentials } from "./webhook-client.ts";
+import { systemClock } from "#std/clock.ts";
+import { credentialsFor, WebhookClients, type WebhookCredentials } from "./webhook-client.ts";
 
 const named = (name: string): [string, WebhookCredentials] => [name, { headers: { authorization: name }, trust: {} }];
 
@@ -22,4 +23,30 @@ test("credentials go nowhere else", () => {
   assert.equal(shown(["n.svc"], "hook.n.svc:443"), undefined);
   assert.equal(shown(["*"], "hook.example.com:443"), undefined);
   assert.equal(shown([], "hook.example.com:443"), undefined);
+});
+
+test("the path of a webhook is called clean, as kube-apiserver calls it", async () => {
+  const clients = new WebhookClients({
+    clock: systemClock,
+    credentials: () => undefined,
+    serviceAddress: () => ({ host: "127.0.0.1", port: 1 }),
+  });
+  const call = { body: Buffer.from("{}"), timeoutMs: 10_000, answerBytesMax: 1000, signal: undefined };
+  const paths = {
+    "//a//b/../c/": "/a/c",
+    "": "/",
+    "/x%20y/%2e%2e/z/": "/z",
+    "/a%2Fb": "/a/b",
+    "/a%20b%3F": "/a%20b%3F",
+  };
+  for (const [path, called] of Object.entries(paths)) {
+    await assert.rejects(clients.post({ url: `https://127.0.0.1:1${path}` }, call), {
+      message: `Post "https://127.0.0.1:1${called}?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`,
+    });
+  }
+  const service = { namespace: "n", name: "s", path: "//a/", port: 443 };
+  await assert.rejects(clients.post({ service }, call), {
+    message: /^Post "https:\/\/s\.n\.svc:443\/a\?timeout=10s": /,
+  });
+  clients.close();
 });

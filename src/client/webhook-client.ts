@@ -3,6 +3,7 @@
  * authorities of its certificate. Connections are kept and shared by those who trust and show the same. Failures are told
  * in the words of Go's client, which people search for. Source: upstream's `apiserver/pkg/util/webhook` and `client-go`.
  */
+import { posix } from "node:path";
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
@@ -133,15 +134,29 @@ function targetOf({ url, service }: WebhookClientConfig): Target {
     const { namespace, name, path = "", port = httpsPort } = service;
     const serverName = `${name}.${namespace}.svc`;
     const host = `${serverName}:${port}`;
-    const suffix = path.startsWith("/") ? path : `/${path}`;
-    return { url: `https://${host}${suffix}`, host, service: [namespace, name, port], serverName };
+    return { url: `https://${host}${cleanPath(path)}`, host, service: [namespace, name, port], serverName };
   }
   const parsed = URL.parse(url ?? "");
   if (parsed === null || parsed.protocol !== "https:") {
     throw new WebhookCallError("webhook configuration must have either service or URL");
   }
   const host = parsed.port === "" ? `${parsed.hostname}:${httpsPort}` : parsed.host;
-  return { url: url!, host };
+  return { url: `https://${parsed.host}${cleanPath(decoded(parsed.pathname))}`, host };
+}
+
+/** Upstream: doubled and trailing slashes go, dots are followed. */
+function cleanPath(path: string): string {
+  const joined = posix.join("/", path);
+  const clean = joined.length > 1 && joined.endsWith("/") ? joined.slice(0, -1) : joined;
+  return encodeURI(clean).replaceAll("?", "%3F").replaceAll("#", "%23");
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /** The URL with an address in the place of the service's name. */

@@ -414,7 +414,10 @@ export class Store {
   ): Promise<Stored> {
     const { definition } = this;
     const { strategy } = definition;
+    const { resourceVersion = "" } = object.metadata;
     let created = this.#fillSystemFields(object);
+    // Upstream: it is for the store to refuse a version, and a dry run does not come to it.
+    if (attributes.dryRun && resourceVersion !== "") created = withMeta(created, { resourceVersion });
     if (strategy.prepareForCreate !== undefined) created = strategy.prepareForCreate(created, attributes);
     if (definition.generation) created = withMeta(created, { generation: 1 });
     const { generateName } = created.metadata;
@@ -439,7 +442,7 @@ export class Store {
         for (const text of strategy.warningsOnCreate?.(candidate, attributes) ?? []) attributes.context.warn(text);
       }
       await validate?.(candidate);
-      if (isVersion(object.metadata.resourceVersion ?? "")) {
+      if (!attributes.dryRun && isVersion(resourceVersion)) {
         throw unclassified("resourceVersion should not be set on objects to be created");
       }
       const stored = await this.#insert(candidate, attributes);

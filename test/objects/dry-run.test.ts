@@ -37,6 +37,14 @@ inBothDomains("a dry create answers as a real one and stores nothing [DRY-02] [D
   (await api.post(claims, claim("c1"))).expect(201);
 });
 
+inBothDomains("a dry create may carry a version, which its answer repeats [DRY-02]", async (api) => {
+  const { configMaps: maps } = await api.place();
+  (await api.post(`${maps}?dryRun=All`, configMap("m1", {}, { resourceVersion: "5" }))).expect(201, {
+    "metadata.resourceVersion": "5",
+  });
+  (await api.get(`${maps}/m1`)).expect(404);
+});
+
 inBothDomains("a dry update, patch and delete answer with what would be [DRY-03] [DRY-08]", async (api) => {
   const { maps, path } = await one(api);
   (await api.put(`${path}?dryRun=All`, configMap("m1", { k: "w" }))).expect(200, { "data.k": "w" });
