@@ -1,6 +1,6 @@
 /** `binnacle export`: objects of a running server as YAML or JSON that another one takes. Page by page. */
 import { once } from "node:events";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -148,7 +148,7 @@ function writerOf(out: string | undefined): Writer {
   }
   try {
     const file = openSync(out, "wx", 0o600);
-    return { text: async (text) => void writeSync(file, text), close: () => closeSync(file) };
+    return { text: async (text) => writeFileSync(file, text), close: () => closeSync(file) };
   } catch (error) {
     throw new StartError(`cannot write ${out}: ${reasonOf(error)}`, { cause: error });
   }

@@ -11,6 +11,7 @@ export class EventRecorder {
   readonly #component: string;
   /** Of which was told, the last ones. */
   readonly #told = new Set<string>();
+  #count = 0n;
 
   /** `component` is who tells, with upstream's name. */
   constructor(environment: Omit<ControllerEnvironment, "reader">, component: string) {
@@ -34,12 +35,22 @@ export class EventRecorder {
     const { client, clock, log } = this.#environment;
     // Upstream: events about objects of the cluster are in this namespace.
     const place = namespace === "" ? "default" : namespace;
-    const now = timestamp(clock.now());
+    const ms = clock.now();
+    const now = timestamp(ms);
+    // Upstream: the time in nanoseconds. Several may be told in a millisecond.
+    const suffix = (BigInt(Math.floor(ms)) * 1_000_000n + (this.#count++ % 1_000_000n)).toString(16);
     const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
       apiVersion: "v1",
       kind: "Event",
-      metadata: { name: `${name}.${(BigInt(Math.floor(clock.now())) * 1_000_000n).toString(16)}`, namespace: place },
-      involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
+      metadata: { name: `${name}.${suffix}`, namespace: place },
+      involvedObject: {
+        apiVersion,
+        kind,
+        namespace,
+        name,
+        uid,
+        ...(resourceVersion === "" ? {} : { resourceVersion }),
+      },
       type,
       reason,
       message,

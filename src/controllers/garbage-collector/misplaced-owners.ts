@@ -3,12 +3,11 @@
  * found out by looking for its name in all namespaces: seldom, one after the other, and not for more than fit the queue.
  * Reason and message: upstream's.
  */
-import type { Event } from "#api/core/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { timestamp } from "#meta/time.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "../controller.ts";
+import { EventRecorder } from "../event-recorder.ts";
 import { workQueue } from "../reconcile.ts";
 import type { OwnerClaim } from "./absent-owners.ts";
 import type { Coordinates } from "./graph.ts";
@@ -28,20 +27,18 @@ interface Question {
 
 const ownersMax = 1000;
 const dependentsMax = 100;
-const toldMax = 4096;
 const pageLength = 500;
-const component = "garbage-collector-controller";
 
 export class MisplacedOwners {
   readonly #environment: ControllerEnvironment;
   readonly #questions = new Map<string, Question>();
-  /** Dependents and owners of which was told, the last ones. */
-  readonly #told = new Set<string>();
+  readonly #events: EventRecorder;
   readonly #queue: WorkQueue;
   readonly #accept: string;
 
   constructor(environment: ControllerEnvironment) {
     this.#environment = environment;
+    this.#events = new EventRecorder(environment, "garbage-collector-controller");
     this.#accept = metadataTypes(environment.domain).list;
     this.#queue = workQueue(environment, {
       name: "garbage_collector_misplaced_owners",
@@ -72,11 +69,7 @@ export class MisplacedOwners {
     this.#questions.delete(uid);
     if (home === undefined) return;
     for (const dependent of question.dependents.values()) {
-      const about = `${dependent.uid} ${uid}`;
-      if (home === dependent.namespace || this.#told.has(about)) continue;
-      if (this.#told.size >= toldMax) this.#told.clear();
-      this.#told.add(about);
-      await this.#tell(dependent, question.owner);
+      if (home !== dependent.namespace) this.#tell(dependent, question.owner);
     }
   }
 
@@ -103,26 +96,14 @@ export class MisplacedOwners {
     return undefined;
   }
 
-  async #tell(dependent: Dependent, owner: OwnerClaim): Promise<void> {
-    const { client, clock } = this.#environment;
-    const { apiVersion, kind, namespace, name, uid } = dependent;
-    // Upstream: events about objects of the cluster are in this namespace.
-    const place = namespace === "" ? "default" : namespace;
+  #tell({ apiVersion, kind, namespace, name, uid }: Dependent, owner: OwnerClaim): void {
     const claimed = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
-    const now = timestamp(clock.now());
-    await client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { name: `${name}.${(BigInt(Math.floor(clock.now())) * 1_000_000n).toString(16)}`, namespace: place },
-      involvedObject: { apiVersion, kind, namespace, name, uid },
-      type: "Warning",
-      reason: "OwnerRefInvalidNamespace",
-      message: `ownerRef ${claimed} does not exist in namespace ${goQuote(namespace)}`,
-      source: { component },
-      reportingComponent: component,
-      firstTimestamp: now,
-      lastTimestamp: now,
-      count: 1,
-    });
+    const message = `ownerRef ${claimed} does not exist in namespace ${goQuote(namespace)}`;
+    this.#events.tell(
+      { apiVersion, kind, metadata: { namespace, name, uid } },
+      "Warning",
+      "OwnerRefInvalidNamespace",
+      message,
+    );
   }
 }
