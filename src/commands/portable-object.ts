@@ -2,7 +2,7 @@
  * Objects as they are carried from one server to another: without what a server gives, in an order in which they can be
  * made. Names of groups are Kubernetes' without the vendor's domain, which differs between servers.
  */
-import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
+import { type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { ServedResource } from "./discovery.ts";
 
@@ -110,25 +110,10 @@ export function portable(
   if (metadata.deletionTimestamp !== undefined || isMadeByServer(object, name)) return undefined;
   const kept = {
     ...rest,
-    metadata: portableMetadata(metadata),
+    metadata: withoutOrigin(metadata),
     ...(keepsStatus && status !== undefined ? { status } : {}),
   };
   return specOf[name]?.(kept) ?? kept;
-}
-
-function portableMetadata(metadata: ObjectMeta): ObjectMeta {
-  const {
-    uid: _uid,
-    resourceVersion: _version,
-    generation: _generation,
-    creationTimestamp: _creation,
-    deletionTimestamp: _deletion,
-    deletionGracePeriodSeconds: _grace,
-    managedFields: _managers,
-    selfLink: _link,
-    ...rest
-  } = metadata;
-  return rest;
 }
 
 function isMadeByServer(object: Unstructured, name: string): boolean {

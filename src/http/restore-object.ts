@@ -5,7 +5,7 @@
 import type { Attributes } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
-import type { ObjectMeta, OwnerReference, Unstructured } from "#meta/object-meta.ts";
+import { type OwnerReference, type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { alreadyExists, badRequest, conflict, StatusError } from "#meta/status-error.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Revision } from "#storage/log-store.ts";
@@ -139,21 +139,6 @@ function isGone(
   const owner = store.peek(definition.namespaced ? namespace : "", name);
   // In any version the uid is the same.
   return owner === undefined || store.metadataOf(owner).uid !== uid;
-}
-
-/** Without what a new object is given by the server. */
-function withoutOrigin(metadata: ObjectMeta): ObjectMeta {
-  const {
-    uid: _uid,
-    resourceVersion: _version,
-    generation: _generation,
-    creationTimestamp: _creation,
-    deletionTimestamp: _deletion,
-    deletionGracePeriodSeconds: _grace,
-    managedFields: _managers,
-    ...rest
-  } = metadata;
-  return rest;
 }
 
 /** In place of the object that is there, and of no later one. */

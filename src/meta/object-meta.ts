@@ -62,3 +62,19 @@ export function withStatus(object: Unstructured, status: unknown): Unstructured 
   const { status: _status, ...rest } = object;
   return rest;
 }
+
+/** Metadata without what a server gives a new object. */
+export function withoutOrigin(metadata: ObjectMeta): ObjectMeta {
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    generation: _generation,
+    creationTimestamp: _creation,
+    deletionTimestamp: _deletion,
+    deletionGracePeriodSeconds: _grace,
+    managedFields: _managers,
+    selfLink: _link,
+    ...rest
+  } = metadata;
+  return rest;
+}
