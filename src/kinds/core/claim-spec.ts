@@ -86,56 +86,53 @@ const localReference = ({ apiGroup, kind, name }: TypedObjectReference): TypedLo
 });
 
 const specPath = FieldPath.of("spec");
-const modesPath = specPath.child("accessModes");
-const resourcesPath = specPath.child("resources");
-const sourcePath = specPath.child("dataSource");
-const refPath = specPath.child("dataSourceRef");
 
-export function validateClaimSpec(spec: PersistentVolumeClaimSpec, gates: ClaimGates): FieldError[] {
+/** Findings about the spec of a claim, or of a template of claims at `path`. */
+export function validateClaimSpec(spec: PersistentVolumeClaimSpec, gates: ClaimGates, path = specPath): FieldError[] {
   const { selector, storageClassName, volumeMode, volumeAttributesClassName } = spec;
-  const errors = validateAccessModes(spec);
-  if (selector !== undefined) errors.push(...validateLabelSelector(selector, specPath.child("selector")));
-  errors.push(...validateSize(spec.resources));
+  const errors = validateAccessModes(spec, path.child("accessModes"));
+  if (selector !== undefined) errors.push(...validateLabelSelector(selector, path.child("selector")));
+  errors.push(...validateSize(spec.resources, path.child("resources")));
   if (storageClassName) {
     for (const message of dns1123Subdomain(storageClassName)) {
-      errors.push(invalid(specPath.child("storageClassName"), storageClassName, message));
+      errors.push(invalid(path.child("storageClassName"), storageClassName, message));
     }
   }
   if (volumeMode !== undefined && !volumeModes.includes(volumeMode)) {
-    errors.push(notSupported(specPath.child("volumeMode"), volumeMode, volumeModes));
+    errors.push(notSupported(path.child("volumeMode"), volumeMode, volumeModes));
   }
-  errors.push(...validateSources(spec));
+  errors.push(...validateSources(spec, path));
   if (gates.attributesClass && volumeAttributesClassName) {
     for (const message of dns1123Subdomain(volumeAttributesClassName)) {
-      errors.push(invalid(specPath.child("volumeAttributesClassName"), volumeAttributesClassName, message));
+      errors.push(invalid(path.child("volumeAttributesClassName"), volumeAttributesClassName, message));
     }
   }
   return errors;
 }
 
-function validateAccessModes({ accessModes: modes = [] }: PersistentVolumeClaimSpec): FieldError[] {
-  if (modes.length === 0) return [required(modesPath, "at least 1 access mode is required")];
+function validateAccessModes({ accessModes: modes = [] }: PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
+  if (modes.length === 0) return [required(path, "at least 1 access mode is required")];
   const errors = modes
     .filter((mode) => !accessModes.includes(mode))
-    .map((mode) => notSupported(modesPath, mode, accessModes));
+    .map((mode) => notSupported(path, mode, accessModes));
   if (modes.includes("ReadWriteOncePod") && modes.some((mode) => mode !== "ReadWriteOncePod")) {
-    errors.push(forbidden(modesPath, "may not use ReadWriteOncePod with other access modes"));
+    errors.push(forbidden(path, "may not use ReadWriteOncePod with other access modes"));
   }
   return errors;
 }
 
 /** The specification: requests cannot exceed limits. Upstream documents this and does not check it. */
-function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements): FieldError[] {
+function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements, at: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const storage = requests["storage"];
-  if (storage === undefined) errors.push(required(resourcesPath.key("storage")));
+  if (storage === undefined) errors.push(required(at.key("storage")));
   else if (compareTexts(storage, "0") <= 0) {
-    errors.push(invalid(resourcesPath.key("storage"), storage, "must be greater than zero"));
+    errors.push(invalid(at.key("storage"), storage, "must be greater than zero"));
   }
   for (const [name, request] of Object.entries(requests)) {
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     if (limit === undefined || compareTexts(request, limit) <= 0) continue;
-    const path = resourcesPath.child("requests").key(name);
+    const path = at.child("requests").key(name);
     errors.push(invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
   }
   return errors;
@@ -148,13 +145,15 @@ export function compareTexts(a: string, b: string): number {
   return left === undefined || right === undefined ? 0 : compareQuantities(left, right);
 }
 
-function validateSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec): FieldError[] {
+function validateSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
+  const sourcePath = path.child("dataSource");
+  const refPath = path.child("dataSourceRef");
   const errors: FieldError[] = [];
   if (dataSource !== undefined) errors.push(...validateSource(dataSource, sourcePath));
   if (dataSourceRef === undefined) return errors;
   errors.push(...validateSource(dataSourceRef, refPath));
   // Upstream: the path of the source is the value that is shown.
-  const wrongSource = (detail: string): FieldError => invalid(specPath, String(sourcePath), detail);
+  const wrongSource = (detail: string): FieldError => invalid(path, String(sourcePath), detail);
   if (dataSourceRef.namespace) {
     for (const message of dns1123Label(dataSourceRef.namespace)) {
       errors.push(invalid(refPath.child("namespace"), dataSourceRef.namespace, message));

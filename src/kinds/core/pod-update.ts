@@ -37,12 +37,6 @@ export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[]
   return errors.length > 0 ? errors : validateRest(spec, old, isGated);
 }
 
-/** Validates a deadline by itself. */
-export function validateActiveDeadline({ activeDeadlineSeconds: deadline }: PodSpec): FieldError[] {
-  if (deadline === undefined || (nearestNumber(deadline) >= 1 && nearestNumber(deadline) <= int32Max)) return [];
-  return [invalid(deadlinePath, deadline, `must be between 1 and ${int32Max}, inclusive`)];
-}
-
 function validateDeadline(
   { activeDeadlineSeconds: deadline }: PodSpec,
   { activeDeadlineSeconds: before }: PodSpec,

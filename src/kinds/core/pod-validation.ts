@@ -1,13 +1,37 @@
 /**
  * Validates the specs of pods, and templates of pods in workloads. Source: `ValidatePodSpec` and what it calls in
- * upstream's `pkg/apis/core/validation`.
+ * upstream's `pkg/apis/core/validation`, and the answers of kube-apiserver.
  */
-import type { PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
-import type { FieldPath } from "#meta/field-path.ts";
-import { dns1123Label } from "#meta/names.ts";
+import type { Pod, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
+import { type ApiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import {
+  checkOptionalName,
+  checkOptionalOneOf,
+  checkRange,
+  checkRequiredOneOf,
+  type Errors,
+} from "./pod-validation/checks.ts";
+import { checkContainers, checkImages } from "./pod-validation/containers.ts";
+import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
+import { checkResources } from "./pod-validation/resources.ts";
+import {
+  checkAffinity,
+  checkReadinessGates,
+  checkSchedulingGates,
+  checkSpread,
+  checkTolerations,
+} from "./pod-validation/scheduling.ts";
+import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
+import { checkVolumes } from "./pod-validation/volumes.ts";
+
+const restartPolicies = ["Always", "OnFailure", "Never"];
+const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+const preemptionPolicies = ["PreemptLowerPriority", "Never"];
+const deadlineMax = 2 ** 31 - 1;
 
 /** Findings about a template of pods at `path`, defaults already in it. */
 export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
@@ -15,35 +39,92 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   const specPath = path.child("spec");
   const errors = validateLabels(metadata.labels, path.child("labels"));
   validateAnnotations(metadata.annotations, path.child("annotations"), errors);
-  errors.push(...validatePodSpec(spec, specPath, domain));
+  checkSpec(spec, "", specPath, domain, errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
   }
   return errors;
 }
 
-/** Findings about a pod spec at `path`, defaults already in it. */
-export function validatePodSpec(spec: PodSpec, path: FieldPath, _domain: ApiDomain): FieldError[] {
-  return validateContainers(spec, path);
+const podSpecPath = FieldPath.of("spec");
+const annotationsPath = FieldPath.of("metadata", "annotations");
+
+/** Findings about the metadata and spec of a pod, defaults already in them. */
+export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
+  const { metadata, spec } = pod;
+  const errors: FieldError[] = [];
+  checkPodAnnotations(pod, domain, errors);
+  checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
+  checkImages(spec, podSpecPath, errors);
+  return errors;
 }
 
-/** Names and images of containers; findings below `path`, which is that of the spec. */
-export function validateContainers({ containers }: PodSpec, path: FieldPath): FieldError[] {
-  if (containers === null || containers.length === 0) return [required(path.child("containers"))];
+/** Findings about what is refused only when a pod is made. */
+export function validateNewPod({ spec }: Pod): FieldError[] {
   const errors: FieldError[] = [];
-  const names = new Set<string>();
-  for (const [index, { name, image = "" }] of containers.entries()) {
-    const pathOf = (field: string): FieldPath => path.child("containers").index(index).child(field);
-    if (name === "") errors.push(required(pathOf("name")));
-    else {
-      for (const message of dns1123Label(name)) errors.push(invalid(pathOf("name"), name, message));
-      if (names.has(name)) errors.push(duplicate(pathOf("name"), name));
-      names.add(name);
-    }
-    if (image === "") errors.push(required(pathOf("image")));
-    else if (image.trim() !== image) {
-      errors.push(invalid(pathOf("image"), image, "must not have leading or trailing whitespace"));
-    }
+  if ((spec.ephemeralContainers ?? []).length > 0) {
+    errors.push(forbidden(podSpecPath.child("ephemeralContainers"), "cannot be set on create"));
+  }
+  if (spec.nodeName && (spec.schedulingGates ?? []).length > 0) {
+    const detail = "cannot be set until all schedulingGates have been cleared";
+    errors.push(forbidden(podSpecPath.child("nodeName"), detail));
   }
   return errors;
+}
+
+function checkPodAnnotations({ metadata: { annotations }, spec }: Pod, domain: ApiDomain, errors: Errors): void {
+  if (annotations === undefined) return;
+  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const mirrored = annotations[mirror];
+  if (mirrored !== undefined && !spec.nodeName) {
+    const detail = "must set spec.nodeName if mirror pod annotation is set";
+    errors.push(invalid(annotationsPath.key(mirror), mirrored, detail));
+  }
+  const deletionCost = domain.rename("controller.kubernetes.io/pod-deletion-cost");
+  const cost = annotations[deletionCost];
+  if (cost !== undefined && !isInt32(cost)) {
+    errors.push(invalid(annotationsPath.key(deletionCost), cost, "must be a 32bit integer"));
+  }
+}
+
+const isInt32 = (text: string): boolean =>
+  /^(?:0|-?[1-9][0-9]{0,9})$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
+
+/** Findings about a pod spec at `path`, defaults already in it. */
+export function validatePodSpec(spec: PodSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
+  const errors: FieldError[] = [];
+  checkSpec(spec, "", path, domain, errors);
+  return errors;
+}
+
+/** Findings about a pod spec of a workload. */
+export const validateContainers = (spec: PodSpec, path: FieldPath): FieldError[] =>
+  validatePodSpec(spec, path, kubernetesDomain);
+
+function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
+  const own = domain.rename("kubernetes.io/");
+  const volumes = checkVolumes(spec, podName, path, errors);
+  checkContainers(spec, volumes, path, own, errors);
+  checkRequiredOneOf(spec.restartPolicy, restartPolicies, path.child("restartPolicy"), errors);
+  checkRequiredOneOf(spec.dnsPolicy, dnsPolicies, path.child("dnsPolicy"), errors);
+  validateLabels(spec.nodeSelector, path.child("nodeSelector"), errors);
+  checkPodSecurity(spec, path, errors);
+  checkAffinity(spec.affinity, path.child("affinity"), errors);
+  checkDns(spec, path, errors);
+  checkReadinessGates(spec.readinessGates, path.child("readinessGates"), errors);
+  checkSchedulingGates(spec.schedulingGates, path.child("schedulingGates"), errors);
+  checkSpread(spec.topologySpreadConstraints, path.child("topologySpreadConstraints"), errors);
+  checkHostProcess(spec, path, errors);
+  checkOptionalName(spec.serviceAccountName, dns1123Subdomain, path.child("serviceAccountName"), errors);
+  checkOptionalName(spec.nodeName, dns1123Subdomain, path.child("nodeName"), errors);
+  checkRange(spec.activeDeadlineSeconds, 1, deadlineMax, path.child("activeDeadlineSeconds"), errors);
+  checkOptionalName(spec.hostname, dns1123Label, path.child("hostname"), errors);
+  checkOptionalName(spec.subdomain, dns1123Label, path.child("subdomain"), errors);
+  checkTolerations(spec.tolerations, path.child("tolerations"), errors);
+  checkHostAliases(spec.hostAliases, path.child("hostAliases"), errors);
+  checkOptionalName(spec.priorityClassName, dns1123Subdomain, path.child("priorityClassName"), errors);
+  checkOptionalName(spec.runtimeClassName, dns1123Subdomain, path.child("runtimeClassName"), errors);
+  checkOptionalOneOf(spec.preemptionPolicy, preemptionPolicies, path.child("preemptionPolicy"), errors);
+  if (spec.overhead !== undefined) checkResources({ limits: spec.overhead }, path.child("overhead"), own, errors);
+  checkSystem(spec, path, errors);
 }

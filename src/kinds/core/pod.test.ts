@@ -104,7 +104,7 @@ test("an update of a pod changes images, deadlines and tolerations, and little e
   const more = "Forbidden: pod updates may not add or remove containers";
   check({ containers: [container, { ...container, name: "d" }] }, `spec.containers: ${more}`);
   check({ containers: [] }, "spec.containers: Required value", `spec.containers: ${more}`);
-  check({ initContainers: [container] }, `spec.initContainers: ${more}`);
+  check({ initContainers: [{ ...container, name: "d" }] }, `spec.initContainers: ${more}`);
 
   const deadline = "spec.activeDeadlineSeconds: Invalid value";
   check({ activeDeadlineSeconds: 200 }, `${deadline}: 200: must be less than or equal to previous value`);

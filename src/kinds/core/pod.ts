@@ -9,7 +9,6 @@ import type {
   PodStatus,
 } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -22,13 +21,13 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
-import { validatePodSpec } from "./pod-validation.ts";
-import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
+import { validatePodSpecUpdate } from "./pod-update.ts";
+import { validateNewPod, validatePod } from "./pod-validation.ts";
 
-const specPath = FieldPath.of("spec");
-const ephemeralPath = specPath.child("ephemeralContainers");
+const ephemeralPath = FieldPath.of("spec", "ephemeralContainers");
 
 export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
+  const { domain } = environment;
   const resizePolicy = environment.gate("InPlacePodVerticalScaling");
   return {
     metadataRepeats: 1,
@@ -43,18 +42,18 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           withAgreeingAddresses,
         ),
       prepareForCreate: (object) => ({ ...object, status: firstStatus(object.spec, timestamp(environment.now())) }),
-      validate: ({ spec }) => [
-        ...validateSpec(spec, environment.domain),
-        ...((spec.ephemeralContainers ?? []).length === 0 ? [] : [forbidden(ephemeralPath, "cannot be set on create")]),
-      ],
-      validateUpdate: ({ spec }, old) => [
-        ...validateSpec(spec, environment.domain),
-        ...validatePodSpecUpdate(spec, old.spec),
+      validate: (object) => [...validatePod(object, domain), ...validateNewPod(object)],
+      validateUpdate: (object, old) => [
+        ...validatePod(object, domain),
+        ...validatePodSpecUpdate(object.spec, old.spec),
       ],
       subresources: {
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
-          validateUpdate: (object, old) => validateEphemeralContainers(object.spec, old.spec),
+          validateUpdate: (object, old) => [
+            ...validatePod(object, domain),
+            ...validateEphemeralContainers(object.spec, old.spec),
+          ],
         },
         resize: { prepareForUpdate: (object, old) => resized(old, object), validateUpdate: validateResize },
       },
@@ -126,11 +125,6 @@ const fields = ({ spec, status }: Pod): Readonly<Record<string, string>> => ({
   "status.podIP": status.podIPs?.[0]?.ip || status.podIP || "",
   "status.nominatedNodeName": status.nominatedNodeName ?? "",
 });
-
-const validateSpec = (spec: PodSpec, domain: ApiDomain): FieldError[] => [
-  ...validatePodSpec(spec, specPath, domain),
-  ...validateActiveDeadline(spec),
-];
 
 /** The values of the columns Ready, Status and Restarts. */
 interface Summary {

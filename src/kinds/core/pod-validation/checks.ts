@@ -1,0 +1,111 @@
+/** Checks that many fields of pods share. They add what they find to `errors`. */
+import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import type { NameCheck } from "#meta/names.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
+
+export type Errors = FieldError[];
+
+/** What the name check says about a text. */
+export function checkName(text: string, check: NameCheck, path: FieldPath, errors: Errors): void {
+  for (const message of check(text)) errors.push(invalid(path, text, message));
+}
+
+/** As `checkName`; an empty or absent text is fine. */
+export function checkOptionalName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
+  if (text) checkName(text, check, path, errors);
+}
+
+/** As `checkName`; the text is needed. */
+export function checkRequiredName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
+  if (!text) errors.push(required(path));
+  else checkName(text, check, path, errors);
+}
+
+export function checkRequired(text: string | undefined, path: FieldPath, errors: Errors): void {
+  if (!text) errors.push(required(path));
+}
+
+/** The name of an object in a reference to it. */
+export function checkReference(holder: { readonly name?: string } | undefined, path: FieldPath, errors: Errors): void {
+  if (holder !== undefined) checkRequired(holder.name, path.child("name"), errors);
+}
+
+export function checkOneOf(value: string, values: readonly string[], path: FieldPath, errors: Errors): void {
+  if (!values.includes(value)) errors.push(notSupported(path, value, values));
+}
+
+/** As `checkOneOf`; an absent value is fine. */
+export function checkOptionalOneOf(
+  value: string | undefined,
+  values: readonly string[],
+  path: FieldPath,
+  errors: Errors,
+): void {
+  if (value !== undefined) checkOneOf(value, values, path, errors);
+}
+
+/** As `checkOneOf`; an empty or absent value is a missing one. */
+export function checkRequiredOneOf(
+  value: string | undefined,
+  values: readonly string[],
+  path: FieldPath,
+  errors: Errors,
+): void {
+  if (!value) errors.push(required(path));
+  else checkOneOf(value, values, path, errors);
+}
+
+export function checkRange(
+  value: Int64 | undefined,
+  low: number,
+  high: number,
+  path: FieldPath,
+  errors: Errors,
+  lowShown = low,
+): void {
+  if (value === undefined) return;
+  const number = nearestNumber(value);
+  if (number >= low && number <= high) return;
+  errors.push(invalid(path, value, `must be between ${lowShown} and ${high}, inclusive`));
+}
+
+/** Ids of users and groups. */
+export const checkId = (value: Int64 | undefined, path: FieldPath, errors: Errors): void =>
+  checkRange(value, 0, 2 ** 31 - 1, path, errors);
+
+export function checkNotNegative(value: Int64 | undefined, path: FieldPath, errors: Errors): void {
+  if (value === undefined || nearestNumber(value) >= 0) return;
+  errors.push(invalid(path, value, "must be greater than or equal to 0"));
+}
+
+/** Permissions of a file. */
+export function checkMode(mode: number | undefined, path: FieldPath, errors: Errors): void {
+  if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
+  errors.push(invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive"));
+}
+
+/** Whether a path has a step to the parent. */
+export const hasBackstep = (text: string): boolean => text.includes("..") && text.split("/").includes("..");
+
+export function checkNoBackstep(text: string, path: FieldPath, errors: Errors): void {
+  if (hasBackstep(text)) errors.push(invalid(path, text, "must not contain '..'"));
+}
+
+/** A path that stays below where it starts. */
+export function checkDescending(text: string, path: FieldPath, errors: Errors): void {
+  if (text.startsWith("/")) errors.push(invalid(path, text, "must be a relative path"));
+  checkNoBackstep(text, path, errors);
+}
+
+/** A path inside of a volume that the kubelet fills: names that start with two dots are its own. */
+export function checkVolumePath(text: string, path: FieldPath, errors: Errors): void {
+  if (text === "") {
+    errors.push(required(path));
+    return;
+  }
+  checkDescending(text, path, errors);
+  if (text.startsWith("..") && !text.startsWith("../")) {
+    errors.push(invalid(path, text, "must not start with '..'"));
+  }
+}

@@ -1,0 +1,206 @@
+/** Containers of pods of all three sorts: those that start first, those that run, and ephemeral ones. */
+import type { Container, ContainerPort, EphemeralContainer, PodSpec } from "#api/core/v1.ts";
+import { duplicate, forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label, portName } from "#meta/names.ts";
+import type { OwnPrefix } from "../resource-names.ts";
+import { checkOneOf, checkRange, checkRequired, checkRequiredName, checkRequiredOneOf, type Errors } from "./checks.ts";
+import { checkEnv, checkEnvFrom } from "./environment.ts";
+import { checkDevices, checkMounts, type Volumes } from "./mounts.ts";
+import { checkLifecycle, checkLiveness, checkReadiness } from "./probes.ts";
+import { checkResources } from "./resources.ts";
+import { checkContainerSecurity } from "./security.ts";
+
+const messagePolicies = ["File", "FallbackToLogsOnError"];
+const pullPolicies = ["Always", "IfNotPresent", "Never"];
+const protocols = ["SCTP", "TCP", "UDP"];
+
+/** What containers of one pod share. */
+interface Pod {
+  readonly spec: PodSpec;
+  readonly volumes: Volumes;
+  readonly own: OwnPrefix;
+  readonly errors: Errors;
+}
+
+/** `path` is that of the spec. */
+export function checkContainers(
+  spec: PodSpec,
+  volumes: Volumes,
+  path: FieldPath,
+  own: OwnPrefix,
+  errors: Errors,
+): void {
+  const pod: Pod = { spec, volumes, own, errors };
+  const names = new Set<string>();
+  checkMain(pod, names, path.child("containers"));
+  checkInit(pod, names, path.child("initContainers"));
+  checkEphemeral(pod, names, path.child("ephemeralContainers"));
+  if (spec.hostNetwork === true) checkHostNetwork(spec.containers ?? [], path.child("containers"), errors);
+}
+
+function checkMain(pod: Pod, names: Set<string>, path: FieldPath): void {
+  const { spec, errors } = pod;
+  const containers = spec.containers ?? [];
+  if (containers.length === 0) errors.push(required(path));
+  for (const [i, container] of containers.entries()) {
+    const at = path.index(i);
+    checkContainer(container, pod, at);
+    checkUnique(container.name, names, at, errors);
+    checkHooks(container, spec, at, errors);
+    if (container.restartPolicy !== undefined) {
+      errors.push(forbidden(at.child("restartPolicy"), "may not be set for non-init containers"));
+    }
+  }
+  checkHostPorts(containers, path, errors);
+}
+
+function checkInit(pod: Pod, names: Set<string>, path: FieldPath): void {
+  const { spec, errors } = pod;
+  for (const [i, container] of (spec.initContainers ?? []).entries()) {
+    const at = path.index(i);
+    const { restartPolicy, lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
+    checkContainer(container, pod, at);
+    if (restartPolicy !== undefined && restartPolicy !== "Always") {
+      errors.push(notSupported(at.child("restartPolicy"), restartPolicy, ["Always"]));
+    }
+    checkUnique(container.name, names, at, errors);
+    checkHostPorts([container], path, errors);
+    if (restartPolicy === "Always") {
+      checkHooks(container, spec, at, errors);
+      continue;
+    }
+    for (const [name, value] of Object.entries({ lifecycle, livenessProbe, readinessProbe, startupProbe })) {
+      if (value === undefined) continue;
+      const detail = "may not be set for init containers without restartPolicy=Always";
+      errors.push(forbidden(at.child(name), detail));
+    }
+  }
+}
+
+/** In upstream's order. */
+const notInEphemeral = [
+  "ports",
+  "resources",
+  "restartPolicy",
+  "livenessProbe",
+  "readinessProbe",
+  "startupProbe",
+  "lifecycle",
+] as const;
+
+function checkEphemeral(pod: Pod, names: Set<string>, path: FieldPath): void {
+  const { spec, errors } = pod;
+  const containers = spec.ephemeralContainers ?? [];
+  if (containers.length === 0) return;
+  const targets = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name));
+  for (const [i, container] of containers.entries()) {
+    const at = path.index(i);
+    checkContainer(container, pod, at);
+    checkUnique(container.name, names, at, errors);
+    const { targetContainerName: target = "" } = container;
+    if (target !== "" && !targets.has(target)) errors.push(notFound(at.child("targetContainerName"), target));
+    checkOnlyEphemeral(container, at, errors);
+  }
+}
+
+function checkOnlyEphemeral(container: EphemeralContainer, path: FieldPath, errors: Errors): void {
+  const refuse = (at: FieldPath): void => {
+    errors.push(forbidden(at, "cannot be set for an Ephemeral Container"));
+  };
+  const { limits, requests } = container.resources;
+  for (const name of notInEphemeral) {
+    const isSet = name === "resources" ? (limits ?? requests) !== undefined : container[name] !== undefined;
+    if (isSet) refuse(path.child(name));
+  }
+  for (const [i, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
+    const at = path.child("volumeMounts").index(i);
+    if (subPath) refuse(at.child("subPath"));
+    if (subPathExpr) refuse(at.child("subPathExpr"));
+  }
+}
+
+function checkUnique(name: string, names: Set<string>, path: FieldPath, errors: Errors): void {
+  if (name === "") return;
+  if (names.has(name)) errors.push(duplicate(path.child("name"), name));
+  names.add(name);
+}
+
+function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors: Errors): void {
+  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
+  checkLifecycle(lifecycle, spec.terminationGracePeriodSeconds, path.child("lifecycle"), errors);
+  checkLiveness(livenessProbe, path.child("livenessProbe"), errors);
+  checkReadiness(readinessProbe, path.child("readinessProbe"), errors);
+  checkLiveness(startupProbe, path.child("startupProbe"), errors);
+}
+
+/** What containers of every sort have. */
+function checkContainer(container: Container | EphemeralContainer, pod: Pod, path: FieldPath): void {
+  const { errors, volumes } = pod;
+  const { terminationMessagePolicy, imagePullPolicy } = container;
+  checkRequiredName(container.name, dns1123Label, path.child("name"), errors);
+  checkRequired(container.image, path.child("image"), errors);
+  checkRequiredOneOf(terminationMessagePolicy, messagePolicies, path.child("terminationMessagePolicy"), errors);
+  checkPorts(container.ports, path.child("ports"), errors);
+  checkEnv(container.env, path.child("env"), errors);
+  checkEnvFrom(container.envFrom, path.child("envFrom"), errors);
+  checkMounts(container, volumes, path.child("volumeMounts"), errors);
+  checkDevices(container, volumes, path.child("volumeDevices"), errors);
+  checkRequiredOneOf(imagePullPolicy, pullPolicies, path.child("imagePullPolicy"), errors);
+  checkResources(container.resources, path.child("resources"), pod.own, errors);
+  checkContainerSecurity(container.securityContext, path.child("securityContext"), errors);
+}
+
+function checkPorts(ports: readonly ContainerPort[] = [], path: FieldPath, errors: Errors): void {
+  const names = new Set<string>();
+  for (const [i, { name = "", containerPort, hostPort = 0, protocol = "" }] of ports.entries()) {
+    const at = path.index(i);
+    if (name !== "") {
+      const messages = portName(name);
+      for (const message of messages) errors.push(invalid(at.child("name"), name, message));
+      if (messages.length === 0 && names.has(name)) errors.push(duplicate(at.child("name"), name));
+      names.add(name);
+    }
+    if (containerPort === 0) errors.push(required(at.child("containerPort")));
+    else checkRange(containerPort, 1, 65535, at.child("containerPort"), errors);
+    if (hostPort !== 0) checkRange(hostPort, 1, 65535, at.child("hostPort"), errors);
+    if (protocol === "") errors.push(required(at.child("protocol")));
+    else checkOneOf(protocol, protocols, at.child("protocol"), errors);
+  }
+}
+
+/** Ports of the machine that several ports ask for. */
+function checkHostPorts(containers: readonly Container[], path: FieldPath, errors: Errors): void {
+  const seen = new Set<string>();
+  for (const [i, { ports = [] }] of containers.entries()) {
+    for (const [j, { hostPort = 0, hostIP = "", protocol = "" }] of ports.entries()) {
+      if (hostPort === 0) continue;
+      const text = `${protocol}/${hostIP}/${hostPort}`;
+      if (seen.has(text)) errors.push(duplicate(path.index(i).child("ports").index(j).child("hostPort"), text));
+      seen.add(text);
+    }
+  }
+}
+
+function checkHostNetwork(containers: readonly Container[], path: FieldPath, errors: Errors): void {
+  for (const [i, { ports = [] }] of containers.entries()) {
+    for (const [j, { hostPort = 0, containerPort }] of ports.entries()) {
+      if (hostPort === 0 || hostPort === containerPort) continue;
+      const at = path.index(i).child("ports").index(j).child("hostPort");
+      errors.push(invalid(at, hostPort, "must match `containerPort` when `hostNetwork` is true"));
+    }
+  }
+}
+
+const sorts = ["containers", "initContainers", "ephemeralContainers"] as const;
+
+/** What pods must keep to and templates need not, so that old templates stay valid. `path` is that of the spec. */
+export function checkImages(spec: PodSpec, path: FieldPath, errors: Errors): void {
+  for (const sort of sorts) {
+    for (const [i, { image = "" }] of (spec[sort] ?? []).entries()) {
+      if (image.trim() === image) continue;
+      const at = path.child(sort).index(i).child("image");
+      errors.push(invalid(at, image, "must not have leading or trailing whitespace"));
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** Environment variables of containers and where their values come from. */
+import type { EnvFromSource, EnvVar, EnvVarSource } from "#api/core/v1.ts";
+import { invalid, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { configKey, dns1123Subdomain } from "#meta/names.ts";
+import { checkName, checkRequiredName, type Errors } from "./checks.ts";
+import { checkFieldRef, checkResourceRef, environmentFields } from "./downward.ts";
+
+const nameMessage = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+
+function variableName(text: string): readonly string[] {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code > 0x7e || code === 0x3d) return [nameMessage];
+  }
+  return [];
+}
+
+export function checkEnv(variables: readonly EnvVar[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { name, value = "", valueFrom }] of variables.entries()) {
+    const at = path.index(i);
+    checkRequiredName(name, variableName, at.child("name"), errors);
+    if (valueFrom !== undefined) checkSource(valueFrom, value, at.child("valueFrom"), errors);
+  }
+}
+
+const noSource = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
+
+function checkSource(from: EnvVarSource, value: string, path: FieldPath, errors: Errors): void {
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = from;
+  if (fieldRef !== undefined) checkFieldRef(fieldRef, environmentFields, path.child("fieldRef"), errors);
+  if (resourceFieldRef !== undefined) {
+    checkResourceRef(resourceFieldRef, false, path.child("resourceFieldRef"), errors);
+  }
+  for (const name of ["configMapKeyRef", "secretKeyRef"] as const) {
+    const ref = from[name];
+    if (ref === undefined) continue;
+    const at = path.child(name);
+    checkName(ref.name ?? "", dns1123Subdomain, at.child("name"), errors);
+    checkRequiredName(ref.key, configKey, at.child("key"), errors);
+  }
+  const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef].filter((one) => one !== undefined).length;
+  if (count === 0) errors.push(invalid(path, "", noSource));
+  else if (value !== "") errors.push(invalid(path, "", "may not be specified when `value` is not empty"));
+  else if (count > 1) errors.push(invalid(path, "", "may not have more than one field specified at a time"));
+}
+
+/** Upstream: sources that are none or many are findings about the whole list. */
+export function checkEnvFrom(sources: readonly EnvFromSource[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { prefix, configMapRef, secretRef }] of sources.entries()) {
+    const at = path.index(i);
+    if (prefix) checkName(prefix, variableName, at.child("prefix"), errors);
+    for (const [field, ref] of [["configMapRef", configMapRef] as const, ["secretRef", secretRef] as const]) {
+      if (ref === undefined) continue;
+      const nameAt = at.child(field, "name");
+      if (!ref.name) errors.push(required(nameAt));
+      else checkName(ref.name, dns1123Subdomain, nameAt, errors);
+    }
+    if (configMapRef === undefined && secretRef === undefined) {
+      errors.push(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"));
+    } else if (configMapRef !== undefined && secretRef !== undefined) {
+      errors.push(invalid(path, "", "may not have more than one field specified at a time"));
+    }
+  }
+}

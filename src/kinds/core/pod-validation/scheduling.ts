@@ -1,0 +1,223 @@
+/** Where pods may run: affinity, tolerations, spread over topologies, gates. */
+import type {
+  Affinity,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodAffinityTerm,
+  PodReadinessGate,
+  PodSchedulingGate,
+  Toleration,
+  TopologySpreadConstraint,
+} from "#api/core/v1.ts";
+import { duplicate, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { type LabelSelectorObject, validateLabelSelector } from "#meta/label-selector.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
+import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "./checks.ts";
+
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const honors = ["Honor", "Ignore"];
+const unsatisfied = ["DoNotSchedule", "ScheduleAnyway"];
+
+export function checkTolerations(tolerations: readonly Toleration[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { key = "", operator = "", value = "", effect = "", tolerationSeconds }] of tolerations.entries()) {
+    const at = path.index(i);
+    const operatorAt = at.child("operator");
+    if (key !== "") checkName(key, qualifiedName, at.child("key"), errors);
+    else if (operator !== "Exists") {
+      const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      errors.push(invalid(operatorAt, operator, detail));
+    }
+    if (tolerationSeconds !== undefined && effect !== "NoExecute") {
+      const detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+      errors.push(invalid(at.child("effect"), effect, detail));
+    }
+    if (operator === "Exists") {
+      if (value !== "") errors.push(invalid(operatorAt, value, "value must be empty when `operator` is 'Exists'"));
+    } else if (operator === "" || operator === "Equal") checkName(value, labelValue, operatorAt, errors);
+    else errors.push(notSupported(operatorAt, operator, ["Equal", "Exists"]));
+    if (effect !== "") checkOneOf(effect, effects, at.child("effect"), errors);
+  }
+}
+
+export function checkAffinity(affinity: Affinity | undefined, path: FieldPath, errors: Errors): void {
+  if (affinity === undefined) return;
+  const { nodeAffinity, podAffinity, podAntiAffinity } = affinity;
+  if (nodeAffinity !== undefined) {
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: needed,
+      preferredDuringSchedulingIgnoredDuringExecution: wanted = [],
+    } = nodeAffinity;
+    const at = path.child("nodeAffinity");
+    if (needed !== undefined) {
+      const terms = needed.nodeSelectorTerms ?? [];
+      const termsAt = at.child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
+      if (terms.length === 0) errors.push(required(termsAt, "must have at least one node selector term"));
+      for (const [i, term] of terms.entries()) checkNodeTerm(term, termsAt.index(i), errors);
+    }
+    for (const [i, { weight, preference }] of wanted.entries()) {
+      const oneAt = at.child("preferredDuringSchedulingIgnoredDuringExecution").index(i);
+      checkWeight(weight, oneAt, errors);
+      checkNodeTerm(preference, oneAt.child("preference"), errors);
+    }
+  }
+  for (const [name, pods] of [["podAffinity", podAffinity] as const, ["podAntiAffinity", podAntiAffinity] as const]) {
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: needed = [],
+      preferredDuringSchedulingIgnoredDuringExecution: wanted = [],
+    } = pods ?? {};
+    for (const [i, term] of needed.entries()) {
+      checkPodTerm(term, path.child(name, "requiredDuringSchedulingIgnoredDuringExecution").index(i), errors);
+    }
+    for (const [i, { weight, podAffinityTerm }] of wanted.entries()) {
+      const at = path.child(name, "preferredDuringSchedulingIgnoredDuringExecution").index(i);
+      checkWeight(weight, at, errors);
+      checkPodTerm(podAffinityTerm, at.child("podAffinityTerm"), errors);
+    }
+  }
+}
+
+function checkWeight(weight: number, path: FieldPath, errors: Errors): void {
+  if (weight >= 1 && weight <= 100) return;
+  errors.push(invalid(path.child("weight"), weight, "must be in the range 1-100"));
+}
+
+function checkNodeTerm({ matchExpressions, matchFields }: NodeSelectorTerm, path: FieldPath, errors: Errors): void {
+  for (const [i, requirement] of (matchExpressions ?? []).entries()) {
+    checkNodeLabels(requirement, path.child("matchExpressions").index(i), errors);
+  }
+  for (const [i, requirement] of (matchFields ?? []).entries()) {
+    checkNodeFields(requirement, path.child("matchFields").index(i), errors);
+  }
+}
+
+function checkNodeLabels(requirement: NodeSelectorRequirement, path: FieldPath, errors: Errors): void {
+  const { key, operator, values } = requirement;
+  const given = (values ?? []).length;
+  const at = path.child("values");
+  if (operator === "In" || operator === "NotIn") {
+    if (given === 0) errors.push(required(at, "must be specified when `operator` is 'In' or 'NotIn'"));
+  } else if (operator === "Exists" || operator === "DoesNotExist") {
+    if (given > 0) errors.push(forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+  } else if (operator === "Gt" || operator === "Lt") {
+    if (given !== 1) errors.push(required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+  } else errors.push(invalid(path.child("operator"), operator, "not a valid selector operator"));
+  checkName(key, qualifiedName, path.child("key"), errors);
+}
+
+function checkNodeFields(requirement: NodeSelectorRequirement, path: FieldPath, errors: Errors): void {
+  const { key, operator } = requirement;
+  const values = requirement.values ?? [];
+  if (operator === "In" || operator === "NotIn") {
+    if (values.length !== 1) {
+      const detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+      errors.push(required(path.child("values"), detail));
+    }
+  } else errors.push(invalid(path.child("operator"), operator, "not a valid selector operator"));
+  if (key !== "metadata.name") {
+    errors.push(invalid(path.child("key"), key, "not a valid field selector key"));
+    return;
+  }
+  for (const [i, value] of values.entries()) {
+    checkName(value, dns1123Subdomain, path.child("values").index(i), errors);
+  }
+}
+
+function checkSelector(selector: LabelSelectorObject | undefined, path: FieldPath, errors: Errors): void {
+  if (selector === undefined) return;
+  for (const error of validateLabelSelector(selector, path)) errors.push(error);
+}
+
+const noSelector = "must not be specified when labelSelector is not set";
+
+function checkPodTerm(term: PodAffinityTerm, path: FieldPath, errors: Errors): void {
+  const { labelSelector, namespaceSelector, namespaces, topologyKey, matchLabelKeys, mismatchLabelKeys } = term;
+  checkSelector(labelSelector, path.child("labelSelector"), errors);
+  checkSelector(namespaceSelector, path.child("namespaceSelector"), errors);
+  // Upstream: no index, and in the singular.
+  for (const namespace of namespaces ?? []) checkName(namespace, dns1123Label, path.child("namespace"), errors);
+  const hasSelector = labelSelector !== undefined;
+  checkKeys(matchLabelKeys, hasSelector, path.child("matchLabelKeys"), errors);
+  checkKeys(mismatchLabelKeys, hasSelector, path.child("mismatchLabelKeys"), errors);
+  const others = new Set(mismatchLabelKeys);
+  for (const [i, key] of (matchLabelKeys ?? []).entries()) {
+    if (!others.has(key)) continue;
+    const detail = "exists in both matchLabelKeys and mismatchLabelKeys";
+    errors.push(invalid(path.child("matchLabelKeys").index(i), key, detail));
+  }
+  const at = path.child("topologyKey");
+  if (topologyKey === "") errors.push(required(at, "can not be empty"));
+  checkName(topologyKey, qualifiedName, at, errors);
+}
+
+function checkKeys(keys: readonly string[] = [], hasSelector: boolean, path: FieldPath, errors: Errors): void {
+  if (keys.length === 0) return;
+  if (!hasSelector) errors.push(forbidden(path, noSelector));
+  else for (const [i, key] of keys.entries()) checkName(key, qualifiedName, path.index(i), errors);
+}
+
+const pairOf = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint): string =>
+  `{${topologyKey}, ${whenUnsatisfiable}}`;
+
+export function checkSpread(
+  constraints: readonly TopologySpreadConstraint[] = [],
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const lastOf = new Map(constraints.map((constraint, i) => [pairOf(constraint), i]));
+  for (const [i, constraint] of constraints.entries()) {
+    const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint;
+    const at = path.index(i);
+    if (maxSkew <= 0) errors.push(invalid(at.child("maxSkew"), maxSkew, "must be greater than zero"));
+    if (topologyKey === "") errors.push(required(at.child("topologyKey"), "can not be empty"));
+    checkOneOf(whenUnsatisfiable, unsatisfied, at.child("whenUnsatisfiable"), errors);
+    if (lastOf.get(pairOf(constraint)) !== i) {
+      errors.push(duplicate(at.child("{topologyKey, whenUnsatisfiable}"), pairOf(constraint)));
+    }
+    if (minDomains !== undefined) {
+      const minAt = at.child("minDomains");
+      if (minDomains <= 0) errors.push(invalid(minAt, minDomains, "must be greater than zero"));
+      if (whenUnsatisfiable !== "DoNotSchedule") {
+        const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+        errors.push(invalid(minAt, minDomains, detail));
+      }
+    }
+    checkOptionalOneOf(constraint.nodeAffinityPolicy, honors, at.child("nodeAffinityPolicy"), errors);
+    checkOptionalOneOf(constraint.nodeTaintsPolicy, honors, at.child("nodeTaintsPolicy"), errors);
+    checkSpreadKeys(constraint, at.child("matchLabelKeys"), errors);
+    checkSelector(labelSelector, at.child("labelSelector"), errors);
+  }
+}
+
+function checkSpreadKeys(constraint: TopologySpreadConstraint, path: FieldPath, errors: Errors): void {
+  const { matchLabelKeys = [], labelSelector } = constraint;
+  if (matchLabelKeys.length === 0) return;
+  if (labelSelector === undefined) {
+    errors.push(forbidden(path, noSelector));
+    return;
+  }
+  const selected = new Set([
+    ...Object.keys(labelSelector.matchLabels ?? {}),
+    ...(labelSelector.matchExpressions ?? []).map(({ key }) => key),
+  ]);
+  for (const [i, key] of matchLabelKeys.entries()) {
+    checkName(key, qualifiedName, path.index(i), errors);
+    if (!selected.has(key)) continue;
+    errors.push(invalid(path.index(i), key, "exists in both matchLabelKeys and labelSelector"));
+  }
+}
+
+export function checkReadinessGates(gates: readonly PodReadinessGate[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { conditionType }] of gates.entries()) {
+    checkName(conditionType, qualifiedName, path.index(i).child("conditionType"), errors);
+  }
+}
+
+export function checkSchedulingGates(gates: readonly PodSchedulingGate[] = [], path: FieldPath, errors: Errors): void {
+  const names = new Set<string>();
+  for (const [i, { name }] of gates.entries()) {
+    checkName(name, qualifiedName, path.index(i), errors);
+    if (names.has(name)) errors.push(duplicate(path.index(i), name));
+    names.add(name);
+  }
+}

@@ -1,0 +1,348 @@
+/** What volumes are made of, by the kind of their source. */
+import type {
+  AzureDiskVolumeSource,
+  DownwardAPIVolumeFile,
+  FCVolumeSource,
+  FlexVolumeSource,
+  HostPathVolumeSource,
+  ISCSIVolumeSource,
+  KeyToPath,
+  PersistentVolumeClaimTemplate,
+  ProjectedVolumeSource,
+  QuobyteVolumeSource,
+  ServiceAccountTokenProjection,
+  Volume,
+} from "#api/core/v1.ts";
+import { forbidden, goTexts, invalid, required, tooLong } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { parseQuantity } from "#meta/quantity.ts";
+import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { nearestNumber } from "#std/int64.ts";
+import { validateClaimSpec } from "../claim-spec.ts";
+import {
+  checkDescending,
+  checkMode,
+  checkName,
+  checkNoBackstep,
+  checkOneOf,
+  checkOptionalName,
+  checkOptionalOneOf,
+  checkRange,
+  checkReference,
+  checkRequired,
+  checkVolumePath,
+  type Errors,
+} from "./checks.ts";
+import { checkFieldRef, checkResourceRef, fileFields } from "./downward.ts";
+
+type SourceName = Exclude<keyof Volume, "name">;
+type Source<K extends SourceName> = NonNullable<Volume[K]>;
+type Check<K extends SourceName> = (source: Source<K>, path: FieldPath, errors: Errors) => void;
+
+const hostPathTypes = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+];
+
+/** In upstream's order, in which the first source of a volume counts. */
+const checks: { readonly [K in SourceName]: Check<K> } = {
+  emptyDir: ({ sizeLimit }, path, errors) => {
+    if (sizeLimit === undefined || (parseQuantity(sizeLimit)?.unscaled ?? 0n) >= 0n) return;
+    errors.push(forbidden(path.child("sizeLimit"), "SizeLimit field must be a valid resource quantity"));
+  },
+  hostPath: checkHostPath,
+  gitRepo: ({ repository, directory = "" }, path, errors) => {
+    checkRequired(repository, path.child("repository"), errors);
+    checkDescending(directory, path.child("directory"), errors);
+  },
+  gcePersistentDisk: ({ pdName, partition }, path, errors) => {
+    checkRequired(pdName, path.child("pdName"), errors);
+    checkRange(partition, 0, 255, path.child("partition"), errors, 1);
+  },
+  awsElasticBlockStore: ({ volumeID, partition }, path, errors) => {
+    checkRequired(volumeID, path.child("volumeID"), errors);
+    checkRange(partition, 0, 255, path.child("partition"), errors, 1);
+  },
+  secret: ({ secretName, defaultMode, items }, path, errors) => {
+    checkRequired(secretName, path.child("secretName"), errors);
+    checkMode(defaultMode, path.child("defaultMode"), errors);
+    checkItems(items, path.child("items"), errors);
+  },
+  nfs: ({ server, path }, at, errors) => {
+    checkRequired(server, at.child("server"), errors);
+    checkRequired(path, at.child("path"), errors);
+    if (!path.startsWith("/")) errors.push(invalid(at.child("path"), path, "must be an absolute path"));
+  },
+  iscsi: checkIscsi,
+  glusterfs: ({ endpoints, path }, at, errors) => {
+    checkRequired(endpoints, at.child("endpoints"), errors);
+    checkRequired(path, at.child("path"), errors);
+  },
+  flocker: ({ datasetName = "", datasetUUID = "" }, path, errors) => {
+    if (datasetName === "" && datasetUUID === "") {
+      errors.push(required(path, "one of datasetName and datasetUUID is required"));
+    }
+    if (datasetName !== "" && datasetUUID !== "") {
+      errors.push(invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"));
+    }
+    if (datasetName.includes("/")) {
+      errors.push(invalid(path.child("datasetName"), datasetName, "must not contain '/'"));
+    }
+  },
+  persistentVolumeClaim: ({ claimName }, path, errors) => checkRequired(claimName, path.child("claimName"), errors),
+  rbd: ({ monitors, image }, path, errors) => {
+    if ((monitors ?? []).length === 0) errors.push(required(path.child("monitors")));
+    checkRequired(image, path.child("image"), errors);
+  },
+  cinder: ({ volumeID, secretRef }, path, errors) => {
+    checkRequired(volumeID, path.child("volumeID"), errors);
+    checkReference(secretRef, path.child("secretRef"), errors);
+  },
+  cephfs: ({ monitors }, path, errors) => {
+    if ((monitors ?? []).length === 0) errors.push(required(path.child("monitors")));
+  },
+  quobyte: checkQuobyte,
+  downwardAPI: ({ defaultMode, items = [] }, path, errors) => {
+    checkMode(defaultMode, path.child("defaultMode"), errors);
+    for (const item of items) checkFile(item, path, errors);
+  },
+  fc: checkFc,
+  flexVolume: checkFlexVolume,
+  configMap: ({ name, defaultMode, items }, path, errors) => {
+    checkRequired(name, path.child("name"), errors);
+    checkMode(defaultMode, path.child("defaultMode"), errors);
+    checkItems(items, path.child("items"), errors);
+  },
+  azureFile: ({ secretName, shareName }, path, errors) => {
+    checkRequired(secretName, path.child("secretName"), errors);
+    checkRequired(shareName, path.child("shareName"), errors);
+  },
+  vsphereVolume: ({ volumePath }, path, errors) => checkRequired(volumePath, path.child("volumePath"), errors),
+  photonPersistentDisk: ({ pdID }, path, errors) => checkRequired(pdID, path.child("pdID"), errors),
+  portworxVolume: ({ volumeID }, path, errors) => checkRequired(volumeID, path.child("volumeID"), errors),
+  azureDisk: checkAzureDisk,
+  storageos: ({ volumeName, volumeNamespace, secretRef }, path, errors) => {
+    checkRequired(volumeName, path.child("volumeName"), errors);
+    checkOptionalName(volumeName, dns1123Label, path.child("volumeName"), errors);
+    checkOptionalName(volumeNamespace, dns1123Label, path.child("volumeNamespace"), errors);
+    checkReference(secretRef, path.child("secretRef"), errors);
+  },
+  scaleIO: ({ gateway, system, volumeName }, path, errors) => {
+    checkRequired(gateway, path.child("gateway"), errors);
+    checkRequired(system, path.child("system"), errors);
+    checkRequired(volumeName, path.child("volumeName"), errors);
+  },
+  projected: checkProjected,
+  csi: ({ driver, nodePublishSecretRef: ref }, path, errors) => {
+    checkRequired(driver, path.child("driver"), errors);
+    if (driver.length > 63) errors.push(tooLong(path.child("driver"), 63));
+    for (const message of dns1123Subdomain(driver.toLowerCase())) {
+      errors.push(invalid(path.child("driver"), driver, message));
+    }
+    if (ref === undefined) return;
+    if (ref.name) checkName(ref.name, dns1123Subdomain, path.child("name"), errors);
+    else errors.push(required(path.child("nodePublishSecretRef", "name")));
+  },
+  ephemeral: ({ volumeClaimTemplate: template }, path, errors) => {
+    const at = path.child("volumeClaimTemplate");
+    if (template === undefined) errors.push(required(at));
+    else checkClaimTemplate(template, at, errors);
+  },
+  image: () => undefined,
+};
+
+export const sourceNames = Object.keys(checks) as readonly SourceName[]; // all it has
+
+/** Findings about one source of a volume that has it; `path` is that of the volume. */
+export function checkSource<K extends SourceName>(volume: Volume, name: K, path: FieldPath, errors: Errors): void {
+  const source: Volume[K] = volume[name];
+  if (source === undefined) return;
+  // Upstream: one source has another name in messages.
+  checks[name](source, path.child(name === "gcePersistentDisk" ? "persistentDisk" : name), errors);
+}
+
+function checkHostPath({ path, type }: HostPathVolumeSource, at: FieldPath, errors: Errors): void {
+  if (path === "") {
+    errors.push(required(at.child("path")));
+    return;
+  }
+  checkNoBackstep(path, at.child("path"), errors);
+  checkOptionalOneOf(type, hostPathTypes, at.child("type"), errors);
+}
+
+function checkItems(items: readonly KeyToPath[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { key, path: file, mode }] of items.entries()) {
+    const at = path.index(i);
+    checkRequired(key, at.child("key"), errors);
+    checkVolumePath(file, at.child("path"), errors);
+    checkMode(mode, at.child("mode"), errors);
+  }
+}
+
+/** `path` is that of the volume's source: upstream gives no index. */
+function checkFile(item: DownwardAPIVolumeFile, path: FieldPath, errors: Errors): void {
+  const { fieldRef, resourceFieldRef } = item;
+  checkVolumePath(item.path, path.child("path"), errors);
+  if (fieldRef !== undefined) {
+    checkFieldRef(fieldRef, fileFields, path.child("fieldRef"), errors);
+    if (resourceFieldRef !== undefined) {
+      errors.push(invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"));
+    }
+  } else if (resourceFieldRef !== undefined) {
+    checkResourceRef(resourceFieldRef, true, path.child("resourceFieldRef"), errors);
+  } else errors.push(required(path, "one of fieldRef and resourceFieldRef is required"));
+  checkMode(item.mode, path.child("mode"), errors);
+}
+
+const iqn = /^iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+(?::[^,;*&$|\s]+)?$/;
+const eui = /^eui.[A-Za-z0-9]{16}$/;
+const naa = /^naa.[A-Za-z0-9]{32}$/;
+
+function checkIscsiName(name: string, path: FieldPath, errors: Errors): void {
+  const form = name.startsWith("iqn") ? iqn : name.startsWith("eui") ? eui : name.startsWith("naa") ? naa : undefined;
+  if (form === undefined) {
+    errors.push(invalid(path, name, "must be valid format starting with iqn, eui, or naa"));
+  } else if (!form.test(name)) errors.push(invalid(path, name, "must be valid format"));
+}
+
+function checkIscsi(source: ISCSIVolumeSource, path: FieldPath, errors: Errors): void {
+  const { targetPortal, iqn: target, lun, secretRef, initiatorName } = source;
+  checkRequired(targetPortal, path.child("targetPortal"), errors);
+  if (target === "") errors.push(required(path.child("iqn")));
+  else checkIscsiName(target, path.child("iqn"), errors);
+  checkRange(lun, 0, 255, path.child("lun"), errors);
+  if ((source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined) {
+    errors.push(required(path.child("secretRef")));
+  }
+  checkReference(secretRef, path.child("secretRef"), errors);
+  if (initiatorName !== undefined) checkIscsiName(initiatorName, path.child("initiatorname"), errors);
+}
+
+const hasPort = (text: string): boolean => {
+  const colon = text.lastIndexOf(":");
+  return colon >= 0 && (text.indexOf(":") === colon || (text.startsWith("[") && text[colon - 1] === "]"));
+};
+
+function checkQuobyte({ registry, tenant = "", volume }: QuobyteVolumeSource, path: FieldPath, errors: Errors): void {
+  const detail = "must be a host:port pair or multiple pairs separated by commas";
+  const at = path.child("registry");
+  if (registry === "") errors.push(required(at, detail));
+  else if (!registry.split(",").every(hasPort)) errors.push(invalid(at, registry, detail));
+  if (tenant.length >= 65) {
+    errors.push(required(path.child("tenant"), "must be a UUID and may not exceed a length of 64 characters"));
+  }
+  checkRequired(volume, path.child("volume"), errors);
+}
+
+function checkFc({ targetWWNs = [], wwids = [], lun }: FCVolumeSource, path: FieldPath, errors: Errors): void {
+  const at = path.child("targetWWNs");
+  if (targetWWNs.length === 0 && wwids.length === 0) {
+    errors.push(required(at, "must specify either targetWWNs or wwids, but not both"));
+  }
+  if (targetWWNs.length > 0 && wwids.length > 0) {
+    errors.push(invalid(at, goTexts(targetWWNs), "targetWWNs and wwids can not be specified simultaneously"));
+  }
+  if (targetWWNs.length === 0) return;
+  if (lun === undefined) errors.push(required(path.child("lun"), "lun is required if targetWWNs is specified"));
+  else checkRange(lun, 0, 255, path.child("lun"), errors);
+}
+
+function checkFlexVolume({ driver, options = {} }: FlexVolumeSource, path: FieldPath, errors: Errors): void {
+  checkRequired(driver, path.child("driver"), errors);
+  for (const key of Object.keys(options)) {
+    const [namespace = ""] = key.split("/", 1);
+    const normal = `.${namespace.toLowerCase()}`;
+    if (!normal.endsWith(".kubernetes.io") && !normal.endsWith(".k8s.io")) continue;
+    const detail = "kubernetes.io and k8s.io namespaces are reserved";
+    errors.push(invalid(path.child("options").key(key), key, detail));
+  }
+}
+
+function checkAzureDisk(source: AzureDiskVolumeSource, path: FieldPath, errors: Errors): void {
+  const { diskName, diskURI, cachingMode, kind } = source;
+  checkRequired(diskName, path.child("diskName"), errors);
+  checkRequired(diskURI, path.child("diskURI"), errors);
+  checkOptionalOneOf(cachingMode, ["None", "ReadOnly", "ReadWrite"], path.child("cachingMode"), errors);
+  checkOptionalOneOf(kind, ["Dedicated", "Managed", "Shared"], path.child("kind"), errors);
+  const [start, form] =
+    kind === "Managed"
+      ? [
+          "/subscriptions/",
+          "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
+        ]
+      : ["https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"];
+  if (!diskURI.startsWith(start!)) checkOneOf(diskURI, [form!], path.child("diskURI"), errors); // two each
+}
+
+function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: FieldPath, errors: Errors): void {
+  checkMode(defaultMode, path.child("defaultMode"), errors);
+  const taken = new Set<string>();
+  const take = (file: string, shown: string): void => {
+    if (file === "") return;
+    if (taken.has(file)) errors.push(invalid(path, shown, "conflicting duplicate paths"));
+    taken.add(file);
+  };
+  for (const [i, source] of (sources ?? []).entries()) {
+    const { secret, configMap, downwardAPI, serviceAccountToken: token } = source;
+    const at = path.child("sources").index(i);
+    const given = (["secret", "configMap", "downwardAPI", "serviceAccountToken"] as const).filter(
+      (name) => source[name] !== undefined,
+    );
+    for (const [name, holder] of [["secret", secret] as const, ["configMap", configMap] as const]) {
+      if (given[0] !== name || holder === undefined) continue;
+      checkRequired(holder.name, at.child(name, "name"), errors);
+      checkItems(holder.items, at.child(name, "items"), errors);
+      // Upstream: the object's name is what is shown.
+      for (const item of holder.items ?? []) take(item.path, holder.name ?? "");
+    }
+    if (given[0] === "downwardAPI") {
+      for (const item of downwardAPI?.items ?? []) {
+        checkFile(item, at.child("downwardAPI"), errors);
+        take(item.path, item.path);
+      }
+    }
+    if (given[0] === "serviceAccountToken" && token !== undefined) checkToken(token, path, at, errors);
+    for (const _ of given.slice(1)) {
+      errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
+    }
+  }
+}
+
+/** `path` is that of the volume's source, `at` that of the projected one. */
+function checkToken(token: ServiceAccountTokenProjection, path: FieldPath, at: FieldPath, errors: Errors): void {
+  const { expirationSeconds: seconds } = token;
+  const secondsAt = at.child("serviceAccountToken", "expirationSeconds");
+  if (seconds !== undefined && nearestNumber(seconds) < 600) {
+    errors.push(invalid(secondsAt, seconds, "may not specify a duration less than 10 minutes"));
+  }
+  if (seconds !== undefined && nearestNumber(seconds) > 2 ** 32) {
+    errors.push(invalid(secondsAt, seconds, "may not specify a duration larger than 2^32 seconds"));
+  }
+  checkVolumePath(token.path, path.child("path"), errors);
+}
+
+const noGates = {
+  anyDataSource: false,
+  crossNamespace: false,
+  attributesClass: false,
+  recoverExpansion: false,
+  snapshotGroup: "",
+};
+
+function checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTemplate, path: FieldPath, errors: Errors): void {
+  const { annotations, labels, ...others } = metadata;
+  const at = path.child("metadata");
+  validateAnnotations(annotations, at.child("annotations"), errors);
+  validateLabels(labels, at.child("labels"), errors);
+  for (const [name, value] of Object.entries(others)) {
+    if (value !== null) errors.push(forbidden(at.child(name), "cannot be set"));
+  }
+  for (const error of validateClaimSpec(spec, noGates, path.child("spec"))) errors.push(error);
+}

@@ -1,0 +1,49 @@
+/** Volumes of pods. Finds those that containers may mount. */
+import type { PodSpec, Volume } from "#api/core/v1.ts";
+import { duplicate, forbidden, invalid, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label } from "#meta/names.ts";
+import { checkRequiredName, type Errors } from "./checks.ts";
+import type { Volumes } from "./mounts.ts";
+import { checkSource, sourceNames } from "./volume-sources.ts";
+
+/** `path` is that of the spec; `podName` that of a pod, whose ephemeral volumes get claims of their own. */
+export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: FieldPath, errors: Errors): Volumes {
+  const found = new Map<string, Volume>();
+  if (volumes.length === 0) return found;
+  const at = path.child("volumes");
+  for (const [i, volume] of volumes.entries()) {
+    const before = errors.length;
+    const { name } = volume;
+    checkSources(volume, at.index(i), errors);
+    checkRequiredName(name, dns1123Label, at.index(i).child("name"), errors);
+    if (found.has(name)) errors.push(duplicate(at.index(i).child("name"), name));
+    if (errors.length === before) found.set(name, volume);
+  }
+  if (podName !== "") checkOwnClaims(volumes, podName, at, errors);
+  return found;
+}
+
+/** Exactly one source; those after the first are refused unseen. */
+function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
+  let isFirst = true;
+  for (const name of sourceNames) {
+    if (volume[name] === undefined) continue;
+    if (isFirst) checkSource(volume, name, path, errors);
+    else errors.push(forbidden(path.child(name), "may not specify more than 1 volume type"));
+    isFirst = false;
+  }
+  if (isFirst) errors.push(required(path, "must specify a volume type"));
+}
+
+function checkOwnClaims(volumes: readonly Volume[], podName: string, path: FieldPath, errors: Errors): void {
+  const own = new Set<string>();
+  for (const { name, ephemeral } of volumes) if (ephemeral !== undefined) own.add(`${podName}-${name}`);
+  if (own.size === 0) return;
+  for (const [i, { persistentVolumeClaim: claim }] of volumes.entries()) {
+    if (claim === undefined || !own.has(claim.claimName)) continue;
+    const at = path.index(i).child("persistentVolumeClaim", "claimName");
+    const detail = "must not reference a PVC that gets created for an ephemeral volume";
+    errors.push(invalid(at, claim.claimName, detail));
+  }
+}
