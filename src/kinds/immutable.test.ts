@@ -16,6 +16,7 @@ const pod = { restartPolicy: "Always", containers: [{ name: "c", image: "i" }] }
 const template = { metadata: { labels: { a: "b" } }, spec: pod };
 const selector = { matchLabels: { a: "b" } };
 const otherSelector = { matchLabels: { a: "c" } };
+const otherTemplate = { ...template, metadata: { labels: { a: "c" } } };
 const statefulSet = { replicas: 1, serviceName: "s", selector, template };
 const statefulSetKept =
   "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', " +
@@ -37,7 +38,7 @@ const cases: readonly Case[] = [
     updates: [
       [{ spec: { selector, template: { ...template, spec: { ...pod, hostname: "h" } } } }],
       [
-        { spec: { selector: otherSelector, template } },
+        { spec: { selector: otherSelector, template: otherTemplate } },
         'spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"c"}, ' +
           "MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: field is immutable",
       ],
@@ -51,7 +52,7 @@ const cases: readonly Case[] = [
       [{ spec: { ...statefulSet, replicas: 3, minReadySeconds: 2, ordinals: { start: 1 } } }],
       [{ spec: { ...statefulSet, serviceName: "t" } }, statefulSetKept],
       [{ spec: { ...statefulSet, podManagementPolicy: "Parallel" } }, statefulSetKept],
-      [{ spec: { ...statefulSet, selector: otherSelector } }, statefulSetKept],
+      [{ spec: { ...statefulSet, selector: otherSelector, template: otherTemplate } }, statefulSetKept],
     ],
   },
   {

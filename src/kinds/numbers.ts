@@ -19,6 +19,15 @@ export function validateAtMost100Percent(value: number | string, path: FieldPath
   return [invalid(path, printIntOrString(value), "must not be greater than 100%")];
 }
 
-/** Upstream: shows the text within its Go type. */
-const printIntOrString = (text: string): GoSyntax =>
-  new GoSyntax(`intstr.IntOrString{Type:1, IntVal:0, StrVal:${goQuote(text)}}`);
+/** The number, or that of a percentage; texts that are neither are 0. */
+export function numberOf(value: number | string): number {
+  if (typeof value === "number") return value;
+  const digits = percent(value).length === 0 ? value.slice(0, -1) : value;
+  return /^[-+]?\d+$/.test(digits) ? Number(digits) : 0;
+}
+
+/** Upstream: shows the number or text within its Go type. */
+export function printIntOrString(value: number | string): GoSyntax {
+  const [type, number, text] = typeof value === "number" ? [0, value, ""] : [1, 0, value];
+  return new GoSyntax(`intstr.IntOrString{Type:${type}, IntVal:${number}, StrVal:${goQuote(text)}}`);
+}

@@ -1,8 +1,12 @@
 /** ControllerRevision: an earlier state of a workload, for rollbacks. */
 import type { ControllerRevision } from "#api/apps/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { validateNotNegative } from "../numbers.ts";
 
 export function controllerRevisions(): KindBehaviour<ControllerRevision> {
   return {
@@ -13,7 +17,38 @@ export function controllerRevisions(): KindBehaviour<ControllerRevision> {
       text("Revision", "Number of the state.", ({ revision }) => revision),
       ageColumn,
     ],
+    strategy: {
+      validate,
+      validateUpdate: (object, old) => [...validateRevision(object), ...validateData(object, old)],
+    },
   };
+}
+
+const validate = (object: ControllerRevision): FieldError[] => {
+  const { data = null } = object;
+  const errors = validateRevision(object);
+  if (data === null) errors.push(required("data", "data is mandatory"));
+  else if (typeof data !== "object" || Array.isArray(data)) {
+    errors.push(required("data", "data must be a valid JSON object"));
+  }
+  return errors;
+};
+
+const validateRevision = ({ revision }: ControllerRevision): FieldError[] =>
+  validateNotNegative(revision, FieldPath.of("revision"));
+
+function validateData({ data = null }: ControllerRevision, old: ControllerRevision): FieldError[] {
+  return jsonEquals(data, old.data ?? null) ? [] : [invalid("data", printData(data), "field is immutable")];
+}
+
+/** The most bytes that are shown as Go does, each with six characters. */
+const shownBytesMax = 8 * 1024;
+
+function printData(data: unknown): unknown {
+  const bytes = data === null ? undefined : Buffer.from(JSON.stringify(data));
+  if (bytes !== undefined && bytes.length > shownBytesMax) return data;
+  const list = bytes === undefined ? "(nil)" : `{${[...bytes].map((byte) => `0x${byte.toString(16)}`).join(", ")}}`;
+  return new GoSyntax(`runtime.RawExtension{Raw:[]uint8${list}, Object:runtime.Object(nil)}`);
 }
 
 function controllerText({ metadata }: ControllerRevision): string {

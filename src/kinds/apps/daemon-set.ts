@@ -7,7 +7,9 @@ import { ageColumn, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { templateColumns, validateSelectorUpdate } from "./workload.ts";
+import { validateDaemonSet, validateDaemonSetStatus } from "./daemon-set-validation.ts";
+import { templateColumns } from "./workload.ts";
+import { validateSelectorUpdate } from "./workload-validation.ts";
 
 export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet> {
   const counter = domain.rename("deprecated.daemonset.template.generation");
@@ -49,8 +51,18 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         const isChanged = !jsonEquals(object.spec.template, old.spec.template);
         return withCount(object, counter, countOf(old) + (isChanged ? 1n : 0n));
       },
-      validateUpdate: validateSelectorUpdate,
-      subresources: { status: { prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)) } },
+      validate: (object) => validateDaemonSet(object, domain),
+      // Upstream: tells each finding about the object twice.
+      validateUpdate(object, old) {
+        const errors = validateDaemonSet(object, domain);
+        return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
+      },
+      subresources: {
+        status: {
+          prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)),
+          validateUpdate: validateDaemonSetStatus,
+        },
+      },
     },
   };
 }
@@ -62,7 +74,10 @@ function defaultSpec(spec: DaemonSetSpec): DaemonSetSpec {
 
 function defaultStrategy(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
   const next = fillZero(strategy, { type: "RollingUpdate" });
-  if (next.type !== "RollingUpdate") return next;
+  if (next.type !== "RollingUpdate") {
+    // Upstream: numbers that are not needed are there all the same.
+    return editField(next, "rollingUpdate", (rolling) => fillAbsent(rolling, { maxUnavailable: 0, maxSurge: 0 }));
+  }
   const { rollingUpdate = {} } = next;
   return withField(next, "rollingUpdate", fillAbsent(rollingUpdate, { maxUnavailable: 1, maxSurge: 0 }));
 }

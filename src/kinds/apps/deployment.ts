@@ -3,10 +3,12 @@ import type { Deployment, DeploymentSpec, DeploymentStrategy } from "#api/apps/v
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
-import { templateColumns, workloadRules } from "./workload.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateDeployment, validateDeploymentStatus } from "./deployment-validation.ts";
+import { templateColumns } from "./workload.ts";
+import { validateSelectorUpdate } from "./workload-validation.ts";
 
-export function deployments(): KindBehaviour<Deployment> {
+export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployment> {
   return {
     // Upstream names the scale.
     missingScale: { group: "apps", resource: "deployments/scale" },
@@ -30,7 +32,9 @@ export function deployments(): KindBehaviour<Deployment> {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
-      ...workloadRules("deployment"),
+      validate: (object) => validateDeployment(object, domain),
+      validateUpdate: (object, old) => [...validateDeployment(object, domain), ...validateSelectorUpdate(object, old)],
+      subresources: { status: { validateUpdate: validateDeploymentStatus } },
     },
   };
 }

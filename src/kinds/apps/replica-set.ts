@@ -3,10 +3,12 @@ import type { ReplicaSet } from "#api/apps/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
-import { templateColumns, workloadRules } from "./workload.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateReplicaSet, validateReplicaSetStatus } from "./replica-set-validation.ts";
+import { templateColumns } from "./workload.ts";
+import { validateSelectorUpdate } from "./workload-validation.ts";
 
-export function replicaSets(): KindBehaviour<ReplicaSet> {
+export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaSet> {
   return {
     // Upstream names the scale.
     missingScale: { group: "apps", resource: "replicasets/scale" },
@@ -24,7 +26,9 @@ export function replicaSets(): KindBehaviour<ReplicaSet> {
         editField(object, "spec", (spec) =>
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
-      ...workloadRules("replicaset"),
+      validate: (object) => validateReplicaSet(object, domain),
+      validateUpdate: (object, old) => [...validateReplicaSet(object, domain), ...validateSelectorUpdate(object, old)],
+      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

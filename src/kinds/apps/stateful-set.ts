@@ -1,12 +1,15 @@
 /** StatefulSet: pods with names and storage of their own. */
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from "#api/apps/v1.ts";
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { ageColumn, containerColumns, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { editField, editItems, fillAbsent, fillZero } from "../edit.ts";
+import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import {
+  validateStatefulSet,
+  validateStatefulSetStatus,
+  validateStatefulSetUpdate,
+} from "./stateful-set-validation.ts";
 
 export function statefulSets(environment: KindEnvironment): KindBehaviour<StatefulSet> {
   const hasMaxUnavailable = environment.gate("MaxUnavailableStatefulSet");
@@ -23,7 +26,15 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour<Statef
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
-      validateUpdate: (object, old) => validateSpecUpdate(object.spec, old.spec),
+      ...(hasMaxUnavailable
+        ? {}
+        : {
+            prepareForCreate: withoutMaxUnavailable,
+            prepareForUpdate: (object, old) => (usesMaxUnavailable(old) ? object : withoutMaxUnavailable(object)),
+          }),
+      validate: validateStatefulSet,
+      validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
+      subresources: { status: { validateUpdate: validateStatefulSetStatus } },
     },
   };
 }
@@ -55,20 +66,13 @@ function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   return editField(next, "status", (status) => fillAbsent(status, { phase: "Pending" }));
 }
 
-const changeable: readonly (keyof StatefulSetSpec)[] = [
-  "replicas",
-  "ordinals",
-  "template",
-  "updateStrategy",
-  "persistentVolumeClaimRetentionPolicy",
-  "minReadySeconds",
-];
+const usesMaxUnavailable = ({ spec }: StatefulSet): boolean =>
+  spec.updateStrategy.rollingUpdate?.maxUnavailable !== undefined;
 
-/** Most of the spec names or makes what exists by now. */
-function validateSpecUpdate(spec: StatefulSetSpec, old: StatefulSetSpec): FieldError[] {
-  const names = Object.keys({ ...old, ...spec }) as (keyof StatefulSetSpec)[]; // those that are there
-  if (names.every((name) => changeable.includes(name) || jsonEquals(spec[name] ?? null, old[name] ?? null))) return [];
-  const shown = changeable.map((name) => `'${name}'`);
-  const list = `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
-  return [forbidden("spec", `updates to statefulset spec for fields other than ${list} are forbidden`)];
-}
+/** The field of a gate that is off. */
+const withoutMaxUnavailable = (object: StatefulSet): StatefulSet =>
+  editField(object, "spec", (spec) =>
+    editField(spec, "updateStrategy", (strategy) =>
+      editField(strategy, "rollingUpdate", (rolling) => withField(rolling, "maxUnavailable", undefined)),
+    ),
+  );

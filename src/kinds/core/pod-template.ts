@@ -2,10 +2,16 @@
 import type { PodTemplate } from "#api/core/v1.ts";
 import { containerColumns, labelsText, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { FieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
+import { validatePodTemplateSpec } from "./pod-validation.ts";
 
-export function podTemplates(): KindBehaviour<PodTemplate> {
+const templatePath = FieldPath.of("template");
+
+export function podTemplates({ domain }: KindEnvironment): KindBehaviour<PodTemplate> {
+  const validate = ({ template }: PodTemplate): FieldError[] => validatePodTemplateSpec(template, templatePath, domain);
   return {
     returnsDeleted: true,
     columns: [
@@ -15,6 +21,10 @@ export function podTemplates(): KindBehaviour<PodTemplate> {
         labelsText(template.metadata.labels),
       ),
     ],
-    strategy: { defaults: (object) => editField(object, "template", defaultPodTemplate) },
+    strategy: {
+      defaults: (object) => editField(object, "template", defaultPodTemplate),
+      validate,
+      validateUpdate: validate,
+    },
   };
 }

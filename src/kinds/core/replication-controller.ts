@@ -4,10 +4,11 @@ import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
 import { ageColumn, containerColumns, integer, labelsText, nameColumn, wideText } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { validateReplicaSetStatus, validateReplicationController } from "../apps/replica-set-validation.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 
-export function replicationControllers(): KindBehaviour<ReplicationController> {
+export function replicationControllers({ domain }: KindEnvironment): KindBehaviour<ReplicationController> {
   return {
     metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
@@ -24,6 +25,13 @@ export function replicationControllers(): KindBehaviour<ReplicationController> {
     ],
     strategy: {
       defaults,
+      validate: (object) => validateReplicationController(object, domain),
+      // Upstream: tells each finding twice.
+      validateUpdate(object) {
+        const errors = validateReplicationController(object, domain);
+        return [...errors, ...errors];
+      },
+      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

@@ -1,0 +1,49 @@
+/**
+ * Validates replica sets and replication controllers, and their status. Source: `ValidateReplicaSet` and
+ * `ValidateReplicationController` in upstream's `pkg/apis`.
+ */
+import type { ReplicaSet, ReplicaSetStatus } from "#api/apps/v1.ts";
+import type { ReplicationController, ReplicationControllerStatus } from "#api/core/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import {
+  mismatch,
+  validateCounts,
+  validateReplicas,
+  validateRunningTemplate,
+  validateSelected,
+} from "./workload-validation.ts";
+
+const specPath = FieldPath.of("spec");
+const words = { called: "replicaset", unreadable: "invalid label selector" };
+
+export function validateReplicaSet({ spec }: ReplicaSet, domain: ApiDomain): FieldError[] {
+  return [
+    ...validateCounts(spec, ["replicas", "minReadySeconds"], specPath),
+    ...validateSelected(spec, words, (template) => validateRunningTemplate(template, "ReplicaSet", domain)),
+  ];
+}
+
+export function validateReplicationController({ spec }: ReplicationController, domain: ApiDomain): FieldError[] {
+  const { template } = spec;
+  const selector = Object.entries(spec.selector ?? {});
+  const errors = validateCounts(spec, ["minReadySeconds"], specPath);
+  if (selector.length === 0) errors.push(required(specPath.child("selector")));
+  errors.push(...validateCounts(spec, ["replicas"], specPath));
+  if (template === undefined) return [...errors, required(specPath.child("template"))];
+  const { labels = {} } = template.metadata;
+  if (selector.some(([key, value]) => labels[key] !== value)) errors.push(mismatch(template.metadata.labels));
+  return [...errors, ...validateRunningTemplate(template, "ReplicationController", domain)];
+}
+
+/** For both kinds: each counts replicas in the same fields. */
+export function validateReplicaSetStatus(object: {
+  readonly status: ReplicaSetStatus | ReplicationControllerStatus;
+}): FieldError[] {
+  const parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] as const;
+  return [
+    ...validateCounts(object.status, ["replicas", ...parts, "observedGeneration"], FieldPath.of("status")),
+    ...validateReplicas(object.status, parts),
+  ];
+}

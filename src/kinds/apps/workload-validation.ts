@@ -1,0 +1,135 @@
+/**
+ * Checks that workloads share: selectors against the labels of pod templates, what a template may not say, counts of
+ * the status. Source: upstream's `pkg/apis/apps/validation`.
+ */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
+import type { LabelSelector } from "#api/meta/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { compileLabelSelector, printLabels, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
+import { validatePodTemplateSpec } from "../core/pod-validation.ts";
+import { validateNotNegative } from "../numbers.ts";
+import type { Workload } from "./workload.ts";
+
+const specPath = FieldPath.of("spec");
+const selectorPath = specPath.child("selector");
+const templatePath = specPath.child("template");
+const statusPath = FieldPath.of("status");
+
+/** Findings for those of `names` that are there and negative. `path` is that of the object. */
+export function validateCounts<T extends object>(
+  object: T,
+  names: readonly (keyof T & string)[],
+  path: FieldPath,
+): FieldError[] {
+  return names.flatMap((name) => {
+    const count = object[name] as Int64 | null | undefined; // callers name numbers
+    return count === undefined || count === null ? [] : validateNotNegative(count, path.child(name));
+  });
+}
+
+/**
+ * The selector of a deployment, replica set or stateful set, and its template, by `checkTemplate`. `called` is how
+ * messages name the kind; `unreadable` is what they say of a selector with findings, which hides those of the template.
+ */
+export function validateSelected(
+  { selector, template }: Workload["spec"],
+  { called, unreadable }: { readonly called: string; readonly unreadable: string },
+  checkTemplate: (template: PodTemplateSpec) => readonly FieldError[],
+): FieldError[] {
+  if (selector === null) return [required(selectorPath), ...validateMatch(null, template), ...checkTemplate(template)];
+  const errors = validateLabelSelector(selector, selectorPath);
+  if (errors.length > 0) return [...errors, invalidSelector(selector, unreadable)];
+  const own = isEmpty(selector)
+    ? [invalidSelector(selector, `empty selector is invalid for ${called}`)]
+    : validateMatch(selector, template);
+  return [...own, ...checkTemplate(template)];
+}
+
+export const isEmpty = ({ matchLabels, matchExpressions }: LabelSelector): boolean =>
+  Object.keys(matchLabels ?? {}).length === 0 && (matchExpressions ?? []).length === 0;
+
+export const invalidSelector = (
+  selector: LabelSelector | null,
+  detail: string,
+  path: FieldPath = selectorPath,
+): FieldError => invalid(path, selector && new GoSyntax(printLabelSelector(selector)), detail);
+
+/**
+ * Whether a selector without findings matches the labels of the template. An absent one selects nothing, the pods of
+ * the template included.
+ */
+export function validateMatch(
+  selector: LabelSelector | null,
+  { metadata: { labels } }: PodTemplateSpec,
+  path: FieldPath = templatePath,
+): FieldError[] {
+  const compiled = selector === null ? undefined : compileLabelSelector(selector);
+  return compiled?.matches(labels) === true ? [] : [mismatch(labels, path)];
+}
+
+/** The finding about labels that the selector of their workload does not match. */
+export function mismatch(labels: PodTemplateSpec["metadata"]["labels"], path: FieldPath = templatePath): FieldError {
+  const shown = new GoSyntax(printLabels(labels));
+  return invalid(path.child("metadata", "labels"), shown, "`selector` does not match template `labels`");
+}
+
+/** The template of pods that run until they are deleted. `kind` is how messages name the workload. */
+export function validateRunningTemplate(template: PodTemplateSpec, kind: string, domain: ApiDomain): FieldError[] {
+  return [...validatePodTemplateSpec(template, templatePath, domain), ...validateRunning(template, kind)];
+}
+
+/** Pods of the template are restarted whenever they end, and have no deadline. */
+export function validateRunning({ spec }: PodTemplateSpec, kind: string): FieldError[] {
+  const { restartPolicy = "", activeDeadlineSeconds } = spec;
+  const path = templatePath.child("spec");
+  const errors: FieldError[] = [];
+  if (restartPolicy !== "Always") errors.push(notSupported(path.child("restartPolicy"), restartPolicy, ["Always"]));
+  if (activeDeadlineSeconds !== undefined) {
+    errors.push(forbidden(path.child("activeDeadlineSeconds"), `activeDeadlineSeconds in ${kind} is not Supported`));
+  }
+  return errors;
+}
+
+/** The selector of a workload never changes. */
+export function validateSelectorUpdate({ spec: { selector } }: Workload, old: Workload): FieldError[] {
+  return jsonEquals(selector, old.spec.selector) ? [] : [invalidSelector(selector, "field is immutable")];
+}
+
+/** Fields that count replicas, below `status`. */
+interface Replicas {
+  readonly replicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+}
+
+/** `parts` are fields that count some of the replicas; `ready` is how messages name the ready ones. */
+export function validateReplicas<T extends Replicas>(
+  status: T,
+  parts: readonly (keyof T & string)[],
+  ready = "readyReplicas",
+): FieldError[] {
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
+  const errors = parts.flatMap((name) => {
+    const count = (status[name] ?? 0) as number; // callers name numbers
+    return count > replicas ? [invalid(statusPath.child(name), count, "cannot be greater than status.replicas")] : [];
+  });
+  if (availableReplicas > readyReplicas) {
+    const detail = `cannot be greater than ${ready}`;
+    errors.push(invalid(statusPath.child("availableReplicas"), availableReplicas, detail));
+  }
+  return errors;
+}
+
+/** Collisions of names are only counted up. */
+export function validateCollisions(
+  { collisionCount = 0 }: { readonly collisionCount?: Int64 },
+  old: { readonly collisionCount?: Int64 },
+): FieldError[] {
+  const before = old.collisionCount;
+  if (before === undefined || nearestNumber(collisionCount) >= nearestNumber(before)) return [];
+  return [invalid(statusPath.child("collisionCount"), collisionCount, "cannot be decremented")];
+}
