@@ -64,9 +64,10 @@ const cases: readonly Case[] = [
       [{ spec: { ...job, completions: 2 } }, "spec.completions: Invalid value: 2: field is immutable"],
       [{ spec: { ...job, managedBy: "a/b" } }, 'spec.managedBy: Invalid value: "a/b": field is immutable'],
       [
-        { spec: { ...job, backoffLimitPerIndex: 1, selector: otherSelector } },
-        'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable',
-        "spec.backoffLimitPerIndex: Invalid value: 1: field is immutable",
+        { spec: { ...job, selector: { matchExpressions: [{ key: "a", operator: "Exists" }] } } },
+        "spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string(nil), " +
+          'MatchExpressions:[]v1.LabelSelectorRequirement{v1.LabelSelectorRequirement{Key:"a", Operator:"Exists", ' +
+          "Values:[]string(nil)}}}: field is immutable",
       ],
     ],
   },

@@ -100,6 +100,10 @@ export const duplicate = (field: FieldPath | string, value: unknown): FieldError
 export const invalid = (field: FieldPath | string, value: unknown, detail: string): FieldError =>
   finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail);
 
+/** About something as a whole whose value is not shown. */
+export const invalidPart = (field: FieldPath | string, detail: string): FieldError =>
+  finding("FieldValueInvalid", field, "Invalid value", detail);
+
 /** `supported` is printed in the order given. */
 export function notSupported(field: FieldPath | string, value: unknown, supported: readonly string[]): FieldError {
   const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;

@@ -250,7 +250,7 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
   }
 
   const revisions = `/apis/apps/v1/namespaces/${ns}/controllerrevisions`;
-  const revision = `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"revision":9007199254740993}`;
+  const revision = `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"data":{},"revision":9007199254740993}`;
   (await api.post(revisions, revision)).expect(201);
   const table = await api.get(revisions, { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" });
   assert.match(table.expect(200).text, /"cells":\["r","<none>",9007199254740993,/);

@@ -5,9 +5,10 @@ import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent, fillZero } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateCronJob } from "./cron-job-validation.ts";
 
-export function cronJobs(): KindBehaviour<CronJob> {
+export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
   return {
     columns: [
       nameColumn,
@@ -24,7 +25,11 @@ export function cronJobs(): KindBehaviour<CronJob> {
       ...containerColumns<CronJob>(({ spec }) => spec.jobTemplate.spec.template),
       wideText("Selector", "Labels of the pods.", ({ spec }) => formatLabelSelector(spec.jobTemplate.spec.selector)),
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultSpec),
+      validate: (object) => validateCronJob(object, domain),
+      validateUpdate: (object, old) => validateCronJob(object, domain, old),
+    },
   };
 }
 

@@ -3,9 +3,11 @@
  * fields of the template. Source: `ValidateJobSpecUpdate` in upstream's `pkg/apis/batch/validation`.
  */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
-import type { PodTemplateSpec } from "#api/core/v1.ts";
+import type { NodeAffinity, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { invalidSelector } from "../apps/workload-validation.ts";
 import { withField } from "../edit.ts";
 import { validateImmutable } from "../immutable.ts";
 
@@ -16,7 +18,9 @@ export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
   const template = isWaiting(old) ? withDirectives(spec.template, old.spec.template) : spec.template;
   return [
     ...validateCompletions(spec, old.spec),
-    ...validateImmutable(spec, old.spec, ["selector"], specPath),
+    ...(jsonEquals(spec.selector ?? null, old.spec.selector ?? null)
+      ? []
+      : [invalidSelector(spec.selector ?? null, "field is immutable")]),
     ...validateImmutable(withField(spec, "template", template), old.spec, ["template"], specPath),
     ...validateImmutable(
       spec,
@@ -30,7 +34,8 @@ export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
 /** An indexed job may grow and shrink as a whole. */
 function validateCompletions(spec: JobSpec, old: JobSpec): FieldError[] {
   if (spec.completionMode !== "Indexed") return validateImmutable(spec, old, ["completions"], specPath);
-  const { completions = 0, parallelism = 0 } = spec;
+  const { completions, parallelism = 0 } = spec;
+  if (completions === undefined) return []; // a finding of its own
   if (completions === (old.completions ?? 0) || completions === parallelism) return [];
   return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
 }
@@ -43,8 +48,16 @@ function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTe
   return {
     ...template,
     metadata: withFieldsOf(template.metadata, from.metadata, ["annotations", "labels"]),
-    spec: withFieldsOf(template.spec, from.spec, ["nodeSelector", "affinity", "tolerations", "schedulingGates"]),
+    spec: withNodeAffinity(
+      withFieldsOf(template.spec, from.spec, ["nodeSelector", "tolerations", "schedulingGates"]),
+      from.spec.affinity?.nodeAffinity,
+    ),
   };
+}
+
+function withNodeAffinity(spec: PodSpec, nodeAffinity: NodeAffinity | undefined): PodSpec {
+  const affinity = withField(spec.affinity ?? {}, "nodeAffinity", nodeAffinity);
+  return withField(spec, "affinity", Object.keys(affinity).length === 0 ? undefined : affinity);
 }
 
 function withFieldsOf<T extends object>(object: T, from: T, names: readonly (keyof T)[]): T {

@@ -10,13 +10,14 @@ import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { withTemplateLabels } from "../core/replication-controller.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateJobStatus } from "./job-status-validation.ts";
 import { validateJobUpdate } from "./job-update.ts";
+import { jobLabels, validateJob, validateSpec } from "./job-validation.ts";
 
 const unlimited = 2147483647;
 
 export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
-  const uidLabel = domain.rename("batch.kubernetes.io/controller-uid");
-  const nameLabel = domain.rename("batch.kubernetes.io/job-name");
+  const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
     metadataRepeats: 1,
     columns,
@@ -32,7 +33,14 @@ export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
           ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
           : next;
       },
-      validateUpdate: validateJobUpdate,
+      validate: (object) => validateJob(object, domain),
+      // Upstream: tells findings about the spec twice.
+      validateUpdate: (object, old) => [
+        ...validateJob(object, domain, old),
+        ...validateSpec(object.spec, domain),
+        ...validateJobUpdate(object, old),
+      ],
+      subresources: { status: { validateUpdate: validateJobStatus } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

@@ -1,0 +1,74 @@
+/** Validates cron jobs. Source: `ValidateCronJobCreate` in upstream's `pkg/apis/batch/validation`. */
+import type { CronJob, CronJobSpec, JobTemplateSpec } from "#api/batch/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { invalidSelector, validateCounts } from "../apps/workload-validation.ts";
+import { cronScheduleError } from "./cron-schedule.ts";
+import { validateJobSpec } from "./job-validation.ts";
+import { isTimeZone } from "./time-zone.ts";
+
+const policies = ["Allow", "Forbid", "Replace"];
+/** Of the messages about schedules, which repeat parts of them. */
+const detailLengthMax = 4096;
+
+const specPath = FieldPath.of("spec");
+const schedulePath = specPath.child("schedule");
+const zonePath = specPath.child("timeZone");
+const jobPath = specPath.child("jobTemplate", "spec");
+
+/** `old` is the stored one of an update. */
+export function validateCronJob({ spec }: CronJob, domain: ApiDomain, old?: CronJob): FieldError[] {
+  const { concurrencyPolicy = "" } = spec;
+  const policyPath = specPath.child("concurrencyPolicy");
+  return [
+    ...validateSchedule(spec, old?.spec),
+    ...validateCounts(spec, ["startingDeadlineSeconds"], specPath),
+    ...(old !== undefined && old.spec.timeZone === spec.timeZone ? [] : validateZone(spec)),
+    // An absent policy has its default.
+    ...(policies.includes(concurrencyPolicy) ? [] : [notSupported(policyPath, concurrencyPolicy, policies)]),
+    ...validateJobTemplate(spec.jobTemplate, domain),
+    ...validateCounts(spec, ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], specPath),
+  ];
+}
+
+function validateSchedule({ schedule, timeZone }: CronJobSpec, old: CronJobSpec | undefined): FieldError[] {
+  if (schedule === "") return [required(schedulePath)];
+  const error = cronScheduleError(schedule);
+  const errors = error === undefined ? [] : [invalid(schedulePath, schedule, error.slice(0, detailLengthMax))];
+  if (!schedule.includes("TZ")) return errors;
+  if (old === undefined || !old.schedule.includes("TZ")) {
+    const detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+    errors.push(invalid(schedulePath, schedule, detail));
+  } else if (timeZone !== undefined) {
+    const detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+    errors.push(invalid(schedulePath, schedule, detail));
+  }
+  return errors;
+}
+
+function validateZone({ timeZone }: CronJobSpec): FieldError[] {
+  if (timeZone === undefined) return [];
+  if (timeZone === "") return [invalid(zonePath, timeZone, "timeZone must be nil or non-empty string")];
+  const errors: FieldError[] = [];
+  if (timeZone.toLowerCase() === "local") {
+    const detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+    errors.push(invalid(zonePath, timeZone, detail));
+  }
+  if (timeZone !== "Local" && !isTimeZone(timeZone)) {
+    errors.push(invalid(zonePath, timeZone, `unknown time zone ${timeZone.slice(0, detailLengthMax)}`));
+  }
+  return errors;
+}
+
+/** Selectors of the jobs are generated when these are made. */
+function validateJobTemplate({ spec }: JobTemplateSpec, domain: ApiDomain): FieldError[] {
+  const errors = validateJobSpec(spec, jobPath, domain);
+  if (spec.selector !== undefined) {
+    errors.push(invalidSelector(spec.selector, "`selector` will be auto-generated", jobPath.child("selector")));
+  }
+  if (spec.manualSelector === true) {
+    errors.push(notSupported(jobPath.child("manualSelector"), true, ["nil", "false"]));
+  }
+  return errors;
+}

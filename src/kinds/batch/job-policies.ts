@@ -1,0 +1,156 @@
+/** Validates what decides that a job has failed or succeeded: its pod failure policy and its success policy. */
+import type {
+  JobSpec,
+  PodFailurePolicy,
+  PodFailurePolicyOnExitCodesRequirement,
+  PodFailurePolicyOnPodConditionsPattern,
+  PodFailurePolicyRule,
+  SuccessPolicy,
+  SuccessPolicyRule,
+} from "#api/batch/v1.ts";
+import {
+  duplicate,
+  type FieldError,
+  GoSyntax,
+  goQuote,
+  invalid,
+  invalidPart,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+} from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { qualifiedName } from "#meta/names.ts";
+import { validateNotNegative } from "../numbers.ts";
+import { countIndexes } from "./index-list.ts";
+
+const rulesMax = 20;
+const patternsMax = 20;
+const exitCodesMax = 255;
+const indexesBytesMax = 64 * 1024;
+const actions = ["Count", "FailIndex", "FailJob", "Ignore"];
+const operators = ["In", "NotIn"];
+const statuses = ["False", "True", "Unknown"];
+
+/** `path` is that of the job's spec. */
+export function validatePodFailurePolicy(spec: JobSpec, policy: PodFailurePolicy, path: FieldPath): FieldError[] {
+  const rules = policy.rules ?? [];
+  const rulesPath = path.child("podFailurePolicy", "rules");
+  const errors = rules.length > rulesMax ? [tooMany(rulesPath, rules.length, rulesMax)] : [];
+  const { containers, initContainers } = spec.template.spec;
+  const names = new Set([...(containers ?? []), ...(initContainers ?? [])].map(({ name }) => name));
+  const isPerIndex = spec.backoffLimitPerIndex !== undefined;
+  for (const [i, rule] of rules.entries())
+    errors.push(...validateRule(rule, rulesPath.index(i), { names, isPerIndex }));
+  return errors;
+}
+
+function validateRule(
+  rule: PodFailurePolicyRule,
+  path: FieldPath,
+  job: { readonly names: ReadonlySet<string>; readonly isPerIndex: boolean },
+): FieldError[] {
+  const { action, onExitCodes, onPodConditions: patterns = [] } = rule;
+  const at = path.child("action");
+  const errors =
+    action === "FailIndex" && !job.isPerIndex
+      ? [invalid(at, action, "requires the backoffLimitPerIndex to be set")]
+      : validateChoice(action, actions, at);
+  if (onExitCodes !== undefined) errors.push(...validateExitCodes(onExitCodes, path.child("onExitCodes"), job.names));
+  errors.push(...validatePatterns(patterns, path.child("onPodConditions")));
+  if (onExitCodes !== undefined && patterns.length > 0) {
+    errors.push(invalidPart(path, "specifying both OnExitCodes and OnPodConditions is not supported"));
+  }
+  if (onExitCodes === undefined && patterns.length === 0) {
+    errors.push(invalidPart(path, "specifying one of OnExitCodes and OnPodConditions is required"));
+  }
+  return errors;
+}
+
+function validateChoice(value: string, values: readonly string[], at: FieldPath): FieldError[] {
+  if (value === "") return [required(at, `valid values: [${values.map(goQuote).join(" ")}]`)];
+  return values.includes(value) ? [] : [notSupported(at, value, values)];
+}
+
+function validateExitCodes(
+  { operator, containerName, values }: PodFailurePolicyOnExitCodesRequirement,
+  path: FieldPath,
+  names: ReadonlySet<string>,
+): FieldError[] {
+  const errors = validateChoice(operator, operators, path.child("operator"));
+  if (containerName !== undefined && !names.has(containerName)) {
+    const detail = "must be one of the container or initContainer names in the pod template";
+    errors.push(invalid(path.child("containerName"), containerName, detail));
+  }
+  const codes = values ?? [];
+  const at = path.child("values");
+  const shown = new GoSyntax(values === null ? "[]int32(nil)" : `[]int32{${codes.join(", ")}}`);
+  if (codes.length === 0) return [...errors, invalid(at, shown, "at least one value is required")];
+  if (codes.length > exitCodesMax) return [...errors, tooMany(at, codes.length, exitCodesMax)];
+  const known = new Set<number>();
+  for (const [i, code] of codes.entries()) {
+    if (operator === "In" && code === 0) errors.push(invalid(at.index(i), code, "must not be 0 for the In operator"));
+    if (known.has(code)) errors.push(duplicate(at.index(i), code));
+    known.add(code);
+  }
+  const isOrdered = codes.every((code, i) => i === 0 || codes[i - 1]! <= code);
+  return isOrdered ? errors : [...errors, invalid(at, shown, "must be ordered")];
+}
+
+function validatePatterns(patterns: readonly PodFailurePolicyOnPodConditionsPattern[], path: FieldPath): FieldError[] {
+  const errors = patterns.length > patternsMax ? [tooMany(path, patterns.length, patternsMax)] : [];
+  for (const [i, { type, status }] of patterns.entries()) {
+    const at = path.index(i);
+    errors.push(...qualifiedName(type).map((message) => invalid(at.child("type"), type, message)));
+    errors.push(...validateChoice(status, statuses, at.child("status")));
+  }
+  return errors;
+}
+
+/** `path` is that of the job's spec. */
+export function validateSuccessPolicy(spec: JobSpec, policy: SuccessPolicy, path: FieldPath): FieldError[] {
+  const at = path.child("successPolicy");
+  const rulesPath = at.child("rules");
+  const rules = policy.rules ?? [];
+  if (spec.completionMode !== "Indexed") {
+    const text = `batch.SuccessPolicy{Rules:[]batch.SuccessPolicyRule${policy.rules === null ? "(nil)" : "{}"}}`;
+    return [invalid(at, rules.length === 0 ? new GoSyntax(text) : policy, "requires indexed completion mode")];
+  }
+  if (rules.length === 0) {
+    return [required(rulesPath, "at least one rules must be specified when the successPolicy is specified")];
+  }
+  const errors = rules.length > rulesMax ? [tooMany(rulesPath, rules.length, rulesMax)] : [];
+  const { completions = 0 } = spec;
+  for (const [i, rule] of rules.entries()) errors.push(...validateSuccessRule(rule, rulesPath.index(i), completions));
+  return errors;
+}
+
+function validateSuccessRule(
+  { succeededCount: count, succeededIndexes: indexes }: SuccessPolicyRule,
+  path: FieldPath,
+  completions: number,
+): FieldError[] {
+  if (count === undefined && indexes === undefined) {
+    return [required(path, "at least one of succeededCount or succeededIndexes must be specified")];
+  }
+  const errors: FieldError[] = [];
+  let total = 0;
+  if (indexes !== undefined) {
+    const at = path.child("succeededIndexes");
+    if (indexes.length > indexesBytesMax) errors.push(tooLong(at, indexesBytesMax));
+    const found = countIndexes(indexes, completions);
+    if (typeof found === "string") errors.push(invalid(at, indexes, `error parsing succeededIndexes: ${found}`));
+    else total = found;
+  }
+  if (count === undefined) return errors;
+  const at = path.child("succeededCount");
+  const tooHigh = (max: number, what: string): FieldError =>
+    invalid(at, count, `must be less than or equal to ${max} (the number of ${what})`);
+  errors.push(...validateNotNegative(count, at));
+  if (count > completions) errors.push(tooHigh(completions, "specified completions"));
+  if (indexes !== undefined && count > total) {
+    errors.push(tooHigh(total, "indexes in the specified succeededIndexes field"));
+  }
+  return errors;
+}

@@ -1,0 +1,219 @@
+/**
+ * Validates the status of jobs: what it says fits together, and a job that is over stays so. Most rules concern only
+ * what a write changes. Source: `ValidateJobUpdateStatus` in upstream's `pkg/apis/batch/validation`.
+ */
+import type { Job, JobStatus, UncountedTerminatedPods } from "#api/batch/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { duplicate, type FieldError, GoSyntax, goQuote, invalid, invalidPart, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { validateCounts } from "../apps/workload-validation.ts";
+import { commonIndex, countIndexes } from "./index-list.ts";
+
+const statusPath = FieldPath.of("status");
+const conditionsPath = statusPath.child("conditions");
+const uncountedPath = statusPath.child("uncountedTerminatedPods");
+const startPath = statusPath.child("startTime");
+const completionPath = statusPath.child("completionTime");
+
+type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaMet";
+
+const hasCondition = ({ conditions = [] }: JobStatus, wanted: ConditionType): boolean =>
+  conditions.some(({ type, status }) => type === wanted && status === "True");
+
+/** What a write makes of a job. */
+interface Change {
+  readonly job: Job;
+  readonly status: JobStatus;
+  readonly old: JobStatus;
+  /** Complete or failed. */
+  readonly isFinished: boolean;
+  is(type: ConditionType): boolean;
+  /** Whether one of the conditions is gone or new. */
+  turned(...types: readonly ConditionType[]): boolean;
+  /** Whether one of the fields is another one. */
+  changed(...names: readonly (keyof JobStatus)[]): boolean;
+}
+
+export function validateJobStatus(job: Job, { status: old }: Job): FieldError[] {
+  const { status } = job;
+  const is = (type: ConditionType): boolean => hasCondition(status, type);
+  const change: Change = {
+    job,
+    status,
+    old,
+    isFinished: is("Complete") || is("Failed"),
+    is,
+    turned: (...types) => types.some((type) => is(type) !== hasCondition(old, type)),
+    changed: (...names) => names.some((name) => !jsonEquals(status[name] ?? null, old[name] ?? null)),
+  };
+  return [
+    ...validateCounts(status, ["active", "succeeded", "failed", "ready", "terminating"], statusPath),
+    ...(status.uncountedTerminatedPods === undefined ? [] : validateUncounted(status.uncountedTerminatedPods)),
+    ...validateCompletion(change),
+    ...validateFinished(change),
+    ...validateIndexes(change),
+    ...validatePods(change),
+    ...validateSuccessCriteria(change),
+    ...validateTransition(change),
+  ];
+}
+
+function validateUncounted(pods: UncountedTerminatedPods): FieldError[] {
+  const known = new Set<string>();
+  return (["succeeded", "failed"] as const).flatMap((name) =>
+    (pods[name] ?? []).flatMap((uid, i) => {
+      const path = uncountedPath.child(name).index(i);
+      if (uid === "") return [invalid(path, uid, "must not be empty")];
+      if (known.has(uid)) return [duplicate(path, uid)];
+      known.add(uid);
+      return [];
+    }),
+  );
+}
+
+/** Conditions that exclude or need each other. */
+const together = (a: ConditionType, b: ConditionType, shown = b.toString()): FieldError =>
+  invalidPart(conditionsPath, `cannot set ${a}=True and ${shown}=true conditions`);
+const without = (a: ConditionType, b: ConditionType): FieldError =>
+  invalidPart(conditionsPath, `cannot set ${a}=True condition without the ${b}=true condition`);
+
+function validateCompletion({ status, is, turned, changed }: Change): FieldError[] {
+  const { startTime, completionTime } = status;
+  const isComplete = is("Complete");
+  const errors: FieldError[] = [];
+  if (turned("Complete", "Failed") && isComplete && is("Failed")) errors.push(together("Complete", "Failed"));
+  if (turned("Complete", "FailureTarget") && isComplete && is("FailureTarget")) {
+    errors.push(together("Complete", "FailureTarget"));
+  }
+  if (turned("Complete") || changed("completionTime")) {
+    if (completionTime !== undefined && !isComplete) {
+      const detail = "cannot set completionTime when there is no Complete=True condition";
+      errors.push(invalid(completionPath, printTime(completionTime), detail));
+    }
+    if (completionTime === undefined && isComplete) {
+      errors.push(required(completionPath, "completionTime is required for Complete jobs"));
+    }
+  }
+  if (
+    changed("startTime", "completionTime") &&
+    startTime !== undefined &&
+    completionTime !== undefined &&
+    Date.parse(completionTime) < Date.parse(startTime)
+  ) {
+    const detail = "completionTime cannot be set before startTime";
+    errors.push(invalid(completionPath, printTime(completionTime), detail));
+  }
+  if (turned("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget")) {
+    errors.push(without("Failed", "FailureTarget"));
+  }
+  if (turned("Complete", "SuccessCriteriaMet") && isComplete && !is("SuccessCriteriaMet")) {
+    errors.push(without("Complete", "SuccessCriteriaMet"));
+  }
+  return errors;
+}
+
+/** A time as Go prints it. */
+const printTime = (time: string): GoSyntax => new GoSyntax(`${time.replace("T", " ").replace("Z", "")} +0000 UTC`);
+
+function validateFinished({ job, status, isFinished, turned, changed }: Change): FieldError[] {
+  if (!isFinished) return [];
+  const ended = turned("Complete", "Failed");
+  const errors: FieldError[] = [];
+  const { active = 0, startTime, uncountedTerminatedPods: pods } = status;
+  if ((ended || changed("active")) && active > 0) {
+    errors.push(invalid(statusPath.child("active"), active, "active>0 is invalid for finished job"));
+  }
+  const neverStarts = job.spec.suspend === true && job.spec.completions === 0;
+  if ((ended || changed("startTime")) && startTime === undefined && !neverStarts) {
+    errors.push(required(startPath, "startTime is required for finished job"));
+  }
+  const left = (pods?.succeeded ?? []).length + (pods?.failed ?? []).length;
+  if (pods !== undefined && left > 0 && (ended || changed("uncountedTerminatedPods"))) {
+    const detail = "uncountedTerminatedPods needs to be empty for finished job";
+    errors.push(invalid(uncountedPath, printPods(pods), detail));
+  }
+  return errors;
+}
+
+function printPods({ succeeded, failed }: UncountedTerminatedPods): GoSyntax {
+  const list = (uids: readonly string[] | undefined): string =>
+    `[]types.UID${uids === undefined ? "(nil)" : `{${uids.map(goQuote).join(", ")}}`}`;
+  return new GoSyntax(`batch.UncountedTerminatedPods{Succeeded:${list(succeeded)}, Failed:${list(failed)}}`);
+}
+
+function validateIndexes({ job, status, changed }: Change): FieldError[] {
+  const { completions, completionMode, backoffLimitPerIndex } = job.spec;
+  const { completedIndexes: completed = "", failedIndexes: failed } = status;
+  const [completedPath, failedPath] = [statusPath.child("completedIndexes"), statusPath.child("failedIndexes")];
+  const errors: FieldError[] = [];
+  const check = (text: string, path: FieldPath, name: string): void => {
+    const found = completions === undefined ? 0 : countIndexes(text, completions);
+    if (typeof found === "string") errors.push(invalid(path, text, `error parsing ${name}: ${found}`));
+  };
+  if (changed("completedIndexes")) check(completed, completedPath, "completedIndexes");
+  if (changed("failedIndexes") && failed !== undefined && backoffLimitPerIndex !== undefined) {
+    check(failed, failedPath, "failedIndexes");
+  }
+  if (changed("completedIndexes") && completed !== "" && completionMode !== "Indexed") {
+    const detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
+    errors.push(invalid(completedPath, completed, detail));
+  }
+  if (failed === undefined) return errors;
+  if (changed("failedIndexes") && backoffLimitPerIndex === undefined) {
+    const detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+    errors.push(invalid(failedPath, failed, detail));
+  }
+  if (completions === undefined || !changed("failedIndexes", "completedIndexes")) return errors;
+  const common = commonIndex(failed, completed, completions);
+  if (common === undefined) return errors;
+  const detail = `failedIndexes and completedIndexes overlap at index: ${common}`;
+  return [...errors, invalid(failedPath, failed, detail)];
+}
+
+function validatePods({ status, isFinished, turned, changed }: Change): FieldError[] {
+  const { terminating = 0, ready, active = 0 } = status;
+  const errors: FieldError[] = [];
+  if (isFinished && terminating > 0 && (turned("Complete", "Failed") || changed("terminating"))) {
+    const detail = "terminating>0 is invalid for finished job";
+    errors.push(invalid(statusPath.child("terminating"), terminating, detail));
+  }
+  if (changed("ready", "active") && ready !== undefined && ready > active) {
+    errors.push(invalid(statusPath.child("ready"), ready, "cannot set more ready pods than active"));
+  }
+  return errors;
+}
+
+function validateSuccessCriteria({ is, turned }: Change): FieldError[] {
+  if (!is("SuccessCriteriaMet")) return [];
+  return (["Failed", "FailureTarget"] as const)
+    .filter((type) => is(type) && turned("SuccessCriteriaMet", type))
+    .map((type) => together("SuccessCriteriaMet", type));
+}
+
+/** What never goes back. */
+function validateTransition({ job, status, old, is, changed }: Change): FieldError[] {
+  const errors: FieldError[] = [];
+  const isLost = (type: ConditionType): boolean => hasCondition(old, type) && !is(type);
+  for (const type of ["Complete", "Failed", "FailureTarget"] as const) {
+    if (isLost(type)) errors.push(invalidPart(conditionsPath, `cannot disable the terminal ${type}=True condition`));
+  }
+  const { completions, parallelism, completionMode } = job.spec;
+  // An indexed job that may grow and shrink as a whole may lose successes.
+  const isElastic = completionMode === "Indexed" && completions === parallelism;
+  for (const name of isElastic ? (["failed"] as const) : (["failed", "succeeded"] as const)) {
+    const count = status[name] ?? 0;
+    if (count >= (old[name] ?? 0)) continue;
+    errors.push(invalid(statusPath.child(name), count, `cannot decrease the ${name} counter`));
+  }
+  const { completionTime } = status;
+  if (completionTime !== undefined && old.completionTime !== undefined && changed("completionTime")) {
+    errors.push(invalid(completionPath, printTime(completionTime), "completionTime cannot be mutated"));
+  }
+  if (old.startTime !== undefined && changed("startTime") && job.spec.suspend !== true) {
+    errors.push(required(startPath, "startTime cannot be removed for unsuspended job"));
+  }
+  if (isLost("SuccessCriteriaMet")) {
+    errors.push(invalidPart(conditionsPath, "cannot disable the SuccessCriteriaMet=True condition"));
+  }
+  return errors;
+}

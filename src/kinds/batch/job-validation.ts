@@ -1,0 +1,181 @@
+/**
+ * Validates jobs, and the specs of jobs in cron jobs. Source: `ValidateJob` in upstream's `pkg/apis/batch/validation`.
+ */
+import type { Job, JobSpec } from "#api/batch/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, GoSyntax, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { compileLabelSelector, printLabels, validateLabelSelector } from "#meta/label-selector.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { invalidSelector, mismatch, validateCounts, validateMatch } from "../apps/workload-validation.ts";
+import { validatePodTemplateSpec } from "../core/pod-validation.ts";
+import { validatePodFailurePolicy, validateSuccessPolicy } from "./job-policies.ts";
+
+const completionModes = ["NonIndexed", "Indexed"];
+const replacementPolicies = ["Failed", "TerminatingOrFailed"];
+const restartPolicies = ["OnFailure", "Never"];
+const managedByBytesMax = 63;
+const parallelismMax = 100_000;
+/** From so many completions on, limits of single indexes are lower. */
+const completionsMany = 100_000;
+const limitOfMany = 10_000;
+const indexed = "requires indexed completion mode";
+
+const specPath = FieldPath.of("spec");
+
+/** Labels that a server gives to the pods of a job, by its domain. */
+export const jobLabels = (domain: ApiDomain): { readonly uid: string; readonly name: string } => ({
+  uid: domain.rename("batch.kubernetes.io/controller-uid"),
+  name: domain.rename("batch.kubernetes.io/job-name"),
+});
+
+/** `old` is the stored job of an update. */
+export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[] {
+  const errors = [...validateOwnPods(job, domain, old), ...validateSpec(job.spec, domain)];
+  if (old !== undefined || job.spec.completionMode !== "Indexed") return errors;
+  const { completions = 0 } = job.spec;
+  if (completions <= 0) return errors;
+  const pod = `${job.metadata.name}-${completions - 1}`;
+  if (dns1123Label(pod).length === 0) return errors;
+  const detail = `will not able to create pod with invalid DNS label: ${pod}`;
+  return [...errors, invalid("metadata.name", job.metadata.name, detail)];
+}
+
+/** A job whose selector was generated has pods that no other job selects. */
+function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | undefined): FieldError[] {
+  if (spec.manualSelector === true || spec.selector === undefined) return [];
+  const { uid = "", name = "" } = metadata;
+  const own = jobLabels(domain);
+  const path = specPath.child("template", "metadata");
+  const { labels } = spec.template.metadata;
+  const before = old?.spec.template.metadata.labels;
+  const expected = { "controller-uid": uid, "job-name": name, [own.uid]: uid, [own.name]: name };
+  const errors = Object.entries(expected).flatMap(([key, value]) => {
+    // Jobs of earlier releases have only the short labels.
+    if (old !== undefined && before?.[key] === undefined) return [];
+    const detail = `must be '${value}'`;
+    const at = path.child("labels").key(key);
+    if (labels?.[key] === undefined) return [required(at, detail)];
+    return labels[key] === value ? [] : [invalid(at, new GoSyntax(printLabels(labels)), detail)];
+  });
+  if (validateLabelSelector(spec.selector, "").length > 0) return errors;
+  if (compileLabelSelector(spec.selector)?.matches(expected) === true) return errors;
+  return [...errors, invalidSelector(spec.selector, "`selector` not auto-generated")];
+}
+
+/** The spec of a job, its selector included. */
+export function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
+  const errors = validateJobSpec(spec, specPath, domain);
+  if (spec.selector === undefined) {
+    return [...errors, required(specPath.child("selector")), mismatch(spec.template.metadata.labels)];
+  }
+  const found = validateLabelSelector(spec.selector, specPath.child("selector"));
+  return [...errors, ...(found.length > 0 ? found : validateMatch(spec.selector, spec.template))];
+}
+
+/** What jobs and templates of jobs share; findings below `path`, that of the spec. */
+export function validateJobSpec(spec: JobSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
+  const { podFailurePolicy, successPolicy } = spec;
+  return [
+    ...validateNumbers(spec, path),
+    ...validateManager(spec, path),
+    ...validateCompletionMode(spec, path),
+    ...(podFailurePolicy === undefined ? [] : validatePodFailurePolicy(spec, podFailurePolicy, path)),
+    ...(successPolicy === undefined ? [] : validateSuccessPolicy(spec, successPolicy, path)),
+    ...validateReplacement(spec, path),
+    ...validatePodTemplateSpec(spec.template, path.child("template"), domain),
+    ...validateRestart(spec, path.child("template", "spec", "restartPolicy")),
+  ];
+}
+
+const numbers = [
+  "parallelism",
+  "completions",
+  "activeDeadlineSeconds",
+  "backoffLimit",
+  "ttlSecondsAfterFinished",
+  "backoffLimitPerIndex",
+  "maxFailedIndexes",
+] as const;
+
+function validateNumbers(spec: JobSpec, path: FieldPath): FieldError[] {
+  const errors = validateCounts(spec, numbers, path);
+  if (spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined) {
+    errors.push(required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"));
+  }
+  return errors;
+}
+
+function validateManager({ managedBy }: JobSpec, path: FieldPath): FieldError[] {
+  if (managedBy === undefined) return [];
+  const at = path.child("managedBy");
+  const errors = validatePrefixedPath(managedBy, at);
+  if (Buffer.byteLength(managedBy) > managedByBytesMax) errors.push(tooLong(at, managedByBytesMax));
+  return errors;
+}
+
+/** `example.com/path`. */
+function validatePrefixedPath(text: string, at: FieldPath): FieldError[] {
+  if (text === "") return [required(at)];
+  const slash = text.indexOf("/");
+  const [domain, rest] = [text.slice(0, slash), text.slice(slash + 1)];
+  if (slash <= 0 || rest === "") {
+    return [invalid(at, text, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  }
+  const errors = dns1123Subdomain(domain).map((message) => invalid(at, domain, message));
+  if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) errors.push(invalid(at, rest, "Invalid path"));
+  return errors;
+}
+
+function validateCompletionMode(spec: JobSpec, path: FieldPath): FieldError[] {
+  const { completionMode: mode = "NonIndexed", backoffLimitPerIndex: limit, maxFailedIndexes: failed } = spec;
+  if (mode === "Indexed") return validateIndexed(spec, path);
+  if (mode !== "NonIndexed") return [notSupported(path.child("completionMode"), mode, completionModes)];
+  const errors: FieldError[] = [];
+  if (limit !== undefined) errors.push(invalid(path.child("backoffLimitPerIndex"), limit, indexed));
+  if (failed !== undefined) errors.push(invalid(path.child("maxFailedIndexes"), failed, indexed));
+  return errors;
+}
+
+function validateIndexed(spec: JobSpec, path: FieldPath): FieldError[] {
+  const { completions, parallelism = 0, maxFailedIndexes: failed } = spec;
+  const [parallelPath, failedPath] = [path.child("parallelism"), path.child("maxFailedIndexes")];
+  const errors: FieldError[] = [];
+  const atMost = (max: number, why: string): string => `must be less than or equal to ${max}${why}`;
+  if (completions === undefined) {
+    errors.push(required(path.child("completions"), "when completion mode is Indexed"));
+  }
+  if (parallelism > parallelismMax) {
+    errors.push(invalid(parallelPath, parallelism, atMost(parallelismMax, " when completion mode is Indexed")));
+  }
+  if (completions !== undefined && failed !== undefined && failed > completions) {
+    errors.push(invalid(failedPath, failed, "must be less than or equal to completions"));
+  }
+  if (failed !== undefined && failed > completionsMany) {
+    errors.push(invalid(failedPath, failed, atMost(completionsMany, "")));
+  }
+  if ((completions ?? 0) <= completionsMany || spec.backoffLimitPerIndex === undefined) return errors;
+  const why = ` when completions are above ${completionsMany} and used with backoff limit per index`;
+  if (failed === undefined) {
+    errors.push(required(failedPath, `must be specified when completions is above ${completionsMany}`));
+  }
+  if (parallelism > limitOfMany) errors.push(invalid(parallelPath, parallelism, atMost(limitOfMany, why)));
+  if (failed !== undefined && failed > limitOfMany) errors.push(invalid(failedPath, failed, atMost(limitOfMany, why)));
+  return errors;
+}
+
+function validateReplacement({ podReplacementPolicy, podFailurePolicy }: JobSpec, path: FieldPath): FieldError[] {
+  const policies = podFailurePolicy === undefined ? replacementPolicies : ["Failed"];
+  if (podReplacementPolicy === undefined || policies.includes(podReplacementPolicy)) return [];
+  return [notSupported(path.child("podReplacementPolicy"), podReplacementPolicy, policies)];
+}
+
+function validateRestart({ template, podFailurePolicy }: JobSpec, at: FieldPath): FieldError[] {
+  const { restartPolicy = "" } = template.spec;
+  if (restartPolicy === "" || restartPolicy === "Always") {
+    return [required(at, `valid values: "OnFailure", "Never"`)];
+  }
+  if (!restartPolicies.includes(restartPolicy)) return [notSupported(at, restartPolicy, restartPolicies)];
+  if (podFailurePolicy === undefined || restartPolicy === "Never") return [];
+  return [invalid(at, restartPolicy, 'only "Never" is supported when podFailurePolicy is specified')];
+}
