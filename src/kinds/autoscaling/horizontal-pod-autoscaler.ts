@@ -14,26 +14,43 @@ import type {
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import type { ObjectMeta } from "#meta/object-meta.ts";
-import type { Column, Conversion } from "#registry/resource-definition.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { Column, Conversion, Strategy } from "#registry/resource-definition.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { ageColumn, columnsOf, nameColumn, text } from "../cells.ts";
+import { validateAutoscaler, validateAutoscalerStatus } from "./autoscaler-validation.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
 const shownMax = 2;
 
-export function horizontalPodAutoscalers(): KindBehaviour<HorizontalPodAutoscaler> {
+export function horizontalPodAutoscalers({ gate }: KindEnvironment): KindBehaviour<HorizontalPodAutoscaler> {
   return {
     columns,
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultSpec),
+      ...rules(gate("HPAScaleToZero"), (object) => object),
+    },
+  };
+}
+
+/** Checks, which know the stored version alone. */
+function rules<T extends ApiObject>(
+  canBeZero: boolean,
+  toHub: (object: T) => HorizontalPodAutoscaler,
+): Pick<Strategy<T>, "validate" | "validateUpdate" | "subresources"> {
+  return {
+    validate: (object) => validateAutoscaler(toHub(object), canBeZero),
+    // One that has zero replicas may keep them when the gate is off again.
+    validateUpdate: (object, old) => validateAutoscaler(toHub(object), canBeZero || toHub(old).spec.minReplicas === 0),
+    subresources: { status: { validateUpdate: (object) => validateAutoscalerStatus(toHub(object)) } },
   };
 }
 
 export function horizontalPodAutoscalersV1(
-  { domain }: KindEnvironment,
+  { domain, gate }: KindEnvironment,
   schemaOf: SchemaOfVersion,
 ): KindBehaviour<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   const conversion = v1Conversion(domain.rename("autoscaling.alpha.kubernetes.io/"), () => schemaOf("v2"));
@@ -49,6 +66,7 @@ export function horizontalPodAutoscalersV1(
           ? editField(next, "spec", (spec) => fillAbsent(spec, { targetCPUUtilizationPercentage: 80 }))
           : next;
       },
+      ...rules(gate("HPAScaleToZero"), conversion.toHub),
     },
   };
 }

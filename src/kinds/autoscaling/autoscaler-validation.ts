@@ -1,0 +1,230 @@
+/**
+ * Validates horizontal pod autoscalers in their version 2. Source: `ValidateHorizontalPodAutoscaler` in upstream's
+ * `pkg/apis/autoscaling/validation`.
+ */
+import type {
+  CrossVersionObjectReference,
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerSpec,
+  HPAScalingRules,
+  MetricIdentifier,
+  MetricSpec,
+  MetricTarget,
+} from "#api/autoscaling/v2.ts";
+import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { pathSegment } from "#meta/names.ts";
+import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
+import { validateCounts } from "../apps/workload-validation.ts";
+
+const stabilizationSecondsMax = 3600;
+const periodSecondsMax = 1800;
+const sourceTypes = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+const targetTypes = ["Utilization", "Value", "AverageValue"];
+const selectPolicies = ["Disabled", "Max", "Min"];
+const policyTypes = ["Percent", "Pods"];
+
+const specPath = FieldPath.of("spec");
+const metricsPath = specPath.child("metrics");
+const maxPath = specPath.child("maxReplicas");
+const zero = parseQuantity("0")!;
+
+/** `canBeZero`: nothing may be left to run while a metric of something else is watched. */
+export function validateAutoscaler({ spec }: HorizontalPodAutoscaler, canBeZero: boolean): FieldError[] {
+  const { minReplicas, maxReplicas, metrics = [], behavior } = spec;
+  const lowest = canBeZero ? 0 : 1;
+  const errors: FieldError[] = [];
+  if (minReplicas !== undefined && minReplicas < lowest) {
+    const detail = `must be greater than or equal to ${lowest}`;
+    errors.push(invalid(specPath.child("minReplicas"), minReplicas, detail));
+  }
+  if (maxReplicas < 1) errors.push(invalid(maxPath, maxReplicas, "must be greater than 0"));
+  if (minReplicas !== undefined && maxReplicas < minReplicas) {
+    errors.push(invalid(maxPath, maxReplicas, "must be greater than or equal to `minReplicas`"));
+  }
+  errors.push(...validateReference(spec.scaleTargetRef, specPath.child("scaleTargetRef")));
+  errors.push(...metrics.flatMap((metric, i) => validateMetric(metric, metricsPath.index(i))));
+  errors.push(...validateScalingToZero(spec));
+  if (behavior !== undefined) {
+    for (const name of ["scaleUp", "scaleDown"] as const) {
+      const rules = behavior[name];
+      if (rules !== undefined) errors.push(...validateRules(rules, specPath.child("behavior", name)));
+    }
+  }
+  return errors;
+}
+
+function validateScalingToZero({ minReplicas, metrics = [] }: HorizontalPodAutoscalerSpec): FieldError[] {
+  if (minReplicas !== 0 || metrics.some(({ type }) => type === "Object" || type === "External")) return [];
+  const detail = "must specify at least one Object or External metric to support scaling to zero replicas";
+  return [forbidden(metricsPath, detail)];
+}
+
+function validateReference({ kind, name }: CrossVersionObjectReference, path: FieldPath): FieldError[] {
+  return [...validateSegment(kind, path.child("kind")), ...validateSegment(name, path.child("name"))];
+}
+
+const validateSegment = (text: string, path: FieldPath, detail = ""): FieldError[] =>
+  text === "" ? [required(path, detail)] : pathSegment(text).map((message) => invalid(path, text, message));
+
+/** The member that holds the source of each type, in the order of findings about those that should not be there. */
+const members = {
+  ContainerResource: "containerResource",
+  Object: "object",
+  External: "external",
+  Pods: "pods",
+  Resource: "resource",
+} as const;
+
+const isSource = (type: string): type is keyof typeof members => Object.hasOwn(members, type);
+
+function validateMetric(metric: MetricSpec, path: FieldPath): FieldError[] {
+  const { type } = metric;
+  const typePath = path.child("type");
+  if (!isSource(type)) {
+    const unknown = notSupported(typePath, type, sourceTypes);
+    // Upstream: two checks say the same.
+    const all = [unknown, unknown];
+    return type === "" ? [required(typePath, "must specify a metric source type"), ...all] : all;
+  }
+  const member = members[type];
+  const given = Object.values(members).filter((name) => metric[name] !== undefined);
+  if (!given.includes(member)) {
+    return [required(path.child(member), "must populate information for the given metric source")];
+  }
+  return [
+    ...given
+      .filter((name) => name !== member)
+      .map((name) => forbidden(path.child(name), "must populate the given metric source only")),
+    ...validateSource(metric, path),
+  ];
+}
+
+/** The source that the type names, which is there. */
+function validateSource(metric: MetricSpec, path: FieldPath): FieldError[] {
+  const { type, object, pods, external, resource, containerResource } = metric;
+  if (type === "Object" && object !== undefined) {
+    const at = path.child("object");
+    const { value, averageValue } = object.target;
+    return [
+      ...validateReference(object.describedObject, at.child("describedObject")),
+      ...validateIdentifier(object.metric, at.child("metric")),
+      ...validateTarget(object.target, at.child("target")),
+      ...(value === undefined && averageValue === undefined
+        ? [required(at.child("target", "averageValue"), "must set either a target value or averageValue")]
+        : []),
+    ];
+  }
+  if (type === "Pods" && pods !== undefined) {
+    const at = path.child("pods");
+    const missing = required(at.child("target", "averageValue"), "must specify a positive target averageValue");
+    return [
+      ...validateIdentifier(pods.metric, at.child("metric")),
+      ...validateTarget(pods.target, at.child("target")),
+      ...(pods.target.averageValue === undefined ? [missing] : []),
+    ];
+  }
+  if (type === "External" && external !== undefined) {
+    const at = path.child("external");
+    return [
+      ...validateIdentifier(external.metric, at.child("metric")),
+      ...validateTarget(external.target, at.child("target")),
+      ...validateExternalTarget(external.target, at.child("target")),
+    ];
+  }
+  if (containerResource !== undefined && type === "ContainerResource") {
+    const { name, container, target } = containerResource;
+    const at = path.child("containerResource");
+    const errors = validateResourceName(name, at);
+    if (container === "") errors.push(required(at.child("container"), "must specify a container"));
+    return [...errors, ...validateTarget(target, at.child("target")), ...validateUse(target, at.child("target"))];
+  }
+  if (resource === undefined) return [];
+  const at = path.child("resource");
+  return [
+    ...validateResourceName(resource.name, at),
+    ...validateTarget(resource.target, at.child("target")),
+    ...validateUse(resource.target, at.child("target")),
+  ];
+}
+
+const validateResourceName = (name: string, path: FieldPath): FieldError[] =>
+  name === "" ? [required(path.child("name"), "must specify a resource name")] : [];
+
+const validateIdentifier = ({ name }: MetricIdentifier, path: FieldPath): FieldError[] =>
+  validateSegment(name, path.child("name"), "must specify a metric name");
+
+function validateTarget(target: MetricTarget, path: FieldPath): FieldError[] {
+  const { type, averageUtilization } = target;
+  const errors: FieldError[] = [];
+  if (type === "") errors.push(required(path.child("type"), "must specify a metric target type"));
+  if (!targetTypes.includes(type)) {
+    errors.push(invalid(path.child("type"), type, "must be either Utilization, Value, or AverageValue"));
+  }
+  for (const name of ["value", "averageValue"] as const) {
+    const text = target[name];
+    const quantity = text === undefined ? undefined : parseQuantity(text);
+    if (text === undefined || quantity === undefined || compareQuantities(quantity, zero) > 0) continue;
+    errors.push(invalid(path.child(name), printWhole(text), "must be positive"));
+  }
+  if (averageUtilization !== undefined && averageUtilization < 1) {
+    errors.push(invalid(path.child("averageUtilization"), averageUtilization, "must be greater than 0"));
+  }
+  return errors;
+}
+
+/** Upstream: shows the parts of a quantity; here those of whole numbers. */
+function printWhole(text: string): unknown {
+  if (!/^-?\d{1,18}$/.test(text)) return text;
+  const amount = `resource.int64Amount{value:${BigInt(text)}, scale:0}`;
+  const fields = `i:${amount}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:${goQuote(text)}, Format:"DecimalSI"`;
+  return new GoSyntax(`resource.Quantity{${fields}}`);
+}
+
+function validateExternalTarget({ value, averageValue }: MetricTarget, path: FieldPath): FieldError[] {
+  if (value !== undefined && averageValue !== undefined) {
+    return [forbidden(path.child("value"), "may not set both a target value for metric and a per-pod target")];
+  }
+  if (value !== undefined || averageValue !== undefined) return [];
+  return [required(path.child("averageValue"), "must set either a target value for metric or a per-pod target")];
+}
+
+/** The target of a resource's use. */
+function validateUse({ averageUtilization, averageValue }: MetricTarget, path: FieldPath): FieldError[] {
+  if (averageUtilization !== undefined && averageValue !== undefined) {
+    return [forbidden(path.child("averageValue"), "may not set both a target raw value and a target utilization")];
+  }
+  if (averageUtilization !== undefined || averageValue !== undefined) return [];
+  return [required(path.child("averageUtilization"), "must set either a target raw value or a target utilization")];
+}
+
+function validateRules(rules: HPAScalingRules, path: FieldPath): FieldError[] {
+  const { stabilizationWindowSeconds: seconds, selectPolicy, policies } = rules;
+  const errors: FieldError[] = [];
+  const windowPath = path.child("stabilizationWindowSeconds");
+  if (seconds !== undefined && seconds < 0) {
+    errors.push(invalid(windowPath, seconds, "must be greater than or equal to zero"));
+  }
+  if (seconds !== undefined && seconds > stabilizationSecondsMax) {
+    errors.push(invalid(windowPath, seconds, `must be less than or equal to ${stabilizationSecondsMax}`));
+  }
+  if (selectPolicy !== undefined && !selectPolicies.includes(selectPolicy)) {
+    errors.push(notSupported(path.child("selectPolicy"), selectPolicy, selectPolicies));
+  }
+  const policiesPath = path.child("policies");
+  if ((policies ?? []).length === 0) errors.push(required(policiesPath, "must specify at least one Policy"));
+  for (const [i, { type, value, periodSeconds }] of (policies ?? []).entries()) {
+    const at = policiesPath.index(i);
+    if (!policyTypes.includes(type)) errors.push(notSupported(at.child("type"), type, policyTypes));
+    if (value <= 0) errors.push(invalid(at.child("value"), value, "must be greater than zero"));
+    const periodPath = at.child("periodSeconds");
+    if (periodSeconds <= 0) errors.push(invalid(periodPath, periodSeconds, "must be greater than zero"));
+    if (periodSeconds > periodSecondsMax) {
+      errors.push(invalid(periodPath, periodSeconds, `must be less than or equal to ${periodSecondsMax}`));
+    }
+  }
+  return errors;
+}
+
+export const validateAutoscalerStatus = ({ status }: HorizontalPodAutoscaler): FieldError[] =>
+  validateCounts(status, ["currentReplicas", "desiredReplicas"], FieldPath.of("status"));
