@@ -16,7 +16,8 @@ import {
 } from "./workload-validation.ts";
 
 const specPath = FieldPath.of("spec");
-const words = { called: "replicaset", unreadable: "invalid label selector" };
+// Upstream: an empty selector is told as that of a deployment.
+const words = { called: "deployment", unreadable: "invalid label selector" };
 
 export function validateReplicaSet({ spec }: ReplicaSet, domain: ApiDomain): FieldError[] {
   return [
