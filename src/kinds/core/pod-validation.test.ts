@@ -6,7 +6,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { defaultPod } from "./pod-spec.ts";
-import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
+import { validateNewPod, validatePod, validatePodStatus, validatePodTemplateSpec } from "./pod-validation.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
 const made = (spec: object): PodSpec => defaultPod({ containers: [container], ...spec }, { resizePolicy: false });
@@ -124,4 +124,17 @@ test("a template is checked as a pod, but for blanks around images", () => {
     found.map(({ field }) => field),
     ["spec.template.labels", "spec.template.spec.ephemeralContainers"],
   );
+});
+
+test("a pod has at most one address of each family", () => {
+  const status = {
+    podIPs: [{ ip: "1.2.3.4" }, { ip: "1.2.3.5" }],
+    hostIP: "::1",
+    hostIPs: [{ ip: "::2" }, { ip: "1.1.1.1" }],
+  };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made({}), status };
+  assert.deepEqual(validatePodStatus(pod).map(printFieldError), [
+    'status.podIPs: Invalid value: []core.PodIP{core.PodIP{IP:"1.2.3.4"}, core.PodIP{IP:"1.2.3.5"}}: may specify no more than one IP for each IP family',
+    'status.hostIPs[0].ip: Invalid value: "::2": must be equal to `hostIP`',
+  ]);
 });

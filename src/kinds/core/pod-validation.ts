@@ -8,6 +8,7 @@ import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { checkAddresses } from "./pod-validation/addresses.ts";
 import {
   checkOptionalName,
   checkOptionalOneOf,
@@ -69,6 +70,13 @@ export function validateNewPod({ spec }: Pod): FieldError[] {
     const detail = "cannot be set until all schedulingGates have been cleared";
     errors.push(forbidden(podSpecPath.child("nodeName"), detail));
   }
+  return errors;
+}
+
+/** Findings about a new status. */
+export function validatePodStatus({ status }: Pod): FieldError[] {
+  const errors: FieldError[] = [];
+  checkAddresses(status, errors);
   return errors;
 }
 

@@ -22,7 +22,7 @@ import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
-import { validateNewPod, validatePod } from "./pod-validation.ts";
+import { validateNewPod, validatePod, validatePodStatus } from "./pod-validation.ts";
 
 const ephemeralPath = FieldPath.of("spec", "ephemeralContainers");
 
@@ -55,7 +55,11 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
             ...validateEphemeralContainers(object.spec, old.spec),
           ],
         },
-        resize: { prepareForUpdate: (object, old) => resized(old, object), validateUpdate: validateResize },
+        resize: {
+          prepareForUpdate: (object, old) => resized(old, object),
+          validateUpdate: (object, old) => [...validatePod(object, domain), ...validateResize(object, old)],
+        },
+        status: { validateUpdate: validatePodStatus },
       },
       graceSeconds,
       fields,

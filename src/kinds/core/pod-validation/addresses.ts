@@ -1,0 +1,40 @@
+/** Addresses in the status of pods: valid, at most one a family, the first as the single field has it. */
+import type { PodStatus } from "#api/core/v1.ts";
+import { duplicate, GoSyntax, goQuote, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
+import { checkName, checkOptionalName, type Errors } from "./checks.ts";
+
+const statusPath = FieldPath.of("status");
+
+export function checkAddresses(status: PodStatus, errors: Errors): void {
+  const { nominatedNodeName, hostIP = "", hostIPs = [], podIPs = [] } = status;
+  checkOptionalName(nominatedNodeName, dns1123Subdomain, statusPath.child("nominatedNodeName"), errors);
+  checkList(podIPs, "core.PodIP", statusPath.child("podIPs"), errors);
+  const hostPath = statusPath.child("hostIPs");
+  const [first] = hostIPs;
+  if (first !== undefined && first.ip !== hostIP) {
+    errors.push(invalid(hostPath.index(0).child("ip"), first.ip, "must be equal to `hostIP`"));
+  }
+  checkList(hostIPs, "core.HostIP", hostPath, errors);
+}
+
+interface Address {
+  readonly ip?: string;
+}
+
+function checkList(addresses: readonly Address[], type: string, path: FieldPath, errors: Errors): void {
+  const print = ({ ip = "" }: Address): string => `${type}{IP:${goQuote(ip)}}`;
+  const seen = new Set<string>();
+  const families = new Set<boolean>();
+  for (const [i, address] of addresses.entries()) {
+    const { ip = "" } = address;
+    checkName(ip, ipAddress, path.index(i), errors);
+    if (seen.has(ip)) errors.push(duplicate(path.index(i), new GoSyntax(print(address))));
+    seen.add(ip);
+    families.add(ip.includes(":"));
+  }
+  if (addresses.length === families.size) return;
+  const shown = new GoSyntax(`[]${type}{${addresses.map(print).join(", ")}}`);
+  errors.push(invalid(path, shown, "may specify no more than one IP for each IP family"));
+}
