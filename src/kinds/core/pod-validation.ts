@@ -3,7 +3,7 @@
  * upstream's `pkg/apis/core/validation`, and the answers of kube-apiserver.
  */
 import type { Pod, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
-import { type ApiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
@@ -104,10 +104,6 @@ export function validatePodSpec(spec: PodSpec, path: FieldPath, domain: ApiDomai
   checkSpec(spec, "", path, domain, errors);
   return errors;
 }
-
-/** Findings about a pod spec of a workload. */
-export const validateContainers = (spec: PodSpec, path: FieldPath): FieldError[] =>
-  validatePodSpec(spec, path, kubernetesDomain);
 
 function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
   const own = domain.rename("kubernetes.io/");
