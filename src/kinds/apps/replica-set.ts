@@ -27,7 +27,11 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
       validate: (object) => validateReplicaSet(object, domain),
-      validateUpdate: (object, old) => [...validateReplicaSet(object, domain), ...validateSelectorUpdate(object, old)],
+      // Upstream: tells each finding about the object twice.
+      validateUpdate(object, old) {
+        const errors = validateReplicaSet(object, domain);
+        return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
+      },
       subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },

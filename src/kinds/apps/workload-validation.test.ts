@@ -126,6 +126,12 @@ test("a replication controller selects the pods of its template by labels", () =
   ]);
 });
 
+test("findings about an update of a replica set are told twice, as 1.32 does", () => {
+  const { create, refuseUpdate } = kind("ReplicaSet");
+  const told = notNegative("spec.replicas");
+  assert.deepEqual(refuseUpdate(workload({ replicas: -1 }), create(workload({}))), [told, told]);
+});
+
 test("no part of the replicas is larger than all of them", () => {
   const status = { replicas: 1, readyReplicas: 2, availableReplicas: 3 };
   const above = (name: string, count: number): string =>
