@@ -1,4 +1,4 @@
-/** What becomes of objects that `binnacle import` cannot make. */
+/** What becomes of objects that `binnacle import` cannot make, or must not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -22,9 +22,21 @@ class Server implements ServerClient {
   close(): void {}
 }
 
+const options = { namespace: "default", existing: "skip", writesStatus: false, dryRun: false } as const;
+
+test("root certificates of the other server are left out", async () => {
+  const server = new Server();
+  const importer = new Importer(server, options);
+  for (const name of ["kube-root-ca.crt", "other"]) {
+    await importer.add({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+  }
+  const { created, failed } = await importer.finish();
+  assert.deepEqual({ created, failed }, { created: 1, failed: 0 });
+  assert.deepEqual(server.created, ["/api/v1/namespaces/default/configmaps other"]);
+});
+
 test("an object whose name is no part of a path is told, goes nowhere else, and the rest is made", async () => {
   const server = new Server();
-  const options = { namespace: "default", existing: "skip", writesStatus: false, dryRun: false } as const;
   const importer = new Importer(server, options);
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "..", uid: "1" };
   for (const metadata of [

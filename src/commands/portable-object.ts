@@ -121,6 +121,9 @@ function isMadeByServer(object: Unstructured, name: string): boolean {
   const has = (fields: Readonly<Record<string, string>>, suffix: string): boolean =>
     Object.keys(fields).some((key) => key.endsWith(suffix));
   switch (name) {
+    // The certificates of the server that was exported, in each of its namespaces.
+    case "configmaps":
+      return object.metadata.name === "kube-root-ca.crt";
     case "secrets":
       return typeof object["type"] === "string" && object["type"].endsWith("/service-account-token");
     case "endpointslices.discovery":
