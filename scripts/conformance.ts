@@ -118,15 +118,12 @@ interface ScenarioSet {
   readonly controllers: string;
 }
 
-/** The recordings were made without controllers of pods and services. */
-const recorded =
-  "*,bootstrapsigner,tokencleaner,-disruption-controller,-endpoints-controller,-endpointslice-controller," +
-  "-endpointslice-mirroring-controller,-ephemeral-volume-controller,-pod-garbage-collector-controller";
+const controllers = "*,bootstrapsigner,tokencleaner";
 
 /** What was recorded names owners that do not exist, and was recorded without controllers. */
 const sets: readonly ScenarioSet[] = [
-  { files: /^(?!proto-)/, controllers: `${recorded},-garbage-collector-controller` },
-  { files: /^proto-/, controllers: recorded },
+  { files: /^(?!proto-)/, controllers: `${controllers},-garbage-collector-controller` },
+  { files: /^proto-/, controllers },
 ];
 
 async function replaySet(domain: string, set: ScenarioSet, selection: Selection, verbose: boolean): Promise<Tally> {
