@@ -17,8 +17,7 @@ Usage: npm run differ -- --rules | --policies | --webhooks --ours URL,TOKEN --re
   --audit OURS,REFERENCE
                     of --policies: files of audit events (level Metadata), to compare what policies leave there
   --webhooks        the cases of test/webhooks and random configurations of webhooks with random writes: what both servers
-                    ask a webhook server that this starts, and what they answer. The other one needs
-                    --disable-admission-plugins=Priority,DefaultTolerationSeconds
+                    ask a webhook server that this starts, and what they answer
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io

@@ -13,6 +13,8 @@ import type {
   Service,
   ServiceAccount,
 } from "./core/v1.ts";
+import type { IngressClass } from "./networking/v1.ts";
+import type { RuntimeClass } from "./node/v1.ts";
 import type { CSIDriver, StorageClass } from "./storage/v1.ts";
 import type { VolumeAttributesClass } from "./storage/v1beta1.ts";
 
@@ -27,6 +29,8 @@ export interface ObjectTypes {
   serviceaccounts: ServiceAccount;
   services: Service;
   "csidrivers.storage.k8s.io": CSIDriver;
+  "ingressclasses.networking.k8s.io": IngressClass;
+  "runtimeclasses.node.k8s.io": RuntimeClass;
   "storageclasses.storage.k8s.io": StorageClass;
   /** Both served versions have the same fields. */
   "volumeattributesclasses.storage.k8s.io": VolumeAttributesClass;

@@ -1,14 +1,15 @@
-/** Annotations that mark the default class for claims without one. */
+/** Annotations that mark the default class for claims and ingresses without one. */
 import type { ApiDomain } from "./api-domain.ts";
 import type { ApiObject } from "./object-meta.ts";
 
-export type ClassKind = "StorageClass" | "VolumeAttributesClass";
+export type ClassKind = "IngressClass" | "StorageClass" | "VolumeAttributesClass";
 
 /**
  * Upstream's names for storage classes. For volume attributes classes upstream's printer knows only an alpha name that
  * no released document shows; ours is named after that of storage classes, and the alpha name works too.
  */
 const annotations: Readonly<Record<ClassKind, readonly string[]>> = {
+  IngressClass: ["ingressclass.kubernetes.io/is-default-class"],
   StorageClass: ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"],
   VolumeAttributesClass: [
     "volumeattributesclass.kubernetes.io/is-default-class",

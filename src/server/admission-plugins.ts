@@ -6,11 +6,15 @@ import {
   certificateSubjectRestriction,
   clusterTrustBundleAttest,
 } from "#admission/certificates.ts";
+import { defaultIngressClass } from "#admission/default-ingress-class.ts";
+import { defaultTolerationSeconds } from "#admission/default-toleration-seconds.ts";
 import { limitRanger } from "#admission/limit-ranger.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
+import { priority } from "#admission/priority.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { resourceQuota } from "#admission/resource-quota.ts";
+import { runtimeClass } from "#admission/runtime-class.ts";
 import { serviceAccount } from "#admission/service-account.ts";
 import {
   claimResize,
@@ -18,6 +22,7 @@ import {
   defaultVolumeAttributesClass,
   storageProtection,
 } from "#admission/storage.ts";
+import { taintNodesByCondition } from "#admission/taint-nodes-by-condition.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
@@ -55,7 +60,7 @@ export async function serverAdmission(
   { authorizer, client, table, served }: AdmissionAccess,
 ): Promise<ServerAdmission> {
   const { lookups, rbacIndex } = state;
-  const { domain, clock, random, log } = config;
+  const { domain, clock, random } = config;
   const gate = config.serving.gates.isOn;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
   const both = enabled.filter((name) => disabled.includes(name)).toSorted();
@@ -86,25 +91,25 @@ export async function serverAdmission(
           }),
         ]
       : []),
+    taintNodesByCondition({ domain }),
     ...(images === undefined ? [] : [images.plugin]),
+    ...schedulingPlugins(config, state),
     ...storagePlugins(config, lookups),
     ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),
     resize(domain, lookups),
+    runtimeClass({ getClass: (name) => lookups.get("runtimeclasses.node.k8s.io", "", name) }),
     certificateApproval({ domain, authorizer }),
     certificateSigning({ domain, authorizer }),
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
+    defaultIngressClass({ domain, listClasses: () => lookups.list("ingressclasses.networking.k8s.io") }),
     ...policies.mutating,
     webhooks.mutating,
     policies.validating,
     webhooks.validating,
     resourceQuota({ quotas: state.quotas, limited: config.admission.limitedResources, client }),
   ];
-  const here = new Set(plugins.map(({ name }) => name));
-  const missing = [...new Set(enabled)].filter((name) => !here.has(name));
-  if (missing.length > 0) {
-    log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
-  }
+  nameMissing(config, plugins);
   const chain = admissionChain([
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
@@ -117,6 +122,26 @@ export async function serverAdmission(
       images?.close();
     },
   };
+}
+
+/** Says which plugins were asked for and are not here. */
+function nameMissing({ options, log }: AssembleConfig, plugins: readonly AdmissionPlugin[]): void {
+  const here = new Set(plugins.map(({ name }) => name));
+  const missing = [...new Set(options.enableAdmissionPlugins)].filter((name) => !here.has(name));
+  if (missing.length === 0) return;
+  log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
+}
+
+/** What pods are given for the scheduler. */
+function schedulingPlugins({ domain, options }: AssembleConfig, state: ServerState): readonly AdmissionPlugin[] {
+  return [
+    priority({ domain, classes: state.priorityClasses }),
+    defaultTolerationSeconds({
+      domain,
+      notReadySeconds: options.defaultNotReadyTolerationSeconds,
+      unreachableSeconds: options.defaultUnreachableTolerationSeconds,
+    }),
+  ];
 }
 
 const storageClasses = "storageclasses.storage.k8s.io";

@@ -236,6 +236,19 @@ export const serverFlags = {
     "AdmissionConfiguration: settings of admission plugins. ImagePolicyWebhook needs it.",
   ),
 
+  defaultNotReadyTolerationSeconds: integer(
+    ["default-not-ready-toleration-seconds", "Misc"],
+    300,
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    "How long new pods that do not say it stay on a node that is not ready.",
+  ),
+  defaultUnreachableTolerationSeconds: integer(
+    ["default-unreachable-toleration-seconds", "Misc"],
+    300,
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    "How long new pods that do not say it stay on a node that cannot be reached.",
+  ),
+
   verbosity: withShort(
     integer(
       ["v", "Logs"],

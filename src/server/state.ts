@@ -81,7 +81,7 @@ export function openState(config: AssembleConfig): ServerState {
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
     policyHandlers(policies, domain, definition) ??
     webhookHandlers(webhooks, domain, definition) ??
-    limitHandlers(limits, definition) ??
+    limitHandlers(limits, domain, definition) ??
     fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions

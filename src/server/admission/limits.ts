@@ -1,7 +1,9 @@
-/** Keeps quotas and limit ranges in step with the stored ones. */
+/** Keeps quotas, limit ranges and priority classes in step with the stored ones. */
 import { NamespaceIndex } from "#admission/namespace-index.ts";
 import { Quotas } from "#admission/quota.ts";
 import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";
+import type { PriorityClass } from "#api/scheduling/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -10,6 +12,8 @@ import type { AssembleConfig } from "../assemble-config.ts";
 export interface Limits {
   readonly quotas: Quotas;
   readonly limitRanges: NamespaceIndex<LimitRange>;
+  /** In the empty namespace. */
+  readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 
 export function openLimits({ domain, clock, serving, cache }: AssembleConfig): Limits {
@@ -19,14 +23,21 @@ export function openLimits({ domain, clock, serving, cache }: AssembleConfig): L
     hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
     revision: () => cache.revision,
   });
-  return { quotas, limitRanges: new NamespaceIndex() };
+  return { quotas, limitRanges: new NamespaceIndex(), priorityClasses: new NamespaceIndex() };
 }
 
 /** `undefined` for other resources. */
 export function limitHandlers(
-  { quotas, limitRanges }: Limits,
+  { quotas, limitRanges, priorityClasses }: Limits,
+  domain: ApiDomain,
   { group, resource }: ResourceDefinition,
 ): ObjectHandlers<ApiObject> | undefined {
+  if (resource === "priorityclasses" && group === domain.rename("scheduling.k8s.io")) {
+    return {
+      cleared: () => priorityClasses.clear(),
+      changed: (_, name, one) => priorityClasses.set("", name, one as PriorityClass | undefined), // by its schema
+    };
+  }
   if (group !== "") return undefined;
   if (resource === "resourcequotas") {
     return {

@@ -1,0 +1,39 @@
+/**
+ * DefaultTolerationSeconds: pods stay for a while on a node that is not ready or cannot be reached, unless they say how
+ * long. Source of rules: the answers of kube-apiserver.
+ */
+import type { Pod, Toleration } from "#api/core/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
+
+export interface DefaultTolerationSecondsOptions {
+  readonly domain: ApiDomain;
+  readonly notReadySeconds: number;
+  readonly unreachableSeconds: number;
+}
+
+export function defaultTolerationSeconds(options: DefaultTolerationSecondsOptions): AdmissionPlugin {
+  const added = (name: string, tolerationSeconds: number): Toleration & { readonly key: string } => ({
+    key: options.domain.rename(`node.kubernetes.io/${name}`),
+    operator: "Exists",
+    effect: "NoExecute",
+    tolerationSeconds,
+  });
+  const defaults = [added("not-ready", options.notReadySeconds), added("unreachable", options.unreachableSeconds)];
+  return {
+    name: "DefaultTolerationSeconds",
+    operations: ["CREATE", "UPDATE"],
+    admit({ resource, subresource, object }) {
+      if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
+      const pod = object as Pod; // of the resource
+      const given = pod.spec.tolerations ?? [];
+      const missing = defaults.filter(({ key }) => !given.some((one) => isAbout(one, key)));
+      if (missing.length === 0) return undefined;
+      return { ...pod, spec: { ...pod.spec, tolerations: [...given, ...missing] } };
+    },
+  };
+}
+
+/** Whether it speaks of the eviction for this reason, whatever it says. */
+const isAbout = ({ key = "", effect = "" }: Toleration, reason: string): boolean =>
+  (key === reason || key === "") && (effect === "NoExecute" || effect === "");

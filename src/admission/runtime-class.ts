@@ -1,0 +1,90 @@
+/**
+ * RuntimeClass: gives new pods the overhead of their class and what it asks of nodes. Source of rules and texts: the
+ * answers of kube-apiserver.
+ */
+import type { Pod } from "#api/core/v1.ts";
+import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
+import { compareQuantities, type Quantity } from "#meta/quantity.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { quantitiesOf } from "./quantities.ts";
+import { mergeTolerations } from "./tolerations.ts";
+
+export interface RuntimeClassOptions {
+  /** From memory; `undefined` when there is none. */
+  getClass(name: string): RuntimeClass | undefined;
+}
+
+type Overhead = Readonly<Record<string, string>>;
+
+export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin {
+  const find = (attributes: AdmissionAttributes): { readonly pod: Pod; readonly found?: RuntimeClass } | undefined => {
+    const { resource, subresource } = attributes;
+    if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
+    const pod = attributes.object as Pod; // of the resource
+    // An empty name is for validation.
+    const { runtimeClassName: name = "" } = pod.spec;
+    if (name === "") return { pod };
+    const found = getClass(name);
+    if (found === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+    return { pod, found };
+  };
+  return {
+    name: "RuntimeClass",
+    operations: ["CREATE"],
+    admit(attributes) {
+      const { pod, found } = find(attributes) ?? {};
+      if (pod === undefined || found === undefined) return undefined;
+      const loaded = withOverhead(attributes, pod, found.overhead?.podFixed);
+      const placed = found.scheduling === undefined ? loaded : withScheduling(attributes, loaded, found.scheduling);
+      return placed === pod ? undefined : placed;
+    },
+    validate(attributes) {
+      const { pod, found } = find(attributes) ?? {};
+      const overhead = pod?.spec.overhead;
+      if (found?.overhead !== undefined) {
+        if (!isSame(overhead ?? {}, found.overhead.podFixed ?? {})) throw otherOverhead(attributes);
+      } else if (overhead !== undefined) {
+        throw refusal(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
+      }
+    },
+  };
+}
+
+const otherOverhead = (attributes: AdmissionAttributes): Error =>
+  refusal(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+
+function withOverhead(attributes: AdmissionAttributes, pod: Pod, overhead: Overhead | undefined): Pod {
+  const given = pod.spec.overhead ?? {};
+  if (Object.keys(given).length === 0)
+    return overhead === undefined ? pod : { ...pod, spec: { ...pod.spec, overhead } };
+  if (overhead !== undefined && !isSame(given, overhead)) throw otherOverhead(attributes);
+  return pod;
+}
+
+/** By value: `0.1` is `100m`. */
+function isSame(one: Overhead, other: Overhead): boolean {
+  const others = quantitiesOf(other);
+  const ones = quantitiesOf(one);
+  const equals = (quantity: Quantity, same: Quantity | undefined): boolean =>
+    same !== undefined && compareQuantities(quantity, same) === 0;
+  return ones.size === others.size && [...ones].every(([name, quantity]) => equals(quantity, others.get(name)));
+}
+
+function withScheduling(attributes: AdmissionAttributes, pod: Pod, { nodeSelector, tolerations }: Scheduling): Pod {
+  const wanted = Object.entries(nodeSelector ?? {});
+  const given = pod.spec.nodeSelector ?? {};
+  for (const [key, value] of wanted) {
+    if (given[key] === undefined || given[key] === value) continue;
+    const conflict = `runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${given[key]}`;
+    throw refusal(attributes, `conflict: ${conflict}`);
+  }
+  const merged = mergeTolerations(pod.spec.tolerations ?? [], tolerations ?? []);
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      ...(wanted.length === 0 ? {} : { nodeSelector: { ...given, ...nodeSelector } }),
+      ...(merged.length === 0 ? {} : { tolerations: merged }),
+    },
+  };
+}
