@@ -1,10 +1,11 @@
 /** `binnacle verify`: checks every object of a data folder or of a backup, and changes nothing. */
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { readGiven } from "#server/credentials.ts";
 import { asStartError } from "#server/store-error.ts";
-import { type StoreReport, verifyStore } from "#server/verify-store.ts";
+import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { choice, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
 import { printable, tableText, valueText } from "./print.ts";
@@ -15,6 +16,11 @@ const flags = {
     "./.binnacle",
     "folder",
     "The data folder to check; its server must be stopped.",
+  ),
+  encryptionProviderConfig: optional(
+    ["encryption-provider-config", "Binnacle"],
+    "file",
+    "The server's file of that name: encrypted objects are decrypted and checked, too.",
   ),
   output: withShort(
     choice(["output", "Binnacle"], "text", ["text", "json", "yaml"], "What people read, or programs."),
@@ -29,14 +35,14 @@ Usage: binnacle verify [FILE] [flags]
   FILE                            a backup to check in place of a data folder
   -h, --help                      print this
 
-Changes nothing. Ends with 1 when something is wrong. A running server has its folder to itself: check a backup of it.
+Changes nothing. Ends with 1 when something is wrong; objects that cannot be decrypted are named by key. A running server has its folder to itself: check a backup of it.
 
 `;
 
 const progressMs = 200;
 
 /** Prints what is there and what is wrong; ends the process with 1 when anything is. Rejects with `StartError`. */
-export function verify(args: readonly string[]): void {
+export async function verify(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) {
     process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
@@ -46,21 +52,27 @@ export function verify(args: readonly string[]): void {
   if (more.length > 0 || (backup !== undefined && settings.dataDir !== undefined)) {
     throw new StartError("verify takes one backup, or --data-dir: binnacle verify [FILE]");
   }
-  const report = read(backup, settings.dataDir ?? flags.dataDir.default);
+  const file = settings.encryptionProviderConfig;
+  const encryption = file === undefined ? undefined : { file, text: readGiven(file) };
+  const report = await read(backup, settings.dataDir ?? flags.dataDir.default, encryption);
   const { output } = settings;
   if (output === "json" || output === "yaml") process.stdout.write(valueText(output, report));
-  else process.stdout.write(reportText(report));
+  else process.stdout.write(reportText(report, encryption !== undefined));
   if (report.problems.length > 0) process.exitCode = 1;
 }
 
-function read(backup: string | undefined, dataDir: string): StoreReport {
+async function read(
+  backup: string | undefined,
+  dataDir: string,
+  encryption: EncryptionFile | undefined,
+): Promise<StoreReport> {
   if (backup !== undefined && statSync(backup, { throwIfNoEntry: false })?.isDirectory() === true) {
     throw new StartError(`${backup} is a folder: name it with --data-dir`);
   }
   if (backup === undefined && !existsSync(dataDir)) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
-  const target = backup === undefined ? { dataDir: resolve(dataDir) } : { backupFile: resolve(backup) };
+  const store = backup === undefined ? { dataDir: resolve(dataDir) } : { backupFile: resolve(backup) };
   try {
-    return verifyStore(target, progressOf());
+    return await verifyStore({ store, encryption, progress: progressOf() });
   } catch (error) {
     if (error instanceof StoreInUse) {
       throw new StartError(`${error.message}: stop the server, or verify a backup of it`, { cause: error });
@@ -82,14 +94,19 @@ function progressOf(): (objects: number) => void {
   };
 }
 
-function reportText(report: StoreReport): string {
-  const { apiDomain, revision, keys, rows, resources, encrypted, problems, moreProblems } = report;
+function reportText(report: StoreReport, isDecrypted: boolean): string {
+  const { apiDomain, revision, keys, rows, resources, encrypted, decrypted, problems, moreProblems } = report;
   const counts = tableText(
     [["RESOURCE", "OBJECTS"], ...Object.entries(resources).map(([name, count]) => [name, String(count)])],
     false,
   );
   const size = `revision ${revision}, ${keys} keys, ${rows} rows with history, API domain ${apiDomain}\n`;
-  const hidden = encrypted === 0 ? "" : `${encrypted} objects are encrypted, and were not looked into\n`;
+  const hidden =
+    encrypted === 0
+      ? ""
+      : isDecrypted
+        ? `${encrypted} objects are encrypted, ${decrypted} of them could be read\n`
+        : `${encrypted} objects are encrypted, and were not looked into (--encryption-provider-config)\n`;
   if (problems.length === 0) return `${counts}\n${size}${hidden}nothing is wrong\n`;
   const wrong = problems.map(({ key, revision: at, problem }) =>
     key === "" ? problem : `${printable(key)} (revision ${at}): ${printable(problem)}`,

@@ -27,8 +27,9 @@ import {
   StorageRefusal,
   type Unversioned,
 } from "#storage/log-store.ts";
-import { packed, unpacked } from "#storage/versioned-value.ts";
-import { type Decrypted, encryptedPrefix, startsWith, TransformError } from "./transformer.ts";
+import { packed } from "#storage/versioned-value.ts";
+import { type ClearValue, inClear } from "./stored-value.ts";
+import { TransformError } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
 /** A write as the log below is given it. */
@@ -278,19 +279,13 @@ export class EncryptedLog implements LogStore {
   }
 
   #read({ key, value }: LogEntry): MaybePromise<Read> {
-    const transformer = this.#transformers.of(key);
-    const { bytes } = value;
-    const isEncrypted = value.place < 0 && startsWith(bytes, encryptedPrefix);
-    // The usual case of resources that are not encrypted.
-    if (!isEncrypted && transformer.origin === "") return { value, stored: undefined };
-    const opened = (decrypted: Decrypted): Read => {
-      if (!isEncrypted) return { value, stored: undefined };
-      const extraBytes = bytes.length - decrypted.value.length;
-      return { value: unpacked(decrypted.value), stored: this.#form(decrypted.origin, extraBytes) };
-    };
+    const noted = ({ value: clear, stored }: ClearValue): Read => ({
+      value: clear,
+      stored: stored && this.#form(stored.origin, stored.extraBytes),
+    });
     try {
-      const decrypted = transformer.decrypt(bytes, Buffer.from(key));
-      return decrypted instanceof Promise ? decrypted.then(opened).catch(problemOf) : opened(decrypted);
+      const read = inClear(this.#transformers, key, value);
+      return read instanceof Promise ? read.then(noted).catch(problemOf) : noted(read);
     } catch (error) {
       return problemOf(error);
     }

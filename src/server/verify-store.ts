@@ -1,20 +1,30 @@
 /**
- * Checks every object of a store that no server has open: that it can be decoded, is of a kind and version that there is,
- * and says of itself what its key says. Custom resources are checked by their definitions, but not by their schemas.
+ * Checks every object of a store that no server has open: that it can be decrypted and decoded, is of a kind and version
+ * that there is, and says of itself what its key says. Custom resources are checked by their definitions, but not by
+ * their schemas.
  */
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { apiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { isEncrypted } from "#encryption/stored-value.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { parseObject } from "#registry/stored-object.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
-import { openVerification, type StoreProblem, type StoreToVerify, type VerifiedEntry } from "#storage/verify.ts";
+import {
+  openVerification,
+  type StoreProblem,
+  type StoreToVerify,
+  type Verification,
+  type VerifiedEntry,
+} from "#storage/verify.ts";
+import { atRevision } from "#storage/versioned-value.ts";
 import { planKinds } from "./credentials/serving-plan.ts";
 import { domainRecordKey } from "./domain-record.ts";
+import { openStoredValues, type StoredValues, type Unreadable } from "./encryption/stored-values.ts";
 import { serverFlags } from "./options.ts";
 
 export interface StoreReport {
@@ -25,67 +35,135 @@ export interface StoreReport {
   readonly rows: number;
   /** Objects by resource, as `deployments.apps`. */
   readonly resources: Readonly<Record<string, number>>;
-  /** Objects that are encrypted, whose content was not looked into. */
+  /** Objects that are encrypted. Without an encryption configuration, their content was not looked into. */
   readonly encrypted: number;
+  /** Those of them that could be read. */
+  readonly decrypted: number;
   readonly problems: readonly StoreProblem[];
   /** Problems beyond those that are listed. */
   readonly moreProblems: number;
 }
 
-const problemsMax = 1000;
-const encryptedPrefix = "k8s:enc:";
+/** An encryption configuration, by the name and text of its file. */
+export interface EncryptionFile {
+  readonly file: string;
+  readonly text: string;
+}
 
-/** Throws `StorageFailure` when it cannot be opened or read. `progress` hears how many objects have been checked. */
-export function verifyStore(store: StoreToVerify, progress: (objects: number) => void): StoreReport {
+export interface VerifyOptions {
+  readonly store: StoreToVerify;
+  readonly encryption?: EncryptionFile | undefined;
+  /** Hears how many objects have been checked. */
+  progress(objects: number): void;
+}
+
+const problemsMax = 1000;
+
+/** Rejects with `StorageFailure` when the store cannot be opened or read, with `StartError` for a wrong configuration. */
+export async function verifyStore({ store, encryption, progress }: VerifyOptions): Promise<StoreReport> {
   const verification = openVerification(store);
+  let values: StoredValues | undefined;
   try {
-    const plan = { domain: "", definitions: [] as Buffer[], hidesDefinitions: false };
-    verification.read(
-      ({ key, value }) => {
-        if (key === domainRecordKey) plan.domain = value.toString();
-        else if (!key.includes("/customresourcedefinitions/")) return;
-        else if (isEncrypted(value)) plan.hidesDefinitions = true;
-        else plan.definitions.push(value);
-      },
-      () => undefined,
+    const { domain, definitions } = await planOf(verification);
+    values = encryption && (await openStoredValues(encryption.file, encryption.text, apiDomain(domain)));
+    const readable: Buffer[] = [];
+    for (const entry of definitions) {
+      const clear = await clearValue(entry, values);
+      if (Buffer.isBuffer(clear)) readable.push(clear);
+    }
+    const check = checkOf(domain, readable, readable.length < definitions.length);
+    const report = new Report(check, values, progress);
+    const { revision, keys, rows } = await verification.read(
+      (entry) => report.add(entry),
+      (problem) => report.found(problem),
     );
-    const domain = plan.domain === "" ? serverFlags.apiDomain.default : plan.domain;
-    const check = checkOf(domain, plan.definitions, plan.hidesDefinitions);
-    const resources: Record<string, number> = {};
-    const problems: StoreProblem[] = [];
-    let count = 0;
-    let moreProblems = 0;
-    let encrypted = 0;
-    const found = (problem: StoreProblem): void => {
-      if (problems.length < problemsMax) problems.push(problem);
-      else moreProblems++;
-    };
-    const { revision, keys, rows } = verification.read((entry) => {
-      if (entry.key === domainRecordKey) return;
-      progress(++count);
-      const place = placeOf(entry.key);
-      const name = place === undefined ? "unknown" : qualifiedResource(place);
-      resources[name] = (resources[name] ?? 0) + 1;
-      if (isEncrypted(entry.value)) encrypted++;
-      else for (const problem of check(entry)) found({ key: entry.key, revision: entry.revision, problem });
-    }, found);
-    const sorted = Object.fromEntries(Object.entries(resources).sort(([a], [b]) => (a < b ? -1 : 1)));
-    return {
-      apiDomain: domain,
-      revision: String(revision),
-      keys,
-      rows,
-      resources: sorted,
-      encrypted,
-      problems,
-      moreProblems,
-    };
+    return { apiDomain: domain, revision: String(revision), keys, rows, ...report.result };
   } finally {
+    values?.close();
     verification.close();
   }
 }
 
-const isEncrypted = (value: Buffer): boolean => value.toString("latin1", 0, encryptedPrefix.length) === encryptedPrefix;
+/** What has to be known before objects can be checked. */
+async function planOf(verification: Verification) {
+  const plan = { domain: serverFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
+  await verification.read(
+    (entry) => {
+      if (entry.key === domainRecordKey) plan.domain = atRevision(entry.value, entry.revision).toString();
+      else if (entry.key.includes("/customresourcedefinitions/")) plan.definitions.push(entry);
+    },
+    () => undefined,
+  );
+  return plan;
+}
+
+/** The value as clients see it; why it cannot be read; `undefined` when it is encrypted and nobody said how. */
+async function clearValue(
+  { key, revision, value }: VerifiedEntry,
+  values: StoredValues | undefined,
+): Promise<Buffer | Unreadable | undefined> {
+  if (values === undefined) return isEncrypted(value) ? undefined : atRevision(value, revision);
+  const clear = await values.clear(key, value);
+  return "problem" in clear ? clear : atRevision(clear, revision);
+}
+
+class Report {
+  readonly #check: (entry: CheckedEntry) => string[];
+  readonly #values: StoredValues | undefined;
+  readonly #progress: VerifyOptions["progress"];
+  readonly #resources: Record<string, number> = {};
+  readonly #problems: StoreProblem[] = [];
+  #moreProblems = 0;
+  #objects = 0;
+  #encrypted = 0;
+  #decrypted = 0;
+
+  constructor(
+    check: (entry: CheckedEntry) => string[],
+    values: StoredValues | undefined,
+    progress: VerifyOptions["progress"],
+  ) {
+    this.#check = check;
+    this.#values = values;
+    this.#progress = progress;
+  }
+
+  get result(): Omit<StoreReport, "apiDomain" | "revision" | "keys" | "rows"> {
+    return {
+      resources: Object.fromEntries(Object.entries(this.#resources).sort(([a], [b]) => (a < b ? -1 : 1))),
+      encrypted: this.#encrypted,
+      decrypted: this.#decrypted,
+      problems: this.#problems,
+      moreProblems: this.#moreProblems,
+    };
+  }
+
+  found(problem: StoreProblem): void {
+    if (this.#problems.length < problemsMax) this.#problems.push(problem);
+    else this.#moreProblems++;
+  }
+
+  async add(entry: VerifiedEntry): Promise<void> {
+    const { key, revision } = entry;
+    if (key === domainRecordKey) return;
+    this.#progress(++this.#objects);
+    const place = placeOf(key);
+    const name = place === undefined ? "unknown" : qualifiedResource(place);
+    this.#resources[name] = (this.#resources[name] ?? 0) + 1;
+    const wasEncrypted = isEncrypted(entry.value);
+    if (wasEncrypted) this.#encrypted++;
+    const clear = await clearValue(entry, this.#values);
+    if (clear === undefined) return;
+    if (!Buffer.isBuffer(clear)) return this.found({ key, revision, problem: `cannot be decrypted: ${clear.problem}` });
+    if (wasEncrypted) this.#decrypted++;
+    for (const problem of this.#check({ key, revision, value: clear })) this.found({ key, revision, problem });
+  }
+}
+
+/** An object in clear, as clients see it. */
+interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
+  readonly value: Buffer;
+}
 
 interface Place {
   readonly group: string;
@@ -115,7 +193,7 @@ function checkOf(
   domainName: string,
   stored: readonly Buffer[],
   hidesKinds: boolean,
-): (entry: VerifiedEntry) => string[] {
+): (entry: CheckedEntry) => string[] {
   const domain = apiDomain(domainName);
   const { tables, table } = planKinds(
     {
@@ -173,7 +251,7 @@ function customKind(bytes: Buffer): { readonly resource: string; readonly kind: 
 }
 
 function problemsOf(
-  { key, revision, value }: VerifiedEntry,
+  { key, revision, value }: CheckedEntry,
   kinds: ReadonlyMap<string, Kind>,
   hidesKinds: boolean,
   uids: Set<string>,

@@ -6,11 +6,12 @@ import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Revision, StorageFailure } from "./log-store.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { type Revision, StorageFailure, type Unversioned } from "./log-store.ts";
 import { readHead } from "./sqlite/head-file.ts";
 import { LogFile, type LogRow, logFilePath } from "./sqlite/log-file.ts";
 import { missingFrom, type Survey, surveyLog } from "./sqlite/survey.ts";
-import { atRevision, unpacked } from "./versioned-value.ts";
+import { unpacked } from "./versioned-value.ts";
 
 /** A data folder, or the file of a backup. */
 export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile: string };
@@ -19,8 +20,8 @@ export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile
 export interface VerifiedEntry {
   readonly key: string;
   readonly revision: Revision;
-  /** The value as clients see it. */
-  readonly value: Buffer;
+  /** As it is stored. */
+  readonly value: Unversioned;
 }
 
 /** Something that is wrong. */
@@ -42,10 +43,12 @@ export interface VerifiedStore {
 }
 
 export interface Verification {
-  /** Goes through all rows, and visits the current entries. */
-  read(visit: (entry: VerifiedEntry) => void, found: (problem: StoreProblem) => void): VerifiedStore;
+  /** Goes through all rows, and visits the current entries one after the other. */
+  read(visit: Visit, found: (problem: StoreProblem) => void): Promise<VerifiedStore>;
   close(): void;
 }
+
+type Visit = (entry: VerifiedEntry) => MaybePromise<void>;
 
 /** Opens it. Throws `StorageFailure` when another process has it open, or it is none, or cannot be read at all. */
 export function openVerification(store: StoreToVerify): Verification {
@@ -79,12 +82,12 @@ export function openVerification(store: StoreToVerify): Verification {
   }
 }
 
-function read(
+async function read(
   file: LogFile,
   dataDir: string | undefined,
-  visit: (entry: VerifiedEntry) => void,
+  visit: Visit,
   found: (problem: StoreProblem) => void,
-): VerifiedStore {
+): Promise<VerifiedStore> {
   file.check();
   const head = dataDir === undefined ? undefined : readHead(dataDir);
   const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
@@ -97,7 +100,9 @@ function read(
     for (const problem of rowProblems(row, isIntact)) found({ key, revision, problem });
     if (deleted !== 0 || survey.replaced.has(revision)) continue;
     keys++;
-    if (isIntact) visit({ key, revision, value: atRevision(unpacked(Buffer.from(value)), revision) });
+    if (!isIntact) continue;
+    const visited = visit({ key, revision, value: unpacked(Buffer.from(value)) });
+    if (visited !== undefined) await visited;
   }
   return { revision: survey.revision, compacted: file.checkpoints.compacted, keys, rows };
 }

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
+import { KmsPlugin } from "../kms-plugin.ts";
 import { type Ended, runProgram, type Serving, serveProgram } from "./program.ts";
 
 const folders: string[] = [];
@@ -202,6 +203,7 @@ void test("verify names what is wrong, object by object, and ends with 1", async
     [["verify", "data"], /is a folder: name it with --data-dir/],
     [["verify", "--data-dir=none"], /none is no data folder/],
     [["verify", "a", "b"], /takes one backup/],
+    [["verify", "--data-dir=data", "--encryption-provider-config=none"], /cannot read none/],
     [["compact"], /say how much is dropped/],
     [["compact", "--revision=x"], /must be a whole number/],
     [["history", "cm"], /takes a kind and a name/],
@@ -317,26 +319,104 @@ void test("owners that come later in the file are found at the end, and those th
   await place.stop();
 });
 
-void test("verify counts encrypted objects, and takes them for no problem", async () => {
-  const key = { name: "k", secret: Buffer.alloc(32, 1).toString("base64") };
-  const resources = [{ resources: ["*.*"], providers: [{ aesgcm: { keys: [key] } }] }];
+interface VerifyReport {
+  readonly encrypted: number;
+  readonly decrypted: number;
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+  readonly resources: Readonly<Record<string, number>>;
+}
+
+const boats = "/apis/example.com/v1/namespaces/default/boats";
+
+/** An encryption configuration in a file: a provider for everything. */
+function encryptionFile(provider: object): string {
   const file = join(temporary(), "encryption.json");
+  const resources = [{ resources: ["*.*"], providers: [provider] }];
   const config = { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources };
   writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+const keyed = (fill: number): object => {
+  const secret = Buffer.alloc(32, fill).toString("base64");
+  return { aesgcm: { keys: [{ name: `k${fill}`, secret }] } };
+};
+
+/** A store that was made by a server with this configuration, and has a custom resource and a config map in it. */
+async function encryptedStore(file: string): Promise<Place> {
   const place = await Place.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
   await place.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
-  const boat = { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } };
-  await place.ask("POST", "/apis/example.com/v1/namespaces/default/boats", boat);
+  await place.ask("POST", boats, { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } });
+  await place.ask("POST", configMaps, map("hidden"));
   await place.stop();
-  const report = JSON.parse(await place.done("verify", "-o=json")) as {
-    readonly encrypted: number;
-    readonly problems: readonly unknown[];
-    readonly resources: Readonly<Record<string, number>>;
+  return place;
+}
+
+async function verified(place: Place, ...args: readonly string[]): Promise<VerifyReport> {
+  const { stdout } = await place.run("verify", "-o=json", ...args);
+  return JSON.parse(stdout) as VerifyReport; // as verify prints it
+}
+
+void test("verify counts encrypted objects; with their configuration it checks what is in them", async () => {
+  const file = encryptionFile(keyed(1));
+  const place = await encryptedStore(file);
+  const unread = await verified(place);
+  const all = Object.values(unread.resources).reduce((sum, count) => sum + count, 0);
+  assert.deepStrictEqual([unread.problems, unread.encrypted, unread.decrypted], [[], all, 0]);
+  const read = await verified(place, `--encryption-provider-config=${file}`);
+  assert.deepStrictEqual([read.problems, read.encrypted, read.decrypted], [[], all, all]);
+  assert.strictEqual(read.resources["boats.example.com"], 1);
+  assert.match(await place.done("verify"), /objects are encrypted, and were not looked into/);
+  const output = await place.done("verify", `--encryption-provider-config=${file}`);
+  assert.match(
+    output,
+    new RegExp(`^${all} objects are encrypted, ${all} of them could be read\nnothing is wrong$`, "m"),
+  );
+});
+
+void test("verify finds what is wrong inside of encrypted objects, and names those it cannot decrypt by key", async () => {
+  const file = encryptionFile(keyed(1));
+  const place = await encryptedStore(file);
+  const other = await verified(place, `--encryption-provider-config=${encryptionFile(keyed(2))}`);
+  assert.strictEqual(other.decrypted, 0);
+  assert.strictEqual(other.problems.length, other.encrypted);
+  const hidden = "/registry/core/configmaps/default/hidden";
+  const found = other.problems.find(({ key }) => key === hidden);
+  assert.match(
+    found?.problem ?? "",
+    /^cannot be decrypted: no matching key was found for the provided AES transformer$/,
+  );
+  // The same store with the rule for config maps gone: they are named, all others are read.
+  const config = JSON.parse(readFileSync(file, "utf8")) as {
+    resources: { resources: string[]; providers: object[] }[];
   };
-  assert.deepStrictEqual(report.problems, []);
-  assert.strictEqual(report.resources["boats.example.com"], 1);
-  const all = Object.values(report.resources).reduce((sum, count) => sum + count, 0);
-  assert.strictEqual(report.encrypted, all);
+  config.resources.unshift({ resources: ["configmaps"], providers: [{ identity: {} }] });
+  writeFileSync(file, JSON.stringify(config));
+  const { code, stdout } = await place.run("verify", `--encryption-provider-config=${file}`);
+  assert.strictEqual(code, 1);
+  const named = `  ${hidden} \\(revision \\d+\\): cannot be decrypted: no matching prefix found$`;
+  assert.match(stdout, new RegExp(named, "m"));
+  assert.doesNotMatch(stdout, /boats\/default\/b .*cannot/);
+});
+
+void test("verify asks a KMS plugin, and says what it could not read without waiting for each when there is none", async () => {
+  const plugin = new KmsPlugin();
+  await plugin.start();
+  const provider = { kms: { apiVersion: "v2", name: "mine", endpoint: `unix://${plugin.socket}`, timeout: "1s" } };
+  const flag = `--encryption-provider-config=${encryptionFile(provider)}`;
+  try {
+    const place = await encryptedStore(flag.slice(flag.indexOf("=") + 1));
+    const read = await verified(place, flag);
+    assert.deepStrictEqual([read.problems, read.decrypted], [[], read.encrypted]);
+    plugin.stop();
+    const began = performance.now();
+    const dead = await verified(place, flag);
+    assert.ok(performance.now() - began < 10_000);
+    assert.deepStrictEqual([dead.problems.length, dead.decrypted], [dead.encrypted, 0]);
+    assert.match(dead.problems[0]!.problem, /^cannot be decrypted: failed to decrypt DEK, error: /);
+  } finally {
+    plugin.stop();
+  }
 });
 
 void test("what may not be listed is left out of an export, and told", async () => {

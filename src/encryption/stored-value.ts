@@ -1,0 +1,30 @@
+/** A value as it is stored, read in clear by the providers of its key. */
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Unversioned } from "#storage/log-store.ts";
+import { unpacked } from "#storage/versioned-value.ts";
+import { type Decrypted, encryptedPrefix, startsWith } from "./transformer.ts";
+import type { Transformers } from "./transformers.ts";
+
+export interface ClearValue {
+  readonly value: Unversioned;
+  /** Who had encrypted it, and how many bytes that added; `undefined` when it was stored in clear. */
+  readonly stored: { readonly origin: string; readonly extraBytes: number } | undefined;
+}
+
+/** Whether a stored value is an encrypted one. */
+export const isEncrypted = ({ bytes, place }: Unversioned): boolean => place < 0 && startsWith(bytes, encryptedPrefix);
+
+/** Throws or rejects with `TransformError`. The memory of `value` is used again once this has returned. */
+export function inClear(transformers: Transformers, key: string, value: Unversioned): MaybePromise<ClearValue> {
+  const transformer = transformers.of(key);
+  const { bytes } = value;
+  const isHidden = isEncrypted(value);
+  // The usual case of resources that are not encrypted.
+  if (!isHidden && transformer.origin === "") return { value, stored: undefined };
+  const opened = ({ value: clear, origin }: Decrypted): ClearValue =>
+    isHidden
+      ? { value: unpacked(clear), stored: { origin, extraBytes: bytes.length - clear.length } }
+      : { value, stored: undefined };
+  const decrypted = transformer.decrypt(bytes, Buffer.from(key));
+  return decrypted instanceof Promise ? decrypted.then(opened) : opened(decrypted);
+}

@@ -1,0 +1,54 @@
+/** Reads stored values in clear without a server: for `binnacle verify`, by the file of `--encryption-provider-config`. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { systemClock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { systemRandom } from "#std/random.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import type { Unversioned } from "#storage/log-store.ts";
+import { asStart } from "../as-start.ts";
+
+/** Why a value cannot be read. */
+export interface Unreadable {
+  readonly problem: string;
+}
+
+export interface StoredValues {
+  /** The value in clear. Never rejects. */
+  clear(key: string, value: Unversioned): MaybePromise<Unversioned | Unreadable>;
+  close(): void;
+}
+
+/** The providers of a configuration, called `file` in errors. Rejects with `StartError`. */
+export async function openStoredValues(file: string, text: string, domain: ApiDomain): Promise<StoredValues> {
+  const { readEncryptionConfig } = await import("#encryption/config.ts");
+  const { openProviders } = await import("#encryption/open.ts");
+  const { inClear } = await import("#encryption/stored-value.ts");
+  const { TransformError } = await import("#encryption/transformer.ts");
+  const rules = asStart(`${file}: `, () => readEncryptionConfig(text, domain));
+  const environment = {
+    clock: systemClock,
+    random: systemRandom,
+    observe: () => undefined,
+    observeKms: () => ({ call: () => undefined }),
+    changed: () => undefined,
+  };
+  const providers = await openProviders(rules, environment).catch((error: unknown) => {
+    throw new StartError(`${file}: ${reasonOf(error)}`, { cause: error });
+  });
+  const failed = (error: unknown): Unreadable => {
+    if (error instanceof TransformError) return { problem: error.message };
+    throw error;
+  };
+  return {
+    clear(key, stored) {
+      try {
+        const read = inClear(providers.transformers, key, stored);
+        return read instanceof Promise ? read.then(({ value }) => value).catch(failed) : read.value;
+      } catch (error) {
+        return failed(error);
+      }
+    },
+    close: () => providers.close(),
+  };
+}
