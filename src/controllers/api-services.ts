@@ -13,14 +13,17 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
 import { workQueue } from "./reconcile.ts";
 
-/** Of all custom resources. */
-const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
+type Priorities = Pick<APIServiceSpec, "groupPriorityMinimum" | "versionPriority">;
+type Management = "onstart" | "true";
 
 /** A group version this server answers for. */
 export interface LocalVersion {
   readonly group: string;
   readonly version: string;
-  readonly isCustom: boolean;
+  /** Left out: those of `groupPriorities`. */
+  readonly priorities?: Priorities;
+  /** `onstart`: the APIService is written once; `true`: it is kept as it should be. */
+  readonly management: Management;
 }
 
 export interface LocalVersions {
@@ -32,8 +35,7 @@ export interface LocalVersions {
 
 interface Wanted {
   readonly spec: APIServiceSpec;
-  /** `onstart`: settled once; `true`: kept as it should be. */
-  readonly management: "onstart" | "true";
+  readonly management: Management;
 }
 
 export const apiServicesController =
@@ -52,14 +54,14 @@ class Keeper {
   readonly #label: string;
   readonly #path: string;
   /** Priorities of the built-in versions, by the names of their objects. */
-  readonly #builtIn: ReadonlyMap<string, typeof customPriorities>;
+  readonly #builtIn: ReadonlyMap<string, Priorities>;
   readonly #queue: WorkQueue;
   #wanted = new Map<string, Wanted>();
   /** The current objects, by name. */
   #present = new Map<string, APIService>();
   /** Names of those there were at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;
-  /** Those that are settled once and for all. */
+  /** Names of objects that this process has written or removed. */
   readonly #done = new Set<string>();
 
   constructor(environment: ControllerEnvironment, local: LocalVersions) {
@@ -79,7 +81,7 @@ class Keeper {
     this.#queue = workQueue(environment, {
       name: "autoregister",
       workersMax,
-      work: (name) => this.#settle(name),
+      work: (name) => this.#reconcile(name),
       logKey: "name",
       failure: "an APIService was not written; trying again",
     });
@@ -126,14 +128,14 @@ class Keeper {
     for (const name of before.keys()) if (!this.#wanted.has(name)) this.#queue.add(name);
   }
 
-  #want({ group, version, isCustom }: LocalVersion): Wanted | undefined {
-    const priorities = isCustom ? customPriorities : this.#builtIn.get(`${version}.${group}`);
+  #want({ group, version, management, ...local }: LocalVersion): Wanted | undefined {
+    const priorities = local.priorities ?? this.#builtIn.get(`${version}.${group}`);
     if (priorities === undefined) return undefined;
     const spec: APIServiceSpec = { ...(group === "" ? {} : { group }), version, ...priorities };
-    return { spec, management: isCustom ? "true" : "onstart" };
+    return { spec, management };
   }
 
-  async #settle(name: string): Promise<void> {
+  async #reconcile(name: string): Promise<void> {
     const wanted = this.#wanted.get(name);
     const object = this.#present.get(name);
     if (object === undefined) {
@@ -163,7 +165,7 @@ class Keeper {
     this.#done.add(name);
   }
 
-  async #update(name: string, object: APIService, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
+  async #update(name: string, object: APIService, wanted: Wanted, management: Management): Promise<void> {
     const isOnce = management === "onstart" || wanted.management === "onstart";
     if (isOnce && this.#done.has(name)) return;
     if (!isDeepStrictEqual(object.spec, wanted.spec)) {
@@ -173,7 +175,7 @@ class Keeper {
     this.#done.add(name);
   }
 
-  async #remove(name: string, object: APIService, management: "onstart" | "true"): Promise<void> {
+  async #remove(name: string, object: APIService, management: Management): Promise<void> {
     if (management === "onstart" && this.#done.has(name)) return;
     const { uid } = object.metadata;
     const path = `${this.#path}/${encodeURIComponent(name)}`;
