@@ -204,7 +204,6 @@ export class CustomKind {
         selectable,
         terminating,
       }),
-      ...(subresources?.scale === undefined ? {} : { scale: { ...subresources.scale, isUntyped: true } }),
       published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
       ...(version.deprecated === true ? { deprecation: deprecationOf(definition, version) } : {}),
       custom: own,
@@ -230,7 +229,8 @@ function partsOf({ subresources }: CustomResourceDefinitionVersion, gvk: GroupVe
   const parts: SubresourceDefinition[] = [];
   if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
   if (subresources?.scale !== undefined) {
-    parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs });
+    const scale = { ...subresources.scale, isUntyped: true };
+    parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs, scale });
   }
   return parts;
 }

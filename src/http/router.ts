@@ -210,15 +210,18 @@ function ended({ context }: Scope, isSuccess: boolean): void {
 /** Dispatches scopes other than plain objects: scales, actions, computed objects. */
 function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const { definition, subresource, name } = scope;
-  if (subresource === "scale" && definition.scale !== undefined) {
-    return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
-  }
+  const scale = partOf(definition, subresource)?.scale;
+  if (scale !== undefined) return verb === "get" ? getScale(scope, scale) : handler(scaleScope(scope, scale));
   const action = verb === "create" ? definition.actions?.get(subresource) : undefined;
   if (action !== undefined) return runAction(viewScope(scope, action), action);
   if (definition.computed === undefined) return handler(scope);
   const objects = definition.computed();
   return name === "" ? listComputed(scope, objects) : getComputed(scope, objects);
 }
+
+/** The subresource of that name that is served; `undefined` for the main resource. */
+const partOf = ({ subresources }: ResourceDefinition, name: string): SubresourceDefinition | undefined =>
+  name === "" ? undefined : subresources.find((part) => part.name === name);
 
 function checkUpgrade({ method, upgradable }: ApiRequest, protocol: string, verb: string): void {
   if (verb !== "watch" || protocol !== "websocket" || method !== "GET") throw cannotUpgrade(protocol);
@@ -231,7 +234,7 @@ const cannotUpgrade = (protocol: string): StatusError =>
 /** The scope in which a subresource whose bodies are of another kind is read. */
 function viewScope(scope: Scope, { defaults }: Action): Scope {
   const { definition, parts, subresource } = scope;
-  const part = definition.subresources.find(({ name }) => name === subresource);
+  const part = partOf(definition, subresource);
   if (part === undefined) return scope;
   const view = viewKind(definition, part, parts, undefined, defaults === undefined ? {} : { defaults });
   return { ...scope, definition: view, updates: view.strategy, parent: definition };
@@ -255,13 +258,12 @@ function checkPart(definition: ResourceDefinition, { subresource, verb, name }: 
   if (definition.unserved?.some((part) => part.name === subresource) === true) {
     throw subresourceNotFound(definition, subresource, verb, name);
   }
-  if (verb === "watch" || !definition.subresources.some((part) => part.name === subresource)) throw resourceNotFound();
+  if (verb === "watch" || partOf(definition, subresource) === undefined) throw resourceNotFound();
 }
 
 function checkVerb(definition: ResourceDefinition, subresource: string, verb: string, isSingle: boolean): void {
   if (subresource !== "") {
-    const found = definition.subresources.find(({ name }) => name === subresource);
-    if (found?.verbs.includes(verb) !== true) throw methodUnknown();
+    if (partOf(definition, subresource)?.verbs.includes(verb) !== true) throw methodUnknown();
     return;
   }
   const isAction = verb === "create" && definition.actions?.has("") === true;
@@ -276,7 +278,7 @@ function checkDispatched(definition: ResourceDefinition, subresource: string, ve
   if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
   // The list of verbs says what is offered; while the definition is ending, more is served.
   if (subresource === "") return;
-  const found = definition.subresources.find((part) => part.name === subresource);
+  const found = partOf(definition, subresource);
   if (found === undefined) throw notFound(definition, name);
   if (!found.verbs.includes(verb)) throw methodNotAllowed(definition, verb);
 }

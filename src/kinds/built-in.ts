@@ -63,10 +63,11 @@ function definitionOf(
     behaviour,
   );
   const deprecation = deprecationOf(facts, behaviour.deprecated);
-  const scale = scaleOf(facts, behaviour);
   return {
     ...facts,
-    subresources: facts.subresources.filter(({ gate }) => gate === undefined || environment.gate(gate)),
+    subresources: facts.subresources
+      .filter(({ gate }) => gate === undefined || environment.gate(gate))
+      .map((part) => (part.name === "scale" ? { ...part, scale: scaleOf(behaviour) } : part)),
     get schema() {
       return schemaOf();
     },
@@ -80,18 +81,13 @@ function definitionOf(
     selectableFields: facts.selectableFields ?? [],
     columns: behaviour.columns ?? [],
     strategy,
-    ...(scale === undefined ? {} : { scale }),
     ...(deprecation === undefined ? {} : { deprecation }),
     routes: "installed",
   };
 }
 
-/** Where a workload keeps its numbers, all at the same places; `undefined` when there is no such subresource. */
-function scaleOf(
-  facts: KindFacts,
-  { scaleSelector = selectorText, missingScale }: KindBehaviour,
-): ScaleDefinition | undefined {
-  if (!facts.subresources.some(({ name }) => name === "scale")) return undefined;
+/** Where a workload keeps its numbers: all kinds have them at the same places. */
+function scaleOf({ scaleSelector = selectorText, missingScale }: KindBehaviour): ScaleDefinition {
   return {
     specReplicasPath: ".spec.replicas",
     statusReplicasPath: ".status.replicas",

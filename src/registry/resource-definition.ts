@@ -16,8 +16,12 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 
 /** A subresource (`status`, `scale`, `log`, …) with the kind of its bodies. */
-export type SubresourceDefinition = Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs"> &
-  Partial<Pick<SubresourceFacts, "connect" | "proxyPath">>;
+export interface SubresourceDefinition
+  extends Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs">,
+    Partial<Pick<SubresourceFacts, "connect" | "proxyPath">> {
+  /** Given when it shows a Scale that the server makes of the object. */
+  readonly scale?: ScaleDefinition;
+}
 
 /** One column of a Table. */
 export interface Column<T extends ApiObject = Unstructured> {
@@ -150,7 +154,7 @@ export interface SchemaEpoch {
   retired: boolean;
 }
 
-/** Where objects keep what their `scale` subresource shows: paths as custom resource definitions write them. */
+/** Where objects keep what a Scale of them shows: paths as custom resource definitions write them. */
 export interface ScaleDefinition {
   /** `.spec.replicas`; names between dots, from the root of the object. */
   readonly specReplicasPath: string;
@@ -207,8 +211,6 @@ export interface ResourceDefinition extends KindDescription {
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
-  /** Given when `scale` is one of the subresources and served by the server itself. */
-  readonly scale?: ScaleDefinition;
   /**
    * For custom kinds: the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is
    * built. `undefined`, or left out: an object without known fields.

@@ -24,7 +24,7 @@ import { wantedVersion } from "./get.ts";
 /** The scope in which handlers write the scale of an object as if it were one. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
   const { definition, parts } = scope;
-  const kind = scaleKind(definition, parts);
+  const kind = scaleKind(definition, parts, scale);
   return {
     ...scope,
     definition: kind,
@@ -153,8 +153,10 @@ function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): Re
   };
 }
 
-const elementsOf = ({ scale }: ResourceDefinition): readonly string[] | null =>
-  scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
+function elementsOf({ subresources }: ResourceDefinition): readonly string[] | null {
+  const scale = subresources.find((part) => part.scale !== undefined)?.scale;
+  return scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
+}
 
 /** The scale of an object, without managedFields; `isFound` tells whether the object has the desired number. */
 function shownAs(
@@ -209,12 +211,12 @@ function withNumber(value: unknown, path: readonly string[], number: number, at 
 const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /** The kind Scale in the place of the resource. */
-const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition =>
-  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition.scale));
+const scaleKind = (definition: ResourceDefinition, parts: HandlerParts, scale: ScaleDefinition): ResourceDefinition =>
+  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, scale));
 
-function scaleColumns(domain: ApiDomain, scale: ScaleDefinition | undefined): readonly Column[] {
+function scaleColumns(domain: ApiDomain, { isUntyped = false }: ScaleDefinition): readonly Column[] {
   // Upstream: of custom resources they are printer columns, and a zero is not there.
-  const none = scale?.isUntyped === true ? null : 0;
+  const none = isUntyped ? null : 0;
   const replicas = (object: Unstructured, part: string): number | null =>
     (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({
