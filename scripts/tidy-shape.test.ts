@@ -34,6 +34,12 @@ void test("variables of a module that change are found", () => {
   const message = (name: string): string => `${name} is state of the module: give it to somebody`;
   assert.deepEqual(state("let count = 0;\nexport let other: string;\n"), ["count", "other"].map(message));
   assert.deepEqual(state("const known = new Map<string, number>();\n"), [message("known")]);
+  const changed = (code: string): string[] =>
+    state(`${code}function f() {\n  a.push(1);\n  b.left = 2;\n  c[0]++;\n}\n`);
+  assert.deepEqual(changed("const a: number[] = [];\nconst b = new Budget(7);\n"), ["a", "b"].map(message));
+  assert.deepEqual(changed("const c = new Uint8Array(1);\n"), [message("c")]);
+  assert.deepEqual(changed("const a = new WeakSet<object>();\n"), []);
+  assert.deepEqual(state("const a: number[] = [];\nfunction f() {\n  const a = [];\n  a.push(1);\n}\n"), []);
   assert.deepEqual(
     state('const a = new Map([["x", 1]]);\nconst b = new WeakMap();\nfunction f() {\n  let c = 1;\n}\n'),
     [],

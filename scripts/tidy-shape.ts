@@ -88,16 +88,37 @@ function bodyOf(lines: readonly string[], at: number, indent: string): number {
   return -1;
 }
 
-const changing = /^(?:export )?(?:let (\w+)|const (\w+)(?:: [^=]+)? = new (?:Map|Set|Array)(?:<[^;]*>)?\(\);)/;
+const declared = /^(?:export )?(let|const) (\w+)(?:: [^=]+)?(?: = (.*))?/;
+const emptied = /^new (?:Map|Set|Array)(?:<[^;]*>)?\(\);$/;
+const derived = /^new (?:WeakMap|WeakSet)\b/;
+const changers = "add|clear|copyWithin|delete|fill|pop|push|reverse|set|shift|sort|splice|spend|unshift|write\\w*";
 
-/** Variables of a module that change: several servers live in one process, and share none of it. */
+/** Whether a function of the module changes what the name holds. What is filled at column 0 is filled once. */
+function isChanged(code: string, name: string): boolean {
+  const part = "(?:\\.\\w+|\\[[^\\]]+\\])";
+  const place = `${part}*(?:\\.(?!lastIndex)\\w+|\\[[^\\]]+\\])`;
+  const use = `(?:\\.(?:${changers})\\(|${place}(?: (?:[-+*/|&?]|\\?\\?|\\|\\|)?= |\\+\\+|--))`;
+  return new RegExp(`^\\s.*(?<![\\w.#])${name}${use}`, "m").test(code) && !isShadowed(code, name);
+}
+
+/** Whether another variable or parameter of the module has the name: then text cannot say which of them changes. */
+const isShadowed = (code: string, name: string): boolean =>
+  new RegExp(`^\\s.*(?:(?:const|let) (?:[[{][^=]*\\b)?${name}\\b|[(,{] ?${name}\\??:|\\(${name}\\) =>)`, "m").test(
+    code,
+  );
+
+/**
+ * Variables of a module that change: several servers live in one process, and share none of it. A WeakMap that keeps
+ * what is derived from its keys is none.
+ */
 export function moduleState(file: string, code: string): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   const excused = new Set(excusedState[file]);
   for (const [at, text] of code.split("\n").entries()) {
-    const match = changing.exec(text);
-    const name = match?.[1] ?? match?.[2];
-    if (name === undefined || excused.has("*") || excused.delete(name)) continue;
+    const [, how, name, value = ""] = declared.exec(text) ?? [];
+    if (name === undefined || derived.test(value)) continue;
+    if (how === "const" && !emptied.test(value) && !isChanged(code, name)) continue;
+    if (excused.has("*") || excused.delete(name)) continue;
     findings.push({ file, line: at + 1, message: `${name} is state of the module: give it to somebody` });
   }
   excused.delete("*");

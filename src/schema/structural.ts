@@ -16,7 +16,7 @@ import type { JsonSchemaProps } from "./structural/json-schema.ts";
 import { listFindings } from "./structural/lists.ts";
 import { compileNode, type SchemaNode } from "./structural/node.ts";
 import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
-import { isValid, TooCostly } from "./structural/valid.ts";
+import { checkBudget, isValid, TooCostly } from "./structural/valid.ts";
 
 export {
   type CheckOptions,
@@ -101,10 +101,11 @@ export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNul
  */
 export function validateValue(value: unknown, schema: StructuralSchema, old?: unknown, field = ""): FieldError[] {
   const { node } = schema;
+  const budget = checkBudget();
   try {
-    if (isValid(node, value)) return [];
+    if (isValid(node, value, budget)) return [];
     const correlation = old === undefined ? undefined : new Correlation(node, value, old);
-    return explain(node, value, field, correlation);
+    return explain(node, value, field, correlation, budget);
   } catch (error) {
     if (error instanceof TooCostly) return [{ ...error.finding, field }];
     throw error;

@@ -34,8 +34,8 @@ export function inTurns<T>(pieces: Pieces<T>): MaybePromise<T> {
   return first.done === true ? first.value : goOnWith(pieces, first.value);
 }
 
-async function goOnWith<T>(pieces: Pieces<T>, waiting: Promise<unknown> | undefined): Promise<T> {
-  let next = pieces.next(await (waiting ?? turn()));
+async function goOnWith<T>(pieces: Pieces<T>, first: Promise<unknown> | undefined): Promise<T> {
+  let next = pieces.next(await (first ?? turn()));
   while (next.done !== true) next = pieces.next(await (next.value ?? turn()));
   return next.value;
 }

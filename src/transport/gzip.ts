@@ -98,19 +98,20 @@ export function joinChecksums(first: number, second: number, secondLength: numbe
   let moved = first;
   let power = 0;
   for (let bytes = secondLength; bytes > 0; bytes = Math.floor(bytes / 2)) {
-    if (bytes % 2 === 1) moved = multiply(moved, shiftBy(power));
+    if (bytes % 2 === 1) moved = multiply(moved, shifts[power]!);
     power++;
   }
   return (moved ^ second) >>> 0;
 }
 
 const generator = 0xedb88320;
-/** x to the power of 8 * 2^i, as far as was needed. */
-const shifts: number[] = [1 << 23];
+/** x to the power of 8 * 2^i, for lengths of up to 53 bits. */
+const shifts: readonly number[] = squares(1 << 23, 53);
 
-function shiftBy(power: number): number {
-  for (let i = shifts.length; i <= power; i++) shifts.push(multiply(shifts[i - 1]!, shifts[i - 1]!));
-  return shifts[power]!;
+function squares(first: number, count: number): readonly number[] {
+  const made = [first];
+  while (made.length < count) made.push(multiply(made.at(-1)!, made.at(-1)!)); // never empty
+  return made;
 }
 
 /** Product of two polynomials modulo the generator. */

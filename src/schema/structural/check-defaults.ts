@@ -11,7 +11,7 @@ import { isMetaName, type JsonSchemaProps } from "./json-schema.ts";
 import { shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
-import { isValid, TooCostly } from "./valid.ts";
+import { checkBudget, isValid, TooCostly } from "./valid.ts";
 
 export interface DefaultChecks {
   readonly metadata: Schema | undefined;
@@ -107,8 +107,9 @@ class Walk {
 }
 
 function valueFindings(node: SchemaNode, value: unknown, field: string): readonly FieldError[] {
+  const budget = checkBudget();
   try {
-    return isValid(node, value) ? [] : explain(node, value, field, undefined);
+    return isValid(node, value, budget) ? [] : explain(node, value, field, undefined, budget);
   } catch (error) {
     if (error instanceof TooCostly) return [{ ...error.finding, field }];
     throw error;

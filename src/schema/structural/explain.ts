@@ -29,8 +29,8 @@ import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } 
 import {
   Budget,
   countCharacters,
-  isPartValid,
   isUnique,
+  isValid,
   maximumHolds,
   minimumHolds,
   multipleOfFault,
@@ -41,16 +41,17 @@ import {
 const findingsMax = 500;
 
 /**
- * All findings about `value`. `field` goes before their paths; `correlation` leads to the old value. Throws
- * `TooCostly`.
+ * All findings about `value`. `field` goes before their paths; `correlation` leads to the old value; `quick` is what
+ * `isValid` left of its budget. Throws `TooCostly`.
  */
 export function explain(
   node: SchemaNode,
   value: unknown,
   field: string,
   correlation: Correlation | undefined,
+  quick: Budget,
 ): FieldError[] {
-  return new Explainer().check(node, value, "", correlation).list(field);
+  return new Explainer(quick).check(node, value, "", correlation).list(field);
 }
 
 /**
@@ -107,12 +108,18 @@ const composite = (text: string): FieldError => invalidField("", "", text);
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
+  /** For parts of which only that they fit is asked. */
+  readonly #quick: Budget;
   /** The number of enclosing combinations; inside one, matches count too. */
   #branches = 0;
 
+  constructor(quick: Budget) {
+    this.#quick = quick;
+  }
+
   /** Whether a part reports nothing. */
   #isQuiet(node: SchemaNode, value: unknown): boolean {
-    return this.#branches === 0 && isPartValid(node, value);
+    return this.#branches === 0 && isValid(node, value, this.#quick);
   }
 
   check(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {

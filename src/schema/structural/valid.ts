@@ -35,57 +35,51 @@ export class TooCostly extends Error {
 }
 
 const unitsMax = 12_000_000;
-const budget = new Budget(unitsMax);
 
-/** Throws `TooCostly`. */
-export function isValid(node: SchemaNode, value: unknown): boolean {
-  budget.left = unitsMax;
-  return valid(node, value);
-}
-
-/** The same for a part of a value that is being checked; its cost is added. */
-export const isPartValid = (node: SchemaNode, value: unknown): boolean => valid(node, value);
+/** For one value: `isValid` and then, where it does not fit, `explain`. */
+export const checkBudget = (): Budget => new Budget(unitsMax);
 
 const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;
 const { integer: INTEGER, number: NUMBER } = kindBits;
 
-function valid(node: SchemaNode, value: unknown): boolean {
+/** Throws `TooCostly`. */
+export function isValid(node: SchemaNode, value: unknown, budget: Budget): boolean {
   if (--budget.left < 0) throw new TooCostly();
   const accepts = node.accepts;
   switch (typeof value) {
     case "string":
       if ((accepts & STRING!) === 0) return false;
-      if (node.hasText && !textValid(node, value)) return false;
+      if (node.hasText && !textValid(node, value, budget)) return false;
       if (node.enum !== undefined && !node.enum.strings.has(value)) return false;
       break;
     case "number":
     case "bigint":
-      if (!numberValid(node, value)) return false;
+      if (!numberValid(node, value, budget)) return false;
       break;
     case "boolean":
       if ((accepts & BOOLEAN!) === 0) return false;
-      if (node.enum !== undefined && !otherInEnum(node, value)) return false;
+      if (node.enum !== undefined && !otherInEnum(node, value, budget)) return false;
       break;
     default:
       if (value === null || value === undefined) return (accepts & NULL!) !== 0 && node.enum === undefined;
       if (Array.isArray(value)) {
-        if ((accepts & ARRAY!) === 0 || !listValid(node, value)) return false;
-        if (node.enum !== undefined && !otherInEnum(node, value)) return false;
+        if ((accepts & ARRAY!) === 0 || !listValid(node, value, budget)) return false;
+        if (node.enum !== undefined && !otherInEnum(node, value, budget)) return false;
       } else if ((accepts & OBJECT!) !== 0 && !isRawNumber(value)) {
-        if (!objectValid(node, value as Record<string, unknown>)) return false;
-        if (node.enum !== undefined && !otherInEnum(node, value)) return false;
-      } else if (!isRawNumber(value) || !numberValid(node, value)) return false;
+        if (!objectValid(node, value as Record<string, unknown>, budget)) return false;
+        if (node.enum !== undefined && !otherInEnum(node, value, budget)) return false;
+      } else if (!isRawNumber(value) || !numberValid(node, value, budget)) return false;
   }
-  return node.logic === undefined || logicValid(node, value);
+  return node.logic === undefined || logicValid(node, value, budget);
 }
 
-function otherInEnum(node: SchemaNode, value: unknown): boolean {
+function otherInEnum(node: SchemaNode, value: unknown, budget: Budget): boolean {
   if (typeof value === "number" && node.enum!.integers.has(value)) return true;
   budget.spend(enumCost(node.enum!, value));
   return isEnumValue(node.enum!, value);
 }
 
-function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>): boolean {
+function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>, budget: Budget): boolean {
   const { properties, additional } = node;
   let count = 0;
   if (properties === undefined && (additional === undefined || additional === true)) {
@@ -95,9 +89,9 @@ function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>
       count++;
       const property = properties === undefined ? undefined : properties.get(name);
       if (property !== undefined) {
-        if (!valid(property, object[name])) return false;
+        if (!isValid(property, object[name], budget)) return false;
       } else if (additional !== undefined && additional !== true) {
-        if (additional === false || !valid(additional, object[name])) return false;
+        if (additional === false || !isValid(additional, object[name], budget)) return false;
       }
     }
   }
@@ -109,18 +103,18 @@ function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>
   return true;
 }
 
-function listValid(node: SchemaNode, list: readonly unknown[]): boolean {
+function listValid(node: SchemaNode, list: readonly unknown[], budget: Budget): boolean {
   const size = list.length;
   if (size < node.minItems || size > node.maxItems) return false;
   const { items } = node;
-  if (items !== undefined) for (let at = 0; at < size; at++) if (!valid(items, list[at])) return false;
+  if (items !== undefined) for (let at = 0; at < size; at++) if (!isValid(items, list[at], budget)) return false;
   return !node.uniqueItems || isUnique(list);
 }
 
 /** No two members are equal. */
 export const isUnique = (list: readonly unknown[]): boolean => new Set(list.map(goJson)).size === list.length;
 
-function textValid(node: SchemaNode, text: string): boolean {
+function textValid(node: SchemaNode, text: string, budget: Budget): boolean {
   if (text.length > node.maxLength && countCharacters(text) > node.maxLength) return false;
   if (text.length < node.minLength * 2 && countCharacters(text) < node.minLength) return false;
   const { pattern, formatCheck } = node;
@@ -145,7 +139,7 @@ export function countCharacters(text: string): number {
   return count;
 }
 
-function numberValid(node: SchemaNode, value: unknown): boolean {
+function numberValid(node: SchemaNode, value: unknown, budget: Budget): boolean {
   const isInteger = typeof value === "number" && (value | 0) === value ? true : kindOf(value) === "integer";
   if ((node.accepts & (isInteger ? INTEGER! : NUMBER!)) === 0) {
     if (isInteger || (node.types & INTEGER!) === 0 || !isIntegral(Number(numberOf(value)))) return false;
@@ -155,7 +149,7 @@ function numberValid(node: SchemaNode, value: unknown): boolean {
     if (!maximumHolds(node.numbers, number, isInteger) || !minimumHolds(node.numbers, number, isInteger)) return false;
     if (multipleOfFault(node.numbers, number, isInteger) !== undefined) return false;
   }
-  return node.enum === undefined || otherInEnum(node, value);
+  return node.enum === undefined || otherInEnum(node, value, budget);
 }
 
 /** A limit of integers, as upstream cuts it to 64 bits: without its fraction. */
@@ -194,18 +188,18 @@ export function multipleOfFault(
   return isIntegral(factor < 1 ? (1 / factor) * number : number / factor) ? undefined : "value";
 }
 
-function logicValid(node: SchemaNode, value: unknown): boolean {
+function logicValid(node: SchemaNode, value: unknown, budget: Budget): boolean {
   const { allOf, anyOf, oneOf, not } = node.logic!;
-  for (let at = 0; at < allOf.length; at++) if (!valid(allOf[at]!, value)) return false;
+  for (let at = 0; at < allOf.length; at++) if (!isValid(allOf[at]!, value, budget)) return false;
   if (anyOf.length > 0) {
     let at = 0;
-    while (at < anyOf.length && !valid(anyOf[at]!, value)) at++;
+    while (at < anyOf.length && !isValid(anyOf[at]!, value, budget)) at++;
     if (at === anyOf.length) return false;
   }
   if (oneOf.length > 0) {
     let count = 0;
-    for (let at = 0; at < oneOf.length; at++) if (valid(oneOf[at]!, value) && ++count > 1) return false;
+    for (let at = 0; at < oneOf.length; at++) if (isValid(oneOf[at]!, value, budget) && ++count > 1) return false;
     if (count !== 1) return false;
   }
-  return not === undefined || !valid(not, value);
+  return not === undefined || !isValid(not, value, budget);
 }
