@@ -6,7 +6,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { FindObject } from "#api/object-types.ts";
-import { type Authenticator, type Credentials, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
+import { type Authenticator, type RequestCredentials, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken, forAudiences } from "#authn/bearer-token.ts";
 import { signJwt } from "#authn/jwt.ts";
 import { readSigningKey, readVerificationKeys, VerificationKeys } from "#authn/service-account-keys.ts";
@@ -102,7 +102,7 @@ async function measureAlone(run: Run): Promise<void> {
       ]),
     ]),
   );
-  const headers: Credentials[] = [];
+  const headers: RequestCredentials[] = [];
   for (let at = 0; at < 256; at++) {
     const claims = boundClaims(
       {
@@ -118,7 +118,11 @@ async function measureAlone(run: Run): Promise<void> {
       kubernetesDomain,
     );
     const token = await signJwt(claims, key.key, key.id);
-    headers.push({ headers: { authorization: `Bearer ${token}` }, path: "", warnings: [] } as unknown as Credentials); // all that is looked at
+    headers.push({
+      headers: { authorization: `Bearer ${token}` },
+      path: "",
+      warnings: [],
+    } as unknown as RequestCredentials); // all that is looked at
   }
   for (const sent of headers) await authenticator.authenticate(sent);
   const check = (name: string, bindings: number, resource: string): Promise<void> => {
@@ -155,7 +159,7 @@ function indexOf(bindings: number): RbacIndex {
 function checkOne(
   authenticator: Authenticator,
   authorizer: Authorizer,
-  sent: Credentials,
+  sent: RequestCredentials,
   at: number,
   resource: string,
 ): void {

@@ -1,7 +1,7 @@
 /** Each check of file shapes finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { circles, longFunctions, moduleState } from "./tidy-shape.ts";
+import { circles, longFunctions, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
 void test("files that import each other are a circle, told once", () => {
   const imports = new Map([
@@ -27,6 +27,15 @@ void test("functions and methods beyond 70 lines are found, calls and lists are 
     "f has 92 lines, more than 70",
   ]);
   assert.deepEqual(long(`use({\n${"  a: 1,\n".repeat(90)}});\n`), []);
+});
+
+void test("exported types of one name are found", () => {
+  const code = "export interface A {}\nexport type B<T> = T;\ninterface C {}\n";
+  const files = ["src/api/core/v1.ts", "src/x.ts", "src/y.ts"];
+  assert.deepEqual(
+    sharedTypeNames(new Map(files.map((file) => [file, code]))).map(({ file, message }) => [file, message]),
+    ["A", "B"].map((name) => ["src/y.ts", `${name} is exported by src/x.ts as well: one of them needs another name`]),
+  );
 });
 
 void test("variables of a module that change are found", () => {

@@ -1,6 +1,6 @@
 /**
- * Three checks of `tidy.ts`: no import cycles, no function above 70 lines, no module-level mutable state. Exceptions
- * are in `scripts/excused.ts`; an exception that is no longer needed is a finding.
+ * Four checks of `tidy.ts`: no import cycles, no function above 70 lines, no module-level mutable state, no two exported
+ * types of one name. Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding.
  */
 import { excusedFunctions, excusedState } from "./excused.ts";
 
@@ -18,6 +18,28 @@ export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): Shap
   for (const members of components(imports)) {
     const [file, ...others] = members.sort();
     findings.push({ file: file!, line: 1, message: `circle of imports with ${others.join(", ")}` });
+  }
+  return findings;
+}
+
+const exported = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
+
+/** Exported types with the name of another. Types of different group versions may have one name. */
+export function sharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFinding[] {
+  const findings: ShapeFinding[] = [];
+  const first = new Map<string, string>();
+  for (const [file, code] of codes) {
+    if (file.startsWith("src/api/")) continue;
+    for (const name of new Set([...code.matchAll(exported)].map(([, found]) => found!))) {
+      const other = first.get(name);
+      if (other === undefined) first.set(name, file);
+      else
+        findings.push({
+          file,
+          line: 1,
+          message: `${name} is exported by ${other} as well: one of them needs another name`,
+        });
+    }
   }
   return findings;
 }

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
-import { circles, longFunctions, moduleState } from "./tidy-shape.ts";
+import { circles, longFunctions, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
 export interface Finding {
   readonly file: string;
@@ -30,6 +30,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
   const findings: Finding[] = [];
   const importers = new Map<string, Set<string>>();
   const imports = new Map<string, Set<string>>();
+  const codes = new Map<string, string>();
   let importCount = 0;
   for (const [file, text] of sources) {
     if (!file.endsWith(".ts")) {
@@ -40,6 +41,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     findings.push(...checkHeader(file, text), ...checkWords(file, text), ...checkShape(file, code));
     findings.push(...checkClock(file, blank(text, true)));
     const isOwn = file.startsWith("src/") && !isTest(file);
+    if (isOwn) codes.set(file, code);
     if (isOwn) findings.push(...longFunctions(file, code), ...moduleState(file, code));
     for (const found of importsOf(code)) {
       importCount += 1;
@@ -53,7 +55,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
   }
   if (importCount === 0) throw new Error("no imports seen: the import check is broken");
-  findings.push(...deadFiles(sources, importers, packages), ...circles(imports));
+  findings.push(...deadFiles(sources, importers, packages), ...circles(imports), ...sharedTypeNames(codes));
   return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 

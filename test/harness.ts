@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
-import type { Environment } from "#server/start-server.ts";
+import type { ServerEnvironment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
 import { MovingClock } from "./moving-clock.ts";
 import { namespace, namespaces, type Place, placeOf } from "./objects.ts";
@@ -115,7 +115,7 @@ export const ownObjectsOnly = [
 export async function openServer(
   domain: Domain,
   settings: ServerSettings = gated,
-  environment: Environment = {},
+  environment: ServerEnvironment = {},
 ): Promise<TestServer> {
   const rename = renamer(domain);
   const renamed = JSON.parse(rename(JSON.stringify(settings))) as ServerSettings; // the same shape, other names

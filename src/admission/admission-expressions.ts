@@ -8,21 +8,21 @@ import { aggregate } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import { Allowance } from "#cel/allowance.ts";
+import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { drive, type MaybePromise } from "#std/maybe-promise.ts";
 import {
-  type Activation,
-  Budget,
-  CompiledExpression,
+  CostBudget,
+  LazyExpression,
   conditionsCostMax,
   evaluateAll,
-  type Outcome,
+  type EvaluationOutcome,
   OutOfBudget,
 } from "./expressions/evaluation.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
-export type { Activation, CompiledExpression } from "./expressions/evaluation.ts";
+export type { LazyExpression } from "./expressions/evaluation.ts";
 
 export interface RequestParts {
   readonly attributes: AdmissionAttributes;
@@ -149,7 +149,7 @@ function shownNamespace(namespace: Namespace | undefined): Value {
 
 /** Match conditions, in order. */
 export interface CompiledConditions {
-  readonly conditions: readonly { readonly name: string; readonly expression: CompiledExpression }[];
+  readonly conditions: readonly { readonly name: string; readonly expression: LazyExpression }[];
 }
 
 export interface ConditionOptions {
@@ -168,7 +168,7 @@ export function compileConditions(
   return {
     conditions: conditions.map(({ name, expression }) => ({
       name,
-      expression: new CompiledExpression(expression, () =>
+      expression: new LazyExpression(expression, () =>
         compileAdmission(expression, "condition", environment, allowance),
       ),
     })),
@@ -198,7 +198,7 @@ function* evaluateEach(
   values: RequestValues,
   params: ApiObject | undefined,
 ): Generator<Promise<unknown>, ConditionsResult, unknown> {
-  const budget = new Budget(conditionsCostMax);
+  const budget = new CostBudget(conditionsCostMax);
   const activation = values.activation({ params });
   const expressions = conditions.map(({ expression }) => expression);
   try {
@@ -210,7 +210,10 @@ function* evaluateEach(
   }
 }
 
-function resultOf(conditions: CompiledConditions["conditions"], outcomes: readonly Outcome[]): ConditionsResult {
+function resultOf(
+  conditions: CompiledConditions["conditions"],
+  outcomes: readonly EvaluationOutcome[],
+): ConditionsResult {
   const errors = new Set<string>();
   for (const [at, outcome] of outcomes.entries()) {
     if ("error" in outcome) errors.add(outcome.error);

@@ -12,7 +12,7 @@ import type { Schema } from "#schema/schema.ts";
 import { drive } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { type ConditionsResult, evaluateConditions } from "./admission-expressions.ts";
-import { Budget, evaluateAll, OutOfBudget, policyCostMax } from "./expressions/evaluation.ts";
+import { CostBudget, evaluateAll, OutOfBudget, policyCostMax } from "./expressions/evaluation.ts";
 import type { Matched } from "./matching.ts";
 import type { ObjectForms } from "./object-form.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal, withObject } from "./plugin.ts";
@@ -27,7 +27,7 @@ import {
 } from "./policies/mutations.ts";
 import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
 import { exemption, type PolicyOptions, PolicyRequest } from "./policies/policy-request.ts";
-import { type Binding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
+import { type PolicyBinding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
 
 export type MutatingPolicies = PolicyTable<
   MutatingAdmissionPolicy,
@@ -62,7 +62,7 @@ export function mutatingAdmissionPolicy(policies: MutatingPolicies, options: Mut
 }
 
 type Policy = BoundPolicy<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, CompiledMutatingPolicy>;
-type PolicyBinding = Binding<MutatingAdmissionPolicyBinding>;
+type MutatingBinding = PolicyBinding<MutatingAdmissionPolicyBinding>;
 
 /** `repeat` asks for another round: a policy that wants it ran before a change. */
 function* run(
@@ -92,7 +92,7 @@ function* run(
 /** A policy that applies to the request, with one object of its parameters. */
 interface Invocation {
   readonly policy: Policy;
-  readonly binding: PolicyBinding;
+  readonly binding: MutatingBinding;
   readonly matched: Matched;
   readonly param: ApiObject | undefined;
 }
@@ -112,7 +112,7 @@ function* invocationsOf(
   const { attributes } = request;
   const matched = policy.matcher.match(attributes, environment);
   if (matched === undefined) return;
-  let binding: PolicyBinding | undefined;
+  let binding: MutatingBinding | undefined;
   const unusable = (error: unknown): void => {
     if (!(error instanceof ParamProblem)) throw error;
     if (policy.object.spec.failurePolicy === "Ignore") return;
@@ -186,7 +186,7 @@ class Mutator {
   ): Steps<void> {
     const { request } = this;
     const options = this.#options;
-    const budget = new Budget(policyCostMax);
+    const budget = new CostBudget(policyCostMax);
     const values = yield* request.valuesFor(matched);
     const activation = activationOf(policy, values, param, budget);
     const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
@@ -210,7 +210,7 @@ interface Denial {
 function denial(
   attributes: AdmissionAttributes,
   policy: Policy,
-  binding: PolicyBinding | undefined,
+  binding: MutatingBinding | undefined,
   { message, reason }: Denial,
 ): StatusError {
   const by =

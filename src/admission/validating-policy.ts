@@ -11,7 +11,7 @@ import { Pace } from "#std/turn.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 import { type CompiledPolicy, compilePolicy } from "./policies/compiled-policy.ts";
 import {
-  annotationBytesMax,
+  auditAnnotationBytesMax,
   cut,
   evaluatePolicy,
   type Failure,
@@ -20,7 +20,7 @@ import {
 } from "./policies/evaluate-policy.ts";
 import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
 import { exemption, type PolicyOptions, PolicyRequest } from "./policies/policy-request.ts";
-import { type Binding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
+import { type PolicyBinding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
 
 export type { FindParams, ParamObjects } from "./policies/params.ts";
 export type { PolicyOptions } from "./policies/policy-request.ts";
@@ -64,7 +64,7 @@ export function validatingAdmissionPolicy(policies: ValidatingPolicies, options:
 }
 
 type Policy = BoundPolicy<ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, CompiledPolicy>;
-type PolicyBinding = Binding<ValidatingAdmissionPolicyBinding>;
+type ValidatingBinding = PolicyBinding<ValidatingAdmissionPolicyBinding>;
 
 /** A refusal; without a binding, the policy itself could not be used. */
 interface Denial {
@@ -135,7 +135,7 @@ class Dispatch {
 
   #take(
     policy: Policy,
-    binding: PolicyBinding,
+    binding: ValidatingBinding,
     result: PolicyResult,
     annotations: Map<string, Set<string>>,
     since: number,
@@ -156,7 +156,7 @@ class Dispatch {
 
   #enforce(
     policy: Policy,
-    binding: PolicyBinding,
+    binding: ValidatingBinding,
     { index, message, reason, isOverBudget, isIgnored }: Failure,
     seconds: number,
   ): void {
@@ -181,7 +181,7 @@ class Dispatch {
     }
   }
 
-  #auditFailure(policy: Policy, binding: PolicyBinding, index: number, message: string): void {
+  #auditFailure(policy: Policy, binding: ValidatingBinding, index: number, message: string): void {
     const { validationActions = [] } = binding.object.spec;
     const failure = { message, policy: policy.name, binding: binding.name, expressionIndex: index, validationActions };
     // Upstream: an annotation keeps its first value.
@@ -192,11 +192,11 @@ class Dispatch {
   }
 
   #annotate(key: string, value: string): void {
-    this.#attributes.context.annotate(this.#options.domain.rename(key), cut(value, annotationBytesMax));
+    this.#attributes.context.annotate(this.#options.domain.rename(key), cut(value, auditAnnotationBytesMax));
   }
 
   /** A policy or binding that cannot be used refuses, unless its failures are ignored. */
-  #unusable(policy: Policy, binding: PolicyBinding | undefined, what: string, error: unknown): void {
+  #unusable(policy: Policy, binding: ValidatingBinding | undefined, what: string, error: unknown): void {
     if (!(error instanceof ParamProblem) && !(error instanceof StatusError)) throw error;
     if (policy.object.spec.failurePolicy === "Ignore") return;
     const message = `${what}: ${error.message}`;

@@ -1,8 +1,9 @@
 /** Conflicts of an apply: the fields of other managers that it would change, and the error that lists them. */
 import { goQuote } from "#meta/field-error.ts";
+import { compareCodePoints } from "#std/code-points.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
+import { childrenOf, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
 import { isArray } from "./json-value.ts";
 import type { FieldManager } from "./field-managers.ts";
 
@@ -26,7 +27,7 @@ export interface ConflictReport {
 
 /** Words for clients. Source: upstream's `NewConflictError`; the order of managers is that of their names. */
 export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport {
-  const sorted = conflicts.toSorted((a, b) => compareText(a.owner.id, b.owner.id));
+  const sorted = conflicts.toSorted((a, b) => compareCodePoints(a.owner.id, b.owner.id));
   const causes: ConflictCause[] = [];
   const lines: string[] = [];
   for (const { owner, fields } of sorted) {

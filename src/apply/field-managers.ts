@@ -3,7 +3,8 @@
  * limit on update entries. Source: upstream's `util/managedfields`.
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
-import { compareText, type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";
+import { compareCodePoints } from "#std/code-points.ts";
+import { type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";
 
 /** Most entries of updates an object keeps; the oldest are folded into one for their version. */
 export const updateManagersMax = 10;
@@ -76,7 +77,7 @@ export function fold(owners: FieldManager[]): FieldManager[] {
   const updaters = owners.filter((owner) => !owner.isApplier);
   let count = updaters.length;
   if (count <= updateManagersMax) return owners;
-  updaters.sort((a, b) => compareText(a.time, b.time) || compareText(a.id, b.id));
+  updaters.sort((a, b) => compareCodePoints(a.time, b.time) || compareCodePoints(a.id, b.id));
   const left = new Map(owners.map((owner) => [owner.id, owner]));
   const first = new Map<string, string>();
   for (const owner of updaters) {
@@ -119,10 +120,10 @@ export function writeFieldManagers(
 function compareOwners(a: FieldManager, b: FieldManager): number {
   if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
   return (
-    compareText(a.time, b.time) ||
-    compareText(a.manager, b.manager) ||
-    compareText(a.apiVersion, b.apiVersion) ||
-    compareText(a.subresource, b.subresource)
+    compareCodePoints(a.time, b.time) ||
+    compareCodePoints(a.manager, b.manager) ||
+    compareCodePoints(a.apiVersion, b.apiVersion) ||
+    compareCodePoints(a.subresource, b.subresource)
   );
 }
 

@@ -1,15 +1,15 @@
 /** Field sets: algebra compared with plain sets of paths, written form of path elements, hostile sets. */
+import { compareCodePoints } from "#std/code-points.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
   compareElements,
-  compareText,
   contentOf,
   difference,
   emptyFieldSet,
   equalSets,
-  type FieldPath,
+  type ElementPath,
   type FieldSet,
   fieldSetOf,
   hasPath,
@@ -39,7 +39,7 @@ const elements = [
 ];
 const path = fc.array(fc.constantFrom(...elements), { minLength: 1, maxLength: 4 });
 const paths = fc.array(path, { maxLength: 12 });
-const key = (one: FieldPath): string => JSON.stringify(one);
+const key = (one: ElementPath): string => JSON.stringify(one);
 const keysOf = (set: FieldSet): Set<string> => new Set([...pathsOf(set)].map(key));
 
 /** Runs a claim about sets given as paths; the sets are frozen. */
@@ -173,7 +173,7 @@ test("elements are ordered by kind, names by bytes, values by type [MF-10]", () 
     "v:true",
   ];
   assert.deepEqual(ordered.toReversed().sort(compareElements), ordered);
-  assert.ok(compareText("a", "ab") < 0);
+  assert.ok(compareCodePoints("a", "ab") < 0);
 });
 
 test("a set from a client is sorted and normalized", () => {

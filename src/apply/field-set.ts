@@ -14,6 +14,7 @@
  *     v:<JSON>      item of a list that is a set
  *     i:<number>    item of a list by index
  */
+import { compareCodePoints } from "#std/code-points.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { isArray, type JsonObject } from "./json-value.ts";
@@ -24,7 +25,7 @@ export interface FieldSet {
 }
 
 /** A path as its elements' keys, from the root: `["f:spec", 'k:{"name":"x"}']`. */
-export type FieldPath = readonly string[];
+export type ElementPath = readonly string[];
 
 /** The set without members. Inside a set the same value is a member without children. */
 export const emptyFieldSet: FieldSet = Object.freeze({});
@@ -36,7 +37,7 @@ export const valueElement = (value: unknown): string => `v:${elementJson(value)}
 
 /** `fields` are names and values, in any order. */
 export function keyElement(fields: readonly (readonly [string, unknown])[]): string {
-  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareText(a, b));
+  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareCodePoints(a, b));
   let text = "k:{";
   for (let i = 0; i < sorted.length; i++) {
     const [name, value] = sorted[i]!;
@@ -61,7 +62,7 @@ const wideMin = 128;
 export const isMemberNode = (node: FieldSet): boolean => node["."] !== undefined || !hasKeys(node);
 
 /** Whether exactly this path is in the set. */
-export function hasPath(set: FieldSet, path: FieldPath): boolean {
+export function hasPath(set: FieldSet, path: ElementPath): boolean {
   let node: FieldSet | undefined = set;
   for (const element of path) {
     node = node[element];
@@ -71,14 +72,14 @@ export function hasPath(set: FieldSet, path: FieldPath): boolean {
 }
 
 /** The set of these paths; parents are not added. The empty path is ignored. */
-export function fieldSetOf(paths: readonly FieldPath[]): FieldSet {
+export function fieldSetOf(paths: readonly ElementPath[]): FieldSet {
   return paths.reduce((set, path) => (path.length === 0 ? set : union(set, pathSet(path))), emptyFieldSet);
 }
 
-const pathSet = (path: FieldPath): FieldSet => path.reduceRight((node, element) => ({ [element]: node }), leafNode);
+const pathSet = (path: ElementPath): FieldSet => path.reduceRight((node, element) => ({ [element]: node }), leafNode);
 
 /** All paths of the set, in order. */
-export function* pathsOf(set: FieldSet, above: FieldPath = []): Generator<FieldPath> {
+export function* pathsOf(set: FieldSet, above: ElementPath = []): Generator<ElementPath> {
   for (const element of Object.keys(set)) {
     if (element === ".") continue;
     const path = [...above, element];
@@ -443,7 +444,7 @@ export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
   const kind = a.charCodeAt(0);
   if (kind !== b.charCodeAt(0)) return (kindRank[a[0]!] ?? 4) - (kindRank[b[0]!] ?? 4);
-  if (kind === 102 /* f */) return compareText(a, b);
+  if (kind === 102 /* f */) return compareCodePoints(a, b);
   const order = compareWritten(a, b);
   return Number.isNaN(order) ? compareValues(contentOf(a), contentOf(b)) : order;
 }
@@ -521,7 +522,7 @@ function compareValues(a: unknown, b: unknown): number {
   const rank = valueRank(a) - valueRank(b);
   if (rank !== 0) return rank;
   if (typeof a === "number" || typeof a === "bigint") return a < (b as number) ? -1 : a > (b as number) ? 1 : 0; // same rank
-  if (typeof a === "string") return compareText(a, b as string); // same rank
+  if (typeof a === "string") return compareCodePoints(a, b as string); // same rank
   if (typeof a === "boolean") return Number(a) - Number(b);
   if (isArray(a)) {
     const other = b as readonly unknown[]; // same rank
@@ -532,10 +533,10 @@ function compareValues(a: unknown, b: unknown): number {
     return a.length - other.length;
   }
   if (a === null) return 0;
-  const left = Object.entries(a as JsonObject).sort(([x], [y]) => compareText(x, y)); // same rank: an object
-  const right = Object.entries(b as JsonObject).sort(([x], [y]) => compareText(x, y)); // the same
+  const left = Object.entries(a as JsonObject).sort(([x], [y]) => compareCodePoints(x, y)); // same rank: an object
+  const right = Object.entries(b as JsonObject).sort(([x], [y]) => compareCodePoints(x, y)); // the same
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
-    const order = compareText(left[i]![0], right[i]![0]) || compareValues(left[i]![1], right[i]![1]);
+    const order = compareCodePoints(left[i]![0], right[i]![0]) || compareValues(left[i]![1], right[i]![1]);
     if (order !== 0) return order;
   }
   return left.length - right.length;
@@ -548,21 +549,6 @@ function valueRank(value: unknown): number {
   return isArray(value) ? 3 : value === null ? 5 : 4;
 }
 
-/** Orders texts by code point, which is the order of their UTF-8 bytes. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    // Surrogates stand for code points above all others of 16 bits.
-    if (x >= 0xd800 && y >= 0xd800) return ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff);
-    return x - y;
-  }
-  return a.length - b.length;
-}
-
 /** JSON inside an element, as Go's encoder writes it: `<`, `>`, `&` and line separators escaped, members sorted. */
 function elementJson(value: unknown): string {
   if (typeof value === "string") {
@@ -572,7 +558,7 @@ function elementJson(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (isRawNumber(value)) return value.rawJSON;
   if (isArray(value)) return `[${value.map(elementJson).join(",")}]`;
-  const members = Object.entries(value as JsonObject).sort(([a], [b]) => compareText(a, b)); // an object that is no array
+  const members = Object.entries(value as JsonObject).sort(([a], [b]) => compareCodePoints(a, b)); // an object that is no array
   return `{${members.map(([name, inner]) => `${elementJson(name)}:${elementJson(inner)}`).join(",")}}`;
 }
 

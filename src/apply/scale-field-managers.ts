@@ -4,16 +4,16 @@
  * `ScaleHandler`.
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
-import { difference, type FieldPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
+import { difference, type ElementPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
 import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 
 /** The path of `replicas` in a version; `null` when the version has none, `undefined` for unknown versions. */
-export type ReplicasPath = (apiVersion: string) => FieldPath | null | undefined;
+export type ReplicasPath = (apiVersion: string) => ElementPath | null | undefined;
 
 type Entries = readonly ManagedFieldsEntry[];
 
 const scaleVersion = "autoscaling/v1";
-const pathInScale: FieldPath = ["f:spec", "f:replicas"];
+const pathInScale: ElementPath = ["f:spec", "f:replicas"];
 const replicasInScale = fieldSetOf([pathInScale]);
 
 /** The managedFields of a scale: those who own the number. */

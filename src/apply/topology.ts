@@ -3,10 +3,11 @@
  * path element of a list item. Hot path: list rules are computed once per schema. Source: structured-merge-diff's
  * `schema` and `typed` packages and kube-openapi's `schemaconv`.
  */
+import { compareCodePoints } from "#std/code-points.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
-import { compareText, keyElement, valueElement } from "./field-set.ts";
+import { keyElement, valueElement } from "./field-set.ts";
 import { isArray, type JsonObject, member } from "./json-value.ts";
 
 /** Special types without fields of their own. The structure of the others is deduced from the value. */
@@ -68,7 +69,7 @@ function makeListRule(schema: Schema): ListRule | null {
   else if (schema.listType === undefined && schema.patchStrategy?.includes("merge") === true) {
     keys = schema.patchMergeKey === undefined ? [] : [schema.patchMergeKey];
   } else return null;
-  const sorted = keys.toSorted(compareText);
+  const sorted = keys.toSorted(compareCodePoints);
   return { keys: sorted, defaults: sorted.map((key) => keyDefault(schema.items?.fields?.get(key))) };
 }
 

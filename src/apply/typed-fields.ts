@@ -5,7 +5,8 @@
  */
 import type { Field, Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
-import { compareText, emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
+import { compareCodePoints } from "#std/code-points.ts";
+import { emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import {
   type Elements,
@@ -324,7 +325,7 @@ function sortedNames(names: string[]): string[] {
     names.sort();
     break;
   }
-  for (const name of names) if (/[\ud800-\uffff]/.test(name)) return names.sort(compareText);
+  for (const name of names) if (/[\ud800-\uffff]/.test(name)) return names.sort(compareCodePoints);
   return names;
 }
 

@@ -35,7 +35,7 @@ export interface LogSettings extends BackendSettings {
   readonly compress: boolean;
 }
 
-export interface WebhookSettings extends BackendSettings {
+export interface AuditWebhookSettings extends BackendSettings {
   readonly connection: WebhookConnection;
   readonly initialBackoffMs: number;
 }
@@ -43,7 +43,7 @@ export interface WebhookSettings extends BackendSettings {
 export interface BackendParts {
   /** Left out: there is none. */
   readonly log: LogSettings | undefined;
-  readonly webhook: WebhookSettings | undefined;
+  readonly webhook: AuditWebhookSettings | undefined;
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;

@@ -7,7 +7,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import {
   type Authentication,
   type Authenticator,
-  type Credentials,
+  type RequestCredentials,
   orAnonymous,
   union,
   type VerifiedCertificate,
@@ -21,7 +21,7 @@ import { parseCsv, readTokenFile } from "./token-file.ts";
 
 const clock = new FakeClock(Date.now());
 
-function credentials(over: Partial<Credentials> = {}): Credentials {
+function credentials(over: Partial<RequestCredentials> = {}): RequestCredentials {
   return {
     headers: {},
     headerValues: () => [],
@@ -33,7 +33,7 @@ function credentials(over: Partial<Credentials> = {}): Credentials {
   };
 }
 
-const withToken = (token: string): Credentials => credentials({ headers: { authorization: `Bearer ${token}` } });
+const withToken = (token: string): RequestCredentials => credentials({ headers: { authorization: `Bearer ${token}` } });
 
 const authority = await fakeAuthority();
 const authorities = new CertificateAuthorities(authority.certificate);
@@ -49,7 +49,7 @@ async function verified(options: IssueOptions): Promise<VerifiedCertificate> {
 }
 
 /** `name [groups] uid`, `none`, or `refused`. */
-async function check(using: Authenticator, given: Credentials, expected: string): Promise<void> {
+async function check(using: Authenticator, given: RequestCredentials, expected: string): Promise<void> {
   const answer: Authentication = await using.authenticate(given);
   const printed =
     answer.outcome === "user"

@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
 /** The part of a request that authenticators read. */
-export interface Credentials {
+export interface RequestCredentials {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Every value of a header that may repeat, in order; `name` in lower case. */
@@ -50,7 +50,7 @@ export type Authentication =
 export const noCredentials: Authentication = { outcome: "none" };
 
 export interface Authenticator {
-  authenticate(credentials: Credentials): MaybePromise<Authentication>;
+  authenticate(credentials: RequestCredentials): MaybePromise<Authentication>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { Credentials, VerifiedCertificate } from "./authenticator.ts";
+import type { RequestCredentials, VerifiedCertificate } from "./authenticator.ts";
 import { CertificateAuthorities } from "./certificate-authorities.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import { type FakeAuthority, fakeAuthority, type IssueOptions } from "./fake-authority.ts";
@@ -79,7 +79,7 @@ test("authorities that go take their clients with them, on connections that stan
     clock: new FakeClock(Date.now()),
     authorities: () => present,
   });
-  const given: Credentials = {
+  const given: RequestCredentials = {
     headers: {},
     headerValues: () => [],
     path: "/",

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { Credentials, VerifiedCertificate } from "./authenticator.ts";
+import type { RequestCredentials, VerifiedCertificate } from "./authenticator.ts";
 import { CertificateAuthorities } from "./certificate-authorities.ts";
 import { type FakeAuthority, fakeAuthority } from "./fake-authority.ts";
-import { identityHeaders, type RequestHeaderOptions, requestHeader, standardHeaders } from "./request-header.ts";
+import { identityHeaderTest, type RequestHeaderOptions, requestHeader, standardHeaders } from "./request-header.ts";
 
 const proxies = await fakeAuthority("proxies");
 const authorities = new CertificateAuthorities(proxies.certificate);
@@ -21,7 +21,10 @@ const proxy = await certificateOf(proxies);
 
 type Line = readonly [name: string, value: string];
 
-function saying(lines: readonly Line[], clientCertificate: VerifiedCertificate | undefined = proxy): Credentials {
+function saying(
+  lines: readonly Line[],
+  clientCertificate: VerifiedCertificate | undefined = proxy,
+): RequestCredentials {
   const values = (name: string): string[] => lines.filter(([own]) => own === name).map(([, value]) => value);
   return {
     headers: Object.fromEntries(lines.map(([name]) => [name, values(name).join(", ")])),
@@ -33,7 +36,7 @@ function saying(lines: readonly Line[], clientCertificate: VerifiedCertificate |
   };
 }
 
-const ask = (given: Credentials, over: Partial<RequestHeaderOptions> = {}) =>
+const ask = (given: RequestCredentials, over: Partial<RequestHeaderOptions> = {}) =>
   requestHeader({
     clock,
     authorities: () => authorities,
@@ -123,7 +126,7 @@ test("the headers have the names that were given, the first with a value counts 
 });
 
 test("nobody behind the authenticators sees who somebody claims to be, usual names included", () => {
-  const isHidden = identityHeaders([
+  const isHidden = identityHeaderTest([
     standardHeaders,
     { users: ["x-login"], uids: [], groups: [], extraPrefixes: ["x-more-"] },
   ]);

@@ -5,7 +5,7 @@
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
-import { type Authenticator, type Credentials, noCredentials } from "./authenticator.ts";
+import { type Authenticator, type RequestCredentials, noCredentials } from "./authenticator.ts";
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
 import { certificateProblem } from "./client-certificate.ts";
 
@@ -55,7 +55,7 @@ export function requestHeader({ clock, authorities, allowedNames, names }: Reque
   };
 }
 
-function userOf(credentials: Credentials, names: RequestHeaderNames): UserInfo | undefined {
+function userOf(credentials: RequestCredentials, names: RequestHeaderNames): UserInfo | undefined {
   const first = (of: readonly string[]): string => {
     for (const name of of) {
       const value = credentials.headerValues(name)[0] ?? "";
@@ -76,7 +76,7 @@ function userOf(credentials: Credentials, names: RequestHeaderNames): UserInfo |
   };
 }
 
-function extraOf(credentials: Credentials, prefixes: readonly string[]): UserInfo["extra"] | undefined {
+function extraOf(credentials: RequestCredentials, prefixes: readonly string[]): UserInfo["extra"] | undefined {
   let extra: Map<string, readonly string[]> | undefined;
   for (const prefix of prefixes) {
     for (const header in credentials.headers) {
@@ -103,7 +103,7 @@ export function unescapeKey(key: string): string {
  * Whether a header must be hidden from code behind the authenticators, because it holds, or pretends to hold, an
  * identity.
  */
-export function identityHeaders(names: readonly RequestHeaderNames[]): (header: string) => boolean {
+export function identityHeaderTest(names: readonly RequestHeaderNames[]): (header: string) => boolean {
   const exact = new Set([
     "authorization",
     // May hold a token, see `websocket-token.ts`.

@@ -97,7 +97,7 @@ export function keySetDocument(keys: VerificationKeys): string {
   return JSON.stringify({ keys: published });
 }
 
-export interface DiscoveryOptions {
+export interface IssuerOptions {
   readonly issuer: string;
   readonly keySetUrl: string;
   readonly keys: VerificationKeys;
@@ -107,7 +107,7 @@ export interface DiscoveryOptions {
  * The answer of `GET /.well-known/openid-configuration`, as text; an `Error` when the issuer is not a URL that
  * verifiers could use.
  */
-export function discoveryDocument({ issuer, keySetUrl, keys }: DiscoveryOptions): string | Error {
+export function discoveryDocument({ issuer, keySetUrl, keys }: IssuerOptions): string | Error {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   if (url?.protocol !== "https:") return new Error(`issuer URL must use https scheme, got: ${issuer}`);
   if (url.search !== "") return new Error(`issuer URL may not include a query, got: ${issuer}`);

@@ -5,8 +5,8 @@
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Attributes } from "./authorizer.ts";
-import { type Binding, describeBinding, type RbacIndex } from "./rbac-index.ts";
-import { type CompiledRule, allows, matchesUrl, ruleResource } from "./rules.ts";
+import { type IndexedBinding, describeBinding, type RbacIndex } from "./rbac-index.ts";
+import { type PreparedRule, allows, matchesUrl, ruleResource } from "./rules.ts";
 import { quotedList, ruleText } from "./rules-cover.ts";
 
 /** Rules and bindings examined for one explanation. */
@@ -16,9 +16,9 @@ const ruleTextMax = 400;
 const groupsMax = 20;
 
 interface Near {
-  readonly binding: Binding;
+  readonly binding: IndexedBinding;
   readonly at: number;
-  readonly rule: CompiledRule;
+  readonly rule: PreparedRule;
   readonly lacks: number;
 }
 
@@ -66,7 +66,7 @@ function groupsOf({ groups }: UserInfo): string {
   return groups.length <= groupsMax ? shown : `${shown} and ${groups.length - groupsMax} more`;
 }
 
-function short({ rule }: CompiledRule): string {
+function short({ rule }: PreparedRule): string {
   const text = ruleText(rule);
   return text.length <= ruleTextMax ? text : `${text.slice(0, ruleTextMax)}…`;
 }
@@ -80,7 +80,7 @@ const pathBit = 16;
 /** It is for resources, and the action for a path, or the other way round. */
 const otherKind = -1;
 
-function lacking(rule: CompiledRule, attributes: Attributes, resource: string): number {
+function lacking(rule: PreparedRule, attributes: Attributes, resource: string): number {
   const verb = rule.verbs.all || rule.verbs.has(attributes.verb) ? 0 : verbBit;
   if (!attributes.isResourceRequest) {
     if (rule.urls.length === 0) return otherKind;

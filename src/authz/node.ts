@@ -7,13 +7,13 @@ import { goQuote } from "#meta/field-error.ts";
 import { allowed, type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import type { NodeGraph, Related } from "./node-graph.ts";
 import { nodeNameOf } from "./node-identity.ts";
-import { allows, type CompiledRule, ruleResource } from "./rules.ts";
+import { allows, type PreparedRule, ruleResource } from "./rules.ts";
 
 export interface NodeOptions {
   readonly domain: ApiDomain;
   readonly graph: Pick<NodeGraph, "relates">;
   /** Of the role `system:node`, for resources that need no closer look. */
-  readonly rules: readonly CompiledRule[];
+  readonly rules: readonly PreparedRule[];
   /** Nodes read only themselves, and lists only with a selector for themselves: `AuthorizeNodeWithSelectors`. */
   readonly selectors: boolean;
 }

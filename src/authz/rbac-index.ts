@@ -10,7 +10,7 @@ import type { PolicyRule, Role, RoleBinding, RoleRef, Subject } from "#api/rbac/
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Verdict } from "./authorizer.ts";
-import { type CompiledRule, compileRule } from "./rules.ts";
+import { type PreparedRule, compileRule } from "./rules.ts";
 
 /** The parts of Role and ClusterRole that count. */
 export type RoleRules = Pick<Role, "rules">;
@@ -23,7 +23,7 @@ export interface BindingContent extends Pick<RoleBinding, "subjects"> {
 }
 
 /** An indexed binding. */
-export interface Binding {
+export interface IndexedBinding {
   /** Empty for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly name: string;
@@ -39,15 +39,15 @@ export interface Binding {
 }
 
 /** By namespace; the cluster's own have the empty one. */
-type Scopes = Map<string, Set<Binding>>;
+type Scopes = Map<string, Set<IndexedBinding>>;
 
 export const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
 
 export class RbacIndex {
   /** Name of the API group, for messages. */
   readonly group: string;
-  readonly #roles = new Map<string, readonly CompiledRule[]>();
-  readonly #bindings = new Map<string, Binding>();
+  readonly #roles = new Map<string, readonly PreparedRule[]>();
+  readonly #bindings = new Map<string, IndexedBinding>();
   readonly #byUser = new Map<string, Scopes>();
   readonly #byGroup = new Map<string, Scopes>();
 
@@ -89,17 +89,17 @@ export class RbacIndex {
   }
 
   /** Bindings of a user name in one scope. */
-  ofUser(user: string, scope: string): Iterable<Binding> | undefined {
+  ofUser(user: string, scope: string): Iterable<IndexedBinding> | undefined {
     return this.#byUser.get(user)?.get(scope);
   }
 
-  ofGroup(group: string, scope: string): Iterable<Binding> | undefined {
+  ofGroup(group: string, scope: string): Iterable<IndexedBinding> | undefined {
     return this.#byGroup.get(group)?.get(scope);
   }
 
   /** Bindings that concern a user, each once: those of the cluster, then those of the namespace. */
-  bindingsOf(user: UserInfo, namespace: string): ReadonlySet<Binding> {
-    const found = new Set<Binding>();
+  bindingsOf(user: UserInfo, namespace: string): ReadonlySet<IndexedBinding> {
+    const found = new Set<IndexedBinding>();
     for (const scope of namespace === "" ? [""] : ["", namespace]) {
       for (const binding of this.ofUser(user.name, scope) ?? []) found.add(binding);
       for (const group of user.groups) for (const binding of this.ofGroup(group, scope) ?? []) found.add(binding);
@@ -108,7 +108,7 @@ export class RbacIndex {
   }
 
   /** Rules of a binding's role; `undefined` when there is no such role. */
-  rulesOf({ roleKey }: Binding): readonly CompiledRule[] | undefined {
+  rulesOf({ roleKey }: IndexedBinding): readonly PreparedRule[] | undefined {
     return roleKey === undefined ? undefined : this.#roles.get(roleKey);
   }
 
@@ -130,7 +130,7 @@ export class RbacIndex {
   }
 
   /** The allowance of a binding, in upstream's words. The same object each time. */
-  allowance(binding: Binding, user: UserInfo): Verdict {
+  allowance(binding: IndexedBinding, user: UserInfo): Verdict {
     const at = firstSubject(binding, user);
     let verdict = binding.verdicts[at];
     if (verdict === undefined) {
@@ -142,7 +142,7 @@ export class RbacIndex {
 }
 
 /** `RoleBinding "b/shop" of Role "reader" to User "eve"`, by the first subject that is this user. */
-export function describeBinding(binding: Binding, user: UserInfo): string {
+export function describeBinding(binding: IndexedBinding, user: UserInfo): string {
   const { namespace, name, roleRef, subjects } = binding;
   const which =
     namespace === "" ? `ClusterRoleBinding ${goQuote(name)}` : `RoleBinding ${goQuote(`${name}/${namespace}`)}`;
@@ -155,7 +155,7 @@ function describeSubject({ kind, name, namespace = "" }: Subject, scope: string)
   return `ServiceAccount ${goQuote(`${name}/${namespace === "" ? scope : namespace}`)}`;
 }
 
-function firstSubject({ users, groups }: Binding, user: UserInfo): number {
+function firstSubject({ users, groups }: IndexedBinding, user: UserInfo): number {
   let first = users.get(user.name) ?? Number.MAX_SAFE_INTEGER;
   for (const group of user.groups) {
     const at = groups.get(group);
@@ -172,7 +172,7 @@ function referenceKey({ kind, name }: RoleReference, namespace: string): string 
   return kind === "Role" && namespace !== "" ? keyOf(namespace, name) : undefined;
 }
 
-function bindingOf(namespace: string, name: string, { roleRef, subjects }: BindingContent): Binding {
+function bindingOf(namespace: string, name: string, { roleRef, subjects }: BindingContent): IndexedBinding {
   const users = new Map<string, number>();
   const groups = new Map<string, number>();
   const list = subjects ?? [];
@@ -192,7 +192,7 @@ function note(map: Map<string, number>, name: string, at: number): void {
   if (!map.has(name)) map.set(name, at);
 }
 
-function add(index: Map<string, Scopes>, name: string, binding: Binding): void {
+function add(index: Map<string, Scopes>, name: string, binding: IndexedBinding): void {
   let scopes = index.get(name);
   if (scopes === undefined) index.set(name, (scopes = new Map()));
   const bindings = scopes.get(binding.namespace);
@@ -200,7 +200,7 @@ function add(index: Map<string, Scopes>, name: string, binding: Binding): void {
   else bindings.add(binding);
 }
 
-function remove(index: Map<string, Scopes>, name: string, binding: Binding): void {
+function remove(index: Map<string, Scopes>, name: string, binding: IndexedBinding): void {
   const scopes = index.get(name);
   const bindings = scopes?.get(binding.namespace);
   bindings?.delete(binding);

@@ -8,8 +8,8 @@ import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
 import { aggregate, type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { explainRbac } from "./explain.ts";
-import type { Binding, RbacIndex } from "./rbac-index.ts";
-import { allows, type CompiledRule, listsOf, ruleResource } from "./rules.ts";
+import type { IndexedBinding, RbacIndex } from "./rbac-index.ts";
+import { allows, type PreparedRule, listsOf, ruleResource } from "./rules.ts";
 
 /** Rules, bindings and groups that a decision examines without a pause. */
 const looksMax = 1000;
@@ -57,11 +57,11 @@ function inScope(
 /** If none allows, `looks` tells whether all were examined. */
 function firstAllowing(
   index: RbacIndex,
-  bindings: Iterable<Binding> | undefined,
+  bindings: Iterable<IndexedBinding> | undefined,
   attributes: Attributes,
   resource: string,
   looks: Looks,
-): Binding | undefined {
+): IndexedBinding | undefined {
   if (bindings === undefined) return undefined;
   for (const binding of bindings) {
     const rules = index.rulesOf(binding);
@@ -77,7 +77,7 @@ function firstAllowing(
 }
 
 /** Other lists of a rule are looked up, not searched. */
-const looksOf = ({ urls }: CompiledRule, { isResourceRequest }: Attributes): number =>
+const looksOf = ({ urls }: PreparedRule, { isResourceRequest }: Attributes): number =>
   isResourceRequest ? 1 : 1 + urls.length;
 
 /** The same for a user with a great many rules, bindings or groups: others have turns meanwhile. */
@@ -90,7 +90,7 @@ async function decideInPieces(
   const { user, namespace } = attributes;
   const pace = new Pace(clock);
   await pace.pause();
-  const seen = new Set<readonly CompiledRule[]>();
+  const seen = new Set<readonly PreparedRule[]>();
   let looks = 0;
   for (const binding of index.bindingsOf(user, namespace)) {
     const rules = index.rulesOf(binding) ?? [];

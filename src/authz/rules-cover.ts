@@ -8,7 +8,7 @@
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { type CompiledRule, compileRule, listsOf, matchesUrl, type Words } from "./rules.ts";
+import { type PreparedRule, compileRule, listsOf, matchesUrl, type Words } from "./rules.ts";
 
 /** Most single rights that are compared one by one; a role with all of a large cluster's rights has some thousands. */
 const rightsMax = 50_000;
@@ -83,8 +83,8 @@ function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
 
 /** The rules that a user holds, indexed by resource. */
 class HeldRules {
-  readonly #byResource = new Map<string, CompiledRule[]>();
-  readonly #ofUrls: readonly CompiledRule[];
+  readonly #byResource = new Map<string, PreparedRule[]>();
+  readonly #ofUrls: readonly PreparedRule[];
   /** Comparisons so far. */
   comparisons = 0;
 
@@ -104,7 +104,7 @@ class HeldRules {
   /** Whether one rule alone covers all rights of another. */
   coversWhole(wanted: PolicyRule): boolean {
     const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(wanted);
-    const covering = (held: CompiledRule): boolean =>
+    const covering = (held: PreparedRule): boolean =>
       hasAll(held.verbs, verbs) &&
       hasAll(held.groups, apiGroups) &&
       resources.every((resource) => hasResource(held.resources, resource)) &&
@@ -137,13 +137,13 @@ class HeldRules {
   }
 
   /** Whether a rule that names the resource, or all, or all of its subresource, fits. */
-  #someOf(resource: string, fits: (held: CompiledRule) => boolean): boolean {
+  #someOf(resource: string, fits: (held: PreparedRule) => boolean): boolean {
     if (this.#some(this.#byResource.get(resource), fits) || this.#some(this.#byResource.get("*"), fits)) return true;
     const slash = resource.indexOf("/");
     return slash >= 0 && this.#some(this.#byResource.get(`*${resource.slice(slash)}`), fits);
   }
 
-  #some(rules: readonly CompiledRule[] = [], fits: (held: CompiledRule) => boolean): boolean {
+  #some(rules: readonly PreparedRule[] = [], fits: (held: PreparedRule) => boolean): boolean {
     this.comparisons += rules.length;
     return rules.some(fits);
   }

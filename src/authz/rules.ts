@@ -6,7 +6,7 @@ import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { Attributes } from "./authorizer.ts";
 
 /** A rule made ready for decisions. */
-export interface CompiledRule {
+export interface PreparedRule {
   readonly rule: PolicyRule;
   readonly verbs: Words;
   readonly groups: Words;
@@ -49,7 +49,7 @@ export function listsOf(rule: PolicyRule): Readonly<Record<keyof PolicyRule, rea
   };
 }
 
-export function compileRule(rule: PolicyRule): CompiledRule {
+export function compileRule(rule: PolicyRule): PreparedRule {
   const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
   return {
     rule,
@@ -67,7 +67,7 @@ export function ruleResource({ resource, subresource }: Attributes): string {
 }
 
 /** Whether a rule allows the action. `resource` is `ruleResource(attributes)`, made once a decision. */
-export function allows(rule: CompiledRule, attributes: Attributes, resource: string): boolean {
+export function allows(rule: PreparedRule, attributes: Attributes, resource: string): boolean {
   const { verbs, groups, resources, names } = rule;
   if (!verbs.all && !verbs.has(attributes.verb)) return false;
   if (!attributes.isResourceRequest) return matchesUrl(rule.urls, attributes.path);

@@ -51,10 +51,10 @@ export interface WebhookOptions {
   readonly selectors: boolean;
   readonly clock: Clock;
   readonly random: Random;
-  readonly observe: WebhookObserver;
+  readonly observe: AuthorizationObserver;
 }
 
-export interface WebhookObserver {
+export interface AuthorizationObserver {
   /** It was asked, answer or not. */
   asked(result: WebhookResult, seconds: number): void;
   /** Without an answer, others may decide. */

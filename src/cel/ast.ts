@@ -48,7 +48,7 @@ export interface ListLiteral extends Node {
 }
 
 /** One entry of a map or field of an object. */
-export interface Entry<Key> extends Node {
+export interface EntryNode<Key> extends Node {
   readonly key: Key;
   readonly value: Expression;
   /** Written `?key: value`. */
@@ -57,14 +57,14 @@ export interface Entry<Key> extends Node {
 
 export interface MapLiteral extends Node {
   readonly kind: "map";
-  readonly entries: readonly Entry<Expression>[];
+  readonly entries: readonly EntryNode<Expression>[];
 }
 
 /** `Name{field: value}`. */
 export interface ObjectLiteral extends Node {
   readonly kind: "object";
   readonly name: string;
-  readonly fields: readonly Entry<string>[];
+  readonly fields: readonly EntryNode<string>[];
 }
 
 /**

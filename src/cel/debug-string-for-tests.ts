@@ -1,6 +1,6 @@
 /** Writes syntax trees in the notation of the reference trees that come with the conformance data. */
 import { isUtf8 } from "node:buffer";
-import type { Entry, Expression } from "./ast.ts";
+import type { EntryNode, Expression } from "./ast.ts";
 import { Double, type Scalar, Uint } from "./values.ts";
 
 /** What stands behind a node: its kind, or its type and overload. Entries of literals have a kind too. */
@@ -71,7 +71,7 @@ function comprehension(node: Extract<Expression, { kind: "comprehension" }>, sho
   return `__comprehension__(\n${indented(parts.map(([title, text]) => `// ${title}\n${text}`).join(",\n"))})`;
 }
 
-const entryText = (entry: Entry<unknown>, key: string, adorn: Adorn): string =>
+const entryText = (entry: EntryNode<unknown>, key: string, adorn: Adorn): string =>
   `${entry.isOptional ? "?" : ""}${key}:${debugString(entry.value, adorn)}${adorn("entry")}`;
 
 const block = (parts: readonly string[]): string => (parts.length === 0 ? "" : `\n${indented(parts.join(",\n"))}\n`);

@@ -12,11 +12,13 @@ import { CelError, type Value } from "./values.ts";
  * `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. `work`: steps that
  * costs do not count.
  */
+export type { Activation } from "./evaluate/frame.ts";
+
 export type Evaluation =
   | { readonly value: Value; readonly cost: number; readonly work: number }
   | { readonly error: CelError; readonly cost: number; readonly work: number; readonly isOverBudget: boolean };
 
-export interface Limits {
+export interface EvaluationLimits {
   readonly costLimit: number;
   /** Left out: what one evaluation may do. */
   readonly workLimit?: number;
@@ -33,7 +35,7 @@ export class Program {
   }
 
   /** The values of variables are read in place, and must not change meanwhile. */
-  evaluate(activation: Activation, { costLimit, workLimit = workMax }: Limits): Evaluation {
+  evaluate(activation: Activation, { costLimit, workLimit = workMax }: EvaluationLimits): Evaluation {
     const frame = new Frame(activation, this.#slotCount, costLimit, workLimit);
     try {
       const result = this.#step(frame);

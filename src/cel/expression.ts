@@ -9,7 +9,7 @@ import type { Checked } from "./checked.ts";
 import { type Declarations, Environment } from "./environment.ts";
 import { compile, type Program } from "./evaluate.ts";
 import { compilePattern } from "./evaluate/pattern.ts";
-import { parseDuration, parseTimestamp } from "./evaluate/time.ts";
+import { readDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
 import { expandedSize } from "#schema/structural.ts";
@@ -21,7 +21,7 @@ const isText = (literal: Scalar): literal is string => typeof literal === "strin
 
 const validators: Declarations["validators"] = [
   homogeneousLiterals(new Set(["format"])),
-  validArgument("duration", (literal) => !isText(literal) || parseDuration(literal) !== undefined),
+  validArgument("duration", (literal) => !isText(literal) || readDuration(literal) !== undefined),
   validArgument("timestamp", (literal) => {
     const time = isText(literal) ? parseTimestamp(literal) : undefined;
     return !isText(literal) || (time !== undefined && !(time instanceof CelError));

@@ -3,7 +3,7 @@
  * and formats that can print theirs.
  */
 import type { Expression, ListLiteral, MapLiteral } from "./ast.ts";
-import { Findings } from "./check/findings.ts";
+import { CheckFindings } from "./check/findings.ts";
 import { isSame } from "./check/same-type.ts";
 import { showType } from "./check/show-type.ts";
 import type { Checked, Validator } from "./checked.ts";
@@ -17,7 +17,7 @@ import type { Scalar } from "./values.ts";
  */
 export function homogeneousLiterals(exempt: ReadonlySet<string>): Validator {
   return (checked) => {
-    const findings = new Findings();
+    const findings = new CheckFindings();
     const visit = (node: Expression): void => {
       if (node.kind === "list") checkList(checked, node, findings);
       if (node.kind === "map") checkMap(checked, node, findings);
@@ -30,7 +30,7 @@ export function homogeneousLiterals(exempt: ReadonlySet<string>): Validator {
 /** The first argument of every call of `name`, with or without a target, must be valid if it is a literal. */
 export function validArgument(name: string, isValid: (literal: Scalar) => boolean): Validator {
   return (checked) => {
-    const findings = new Findings();
+    const findings = new CheckFindings();
     walk(checked.ast, (node) => {
       const argument = node.kind === "call" && node.name === name ? node.args[0] : undefined;
       if (argument?.kind === "constant" && !isValid(argument.value)) {
@@ -43,7 +43,7 @@ export function validArgument(name: string, isValid: (literal: Scalar) => boolea
 
 /** Calls of `format` on a literal, with a literal of a list: what a clause cannot print, and clauses without an argument. */
 export const validFormats: Validator = (checked) => {
-  const findings = new Findings();
+  const findings = new CheckFindings();
   walk(checked.ast, (node) => {
     if (node.kind !== "call" || node.name !== "format" || node.target?.kind !== "constant") return;
     const [list] = node.args;
@@ -58,14 +58,14 @@ export const validFormats: Validator = (checked) => {
   return findings.issues;
 };
 
-function checkList(checked: Checked, node: ListLiteral, findings: Findings): void {
+function checkList(checked: Checked, node: ListLiteral, findings: CheckFindings): void {
   if (node.elements.length < 2) return;
   const optional = new Set(node.optional);
   const elements = node.elements.map((item, at) => typed(checked, item, optional.has(at)));
   reportOther(elements, findings, true);
 }
 
-function checkMap(checked: Checked, node: MapLiteral, findings: Findings): void {
+function checkMap(checked: Checked, node: MapLiteral, findings: CheckFindings): void {
   if (node.entries.length < 2) return;
   const keys = node.entries.map((entry) => typed(checked, entry.key, false));
   const values = node.entries.map((entry) => typed(checked, entry.value, entry.isOptional));
@@ -84,7 +84,7 @@ function typed(checked: Checked, node: Expression, isOptional: boolean): Typed {
 }
 
 /** What is of another type than the first, or the first such. */
-function reportOther([first, ...others]: readonly Typed[], findings: Findings, onlyOne: boolean): void {
+function reportOther([first, ...others]: readonly Typed[], findings: CheckFindings, onlyOne: boolean): void {
   if (first === undefined) return;
   for (const { node, type } of others) {
     if (isSame(first.type, type)) continue;

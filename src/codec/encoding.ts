@@ -4,7 +4,7 @@
  * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`), and
  * `publication/`, which lists what documents can be had in.
  */
-import type { LongBody, Pieces } from "#std/byte-pieces.ts";
+import type { LongBody, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -42,7 +42,7 @@ export interface Encoding extends BodyEncoding {
   /** A whole answer. */
   object(object: Encodable): Buffer;
   /** Encodes a list item by item. An error in its first items rejects; a later one ends the body early. */
-  list(list: EncodableList, options: ListOptions): MaybePromise<LongBody>;
+  list(list: EncodableList, options: ListEncodingOptions): MaybePromise<LongBody>;
   /** An item as it stands in a list, without its schema; left out by formats that have no use for `LargeItems`. */
   item?(value: unknown): Buffer;
   /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
@@ -81,11 +81,11 @@ export interface EncodableList {
   /** About how many bytes of JSON the item is made of. */
   weight(at: number): number;
   /** The whole list in JSON, if it can be joined from existing bytes. */
-  readonly json?: (() => MaybePromise<Pieces>) | undefined;
+  readonly json?: (() => MaybePromise<BytePieces>) | undefined;
 }
 
 /** Options for encoding a long list. */
-export interface ListOptions {
+export interface ListEncodingOptions {
   readonly clock: Clock;
   /** Encodes large items beside the event loop: the minimum weight, and the encoder. */
   readonly large?: LargeItems | undefined;

@@ -1,9 +1,10 @@
 /** Which resources a server has, by plain discovery, and the resource that a word of the command line means. */
+import { apiPathOf } from "#meta/group-version.ts";
 import type { ServerClient } from "#server/running-server.ts";
 import { Refused } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 
-export interface ServedResource {
+export interface DiscoveredResource {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
@@ -37,7 +38,7 @@ interface Resources {
 
 export interface Discovered {
   /** In the order of groups, each with its preferred version first. Subresources are left out. */
-  readonly resources: readonly ServedResource[];
+  readonly resources: readonly DiscoveredResource[];
   /** Group versions that could not be asked, with the reason: those of servers that are down. */
   readonly missing: readonly string[];
 }
@@ -56,7 +57,7 @@ export async function discover(client: ServerClient, versions: "all" | "preferre
   const missing: string[] = [];
   const found = await Promise.all(
     wanted.map(async ({ group, version }) => {
-      const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+      const path = apiPathOf({ group, version });
       try {
         const { resources = [] } = await get<Resources>(path);
         return resources.filter(({ name }) => !name.includes("/")).map((one) => servedResource(group, version, one));
@@ -81,7 +82,7 @@ const servedResource = (
     shortNames = [],
     verbs = [],
   }: NonNullable<Resources["resources"]>[number],
-): ServedResource => ({
+): DiscoveredResource => ({
   group,
   version,
   kind,
@@ -96,9 +97,9 @@ const servedResource = (
  * The resource that a word means, as kubectl reads it: plural, singular, kind or short name, alone or with `.GROUP` or
  * `.VERSION.GROUP`. Throws `StartError`.
  */
-export function resourceNamed({ resources, missing }: Discovered, word: string): ServedResource {
+export function resourceNamed({ resources, missing }: Discovered, word: string): DiscoveredResource {
   const [name = "", ...rest] = word.toLowerCase().split(".");
-  const fits = ({ group, version }: ServedResource): boolean => {
+  const fits = ({ group, version }: DiscoveredResource): boolean => {
     if (rest.length === 0) return true;
     if (rest.join(".") === group) return true;
     return version === rest[0] && rest.slice(1).join(".") === group;
@@ -114,10 +115,9 @@ export function resourceNamed({ resources, missing }: Discovered, word: string):
 }
 
 /** The path of a collection. Throws `NoName` for what is no name of a namespace. */
-export function collectionPath({ group, version, resource, namespaced }: ServedResource, namespace: string): string {
-  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const place = namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
-  return `${root}${place}/${resource}`;
+export function collectionPath(of: DiscoveredResource, namespace: string): string {
+  const place = of.namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
+  return `${apiPathOf(of)}${place}/${of.resource}`;
 }
 
 /** What an object cannot be called. */

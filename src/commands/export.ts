@@ -8,7 +8,7 @@ import { connectionFlags, findServer, openServerClient, Refused, type ServerClie
 import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { collectionPath, discover, resourceNamed, type ServedResource } from "./discovery.ts";
+import { collectionPath, discover, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { carriedResources, inOrder, portable } from "./portable-object.ts";
 import { printWarnings } from "./print.ts";
 
@@ -100,7 +100,7 @@ const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): 
 /** The objects of a resource, as another server takes them. */
 async function* exported(
   client: ServerClient,
-  resource: ServedResource,
+  resource: DiscoveredResource,
   { namespace, selector, keepsStatus }: Wanted,
 ): AsyncGenerator<Unstructured> {
   const { group, version, kind } = resource;

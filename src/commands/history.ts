@@ -13,7 +13,7 @@ import { systemClock } from "#std/clock.ts";
 import { boolean, choice, integer, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { discover, pathPart, resourceNamed, type ServedResource } from "./discovery.ts";
+import { discover, pathPart, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 
 const own = (name: string) => [name, "Binnacle"] as const;
@@ -169,7 +169,10 @@ function targetOf(command: string, rest: readonly string[], ns = namespace.defau
 }
 
 async function historyPath(client: ServerClient, { kind, name, namespace: ns }: Target): Promise<string> {
-  const { group, version, resource, namespaced }: ServedResource = resourceNamed(await discover(client, "all"), kind);
+  const { group, version, resource, namespaced }: DiscoveredResource = resourceNamed(
+    await discover(client, "all"),
+    kind,
+  );
   const place = namespaced ? `/namespaces/${pathPart(ns)}` : "";
   return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${place}/${resource}/${pathPart(name)}`;
 }

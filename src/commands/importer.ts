@@ -7,7 +7,7 @@ import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { Refused, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
-import { collectionPath, discover, NoName, pathPart, type ServedResource } from "./discovery.ts";
+import { collectionPath, discover, NoName, pathPart, type DiscoveredResource } from "./discovery.ts";
 import { portable } from "./portable-object.ts";
 import { printable, printWarnings } from "./print.ts";
 
@@ -62,7 +62,7 @@ export class Importer {
   readonly #owners = new Map<string, string>();
   /** Paths of definitions that were made and not yet waited for. */
   #definitions: string[] = [];
-  #kinds: Map<string, ServedResource> | undefined;
+  #kinds: Map<string, DiscoveredResource> | undefined;
   /** Kinds that are not served, although it was asked for them. */
   readonly #unknown = new Set<string>();
   #lastKind = "";
@@ -125,7 +125,7 @@ export class Importer {
   }
 
   /** Never rejects. */
-  async #attempt(object: Unstructured, resource: ServedResource, what: string): Promise<void> {
+  async #attempt(object: Unstructured, resource: DiscoveredResource, what: string): Promise<void> {
     try {
       await this.#write(object, resource, what);
     } catch (error) {
@@ -135,7 +135,7 @@ export class Importer {
     }
   }
 
-  async #write(object: Unstructured, resource: ServedResource, what: string): Promise<void> {
+  async #write(object: Unstructured, resource: DiscoveredResource, what: string): Promise<void> {
     const { dryRun, existing, writesStatus } = this.#options;
     const namespace = resource.namespaced ? (object.metadata.namespace ?? this.#options.namespace) : "";
     const carried = portable(object, resource, writesStatus);
@@ -196,7 +196,7 @@ export class Importer {
     path: string,
     query: string,
     object: Unstructured,
-    { resource, group }: ServedResource,
+    { resource, group }: DiscoveredResource,
   ): Promise<void> {
     const current = await this.#call<Unstructured>("GET", path);
     const { resourceVersion } = current.metadata;
@@ -274,7 +274,7 @@ export class Importer {
     }
   }
 
-  async #resourceOf(type: string): Promise<ServedResource | undefined> {
+  async #resourceOf(type: string): Promise<DiscoveredResource | undefined> {
     const known = this.#kinds?.get(type);
     if (known !== undefined || this.#unknown.has(type)) return known;
     const { resources } = await discover(this.#client, "all");

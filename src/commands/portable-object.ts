@@ -4,7 +4,7 @@
  */
 import { type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
-import type { ServedResource } from "./discovery.ts";
+import type { DiscoveredResource } from "./discovery.ts";
 
 /** Resources that are told of, not made: each server has its own. As `resource` or `resource.group`'s first part. */
 const notCarried = new Set([
@@ -69,12 +69,12 @@ const lastOrder: readonly string[] = [
 ];
 
 /** `resource`, or with the first part of the group. Groups of users have other first parts, or more of them. */
-function shortName({ group, resource }: Pick<ServedResource, "group" | "resource">): string {
+function shortName({ group, resource }: Pick<DiscoveredResource, "group" | "resource">): string {
   return group === "" ? resource : `${resource}.${group.split(".")[0] ?? ""}`;
 }
 
 /** Those that are exported when none is named, in the order in which they can be made. */
-export function carriedResources(resources: readonly ServedResource[]): ServedResource[] {
+export function carriedResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const seen = new Set<string>();
   const carried = resources.filter((one) => {
     const name = `${one.resource}.${one.group}`;
@@ -86,8 +86,8 @@ export function carriedResources(resources: readonly ServedResource[]): ServedRe
 }
 
 /** In the order in which they can be made. */
-export function inOrder(resources: readonly ServedResource[]): ServedResource[] {
-  const placeOf = (one: ServedResource): number => {
+export function inOrder(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
+  const placeOf = (one: DiscoveredResource): number => {
     const name = shortName(one);
     const early = order.indexOf(name);
     if (early >= 0) return early;
@@ -102,7 +102,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The object without what its server gave it; `undefined` for one that the other server makes by itself, or must not have. */
 export function portable(
   object: Unstructured,
-  resource: ServedResource,
+  resource: DiscoveredResource,
   keepsStatus: boolean,
 ): Unstructured | undefined {
   const { metadata, status, ...rest } = object;

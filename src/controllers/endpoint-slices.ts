@@ -11,7 +11,7 @@ import {
   conditionsOf,
   hostnameOf,
   isEndpoint,
-  isHeadless,
+  hasNoClusterIp,
   portOf,
   targetOf,
 } from "./endpoints/pod-address.ts";
@@ -103,7 +103,7 @@ class EndpointSlices {
     const headless = rename("service.kubernetes.io/headless");
     const reserved = [headless, rename("kubernetes.io/service-name"), rename("endpointslice.kubernetes.io/managed-by")];
     const labels = Object.entries(service.metadata.labels ?? {}).filter(([label]) => !reserved.includes(label));
-    return { ...Object.fromEntries(labels), ...(isHeadless(service) ? { [headless]: "" } : {}) };
+    return { ...Object.fromEntries(labels), ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
   }
 
   #groupsOf(key: string, service: Service, pods: readonly Pod[], family: string): SliceGroup[] {

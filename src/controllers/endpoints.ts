@@ -4,19 +4,12 @@
  */
 import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
+import type { IpFamily } from "#meta/ip-range.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./endpoints/annotations.ts";
-import {
-  addressesOf,
-  type Family,
-  hostnameOf,
-  isEndpoint,
-  isHeadless,
-  portOf,
-  targetOf,
-} from "./endpoints/pod-address.ts";
+import { addressesOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./endpoints/pod-address.ts";
 import { Selections, selects } from "./endpoints/selections.ts";
-import { type Entry, subsetsOf, subsetsText, truncated } from "./endpoints/subsets.ts";
+import { type PortAddress, subsetsOf, subsetsText, truncated } from "./endpoints/subsets.ts";
 import { TriggerTimes } from "./endpoints/trigger-times.ts";
 import { expecting, whileNamespaceLives } from "./expecting.ts";
 import { isReady } from "./pods.ts";
@@ -124,7 +117,7 @@ class ServiceEndpoints {
     const subsets = some ?? all;
     const headless = rename("service.kubernetes.io/headless");
     const { [headless]: _, ...ownLabels } = service.metadata.labels ?? {};
-    const labels = { ...ownLabels, ...(isHeadless(service) ? { [headless]: "" } : {}) };
+    const labels = { ...ownLabels, ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
     const { [rename(overCapacityAnnotation)]: capacity, ...others } = present?.metadata.annotations ?? {};
     const isSame =
       present !== undefined &&
@@ -151,15 +144,15 @@ const sortedText = (labels: Readonly<Record<string, string>>): string =>
   JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 /** What a pod adds: its address once for each port that it has; in the service's first family. */
-function entriesOf(pod: Pod, service: Service): Entry[] {
+function entriesOf(pod: Pod, service: Service): PortAddress[] {
   const { ports = [], publishNotReadyAddresses = false, ipFamilies = [] } = service.spec;
   if (!isEndpoint(pod, publishNotReadyAddresses)) return [];
-  const family: Family = ipFamilies[0] === "IPv6" ? "IPv6" : "IPv4";
+  const family: IpFamily = ipFamilies[0] === "IPv6" ? "IPv6" : "IPv4";
   const [ip] = addressesOf(pod, family);
   if (ip === undefined) return [];
   const address = addressOf(pod, service, ip);
   const ready = publishNotReadyAddresses || isReady(pod);
-  if (ports.length === 0) return isHeadless(service) ? [{ port: undefined, address, isReady: ready }] : [];
+  if (ports.length === 0) return hasNoClusterIp(service) ? [{ port: undefined, address, isReady: ready }] : [];
   return ports.flatMap((port) => {
     const number = portOf(pod, port, true);
     if (number === undefined) return [];

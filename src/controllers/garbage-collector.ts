@@ -6,7 +6,7 @@
 import { pause } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { Collector, type Outcome } from "./garbage-collector/collect.ts";
+import { Collector, type LookOutcome } from "./garbage-collector/collect.ts";
 import { type GraphNode, OwnershipGraph, type Sighting } from "./garbage-collector/graph.ts";
 import { LiveObjects } from "./garbage-collector/live.ts";
 import { MisplacedOwners } from "./garbage-collector/misplaced-owners.ts";
@@ -164,7 +164,7 @@ class GarbageCollector {
     this.#looks.add(uid);
   }
 
-  #settled(uid: string, outcome: Outcome): "again" | undefined {
+  #settled(uid: string, outcome: LookOutcome): "again" | undefined {
     if (outcome !== "unknown kind") return outcome === "again" ? "again" : undefined;
     this.#parked.add(uid);
     // Those that are gone need not be kept.

@@ -6,7 +6,7 @@
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
-import type { GroupVersionResource } from "#meta/group-version.ts";
+import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -72,8 +72,7 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
   const failures: string[] = [];
   const { served, undiscovered } = await deletable(environment);
   for (const resource of served) {
-    const prefix = resource.group === "" ? "/api" : `/apis/${resource.group}`;
-    const path = `${prefix}/${resource.version}/namespaces/${encodeURIComponent(namespace)}/${resource.resource}`;
+    const path = `${apiPathOf(resource)}/namespaces/${encodeURIComponent(namespace)}/${resource.resource}`;
     try {
       const before = await environment.client.list(`${path}?limit=1`);
       if (before.items.length === 0) continue;
@@ -140,7 +139,7 @@ async function deletable(environment: ControllerEnvironment): Promise<Deletable>
   const served: GroupVersionResource[] = [];
   const undiscovered: string[] = [];
   for (const { group, version } of versions) {
-    const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const path = apiPathOf({ group, version });
     let resources: Resources["resources"];
     try {
       ({ resources } = await client.call<Resources>({ method: "GET", path }));

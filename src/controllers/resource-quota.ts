@@ -26,7 +26,7 @@ export interface QuotaCount {
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
-export interface ResourceQuotaOptions {
+export interface QuotaCountOptions {
   /** Everything is counted again so often. */
   readonly periodMs: number;
   /** Begins a count; `undefined` when there is no such quota. */
@@ -50,7 +50,7 @@ export interface ResourceQuotaOptions {
 const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
 
 export const resourceQuotaController =
-  (options: ResourceQuotaOptions): Controller =>
+  (options: QuotaCountOptions): Controller =>
   async (environment) => {
     const queue = workQueue(environment, {
       name: "resourcequota_primary",
@@ -106,7 +106,7 @@ interface Counted {
 
 class KnownQuotas {
   readonly #environment: ControllerEnvironment;
-  readonly #options: ResourceQuotaOptions;
+  readonly #options: QuotaCountOptions;
   readonly #queue: WorkQueue;
   /** By namespace, then by key. */
   readonly #quotas = new Map<string, Map<string, Known>>();
@@ -114,7 +114,7 @@ class KnownQuotas {
   /** When a count of a quota may start again, which took long. */
   readonly #restMs = new Map<string, number>();
 
-  constructor(environment: ControllerEnvironment, options: ResourceQuotaOptions, queue: WorkQueue) {
+  constructor(environment: ControllerEnvironment, options: QuotaCountOptions, queue: WorkQueue) {
     this.#environment = environment;
     this.#options = options;
     this.#queue = queue;
@@ -228,7 +228,7 @@ const sortedText = (list: Readonly<Record<string, string>> | undefined): string 
 /** Has quotas counted again when objects go, or use something else than before. */
 function followObjects(
   environment: ControllerEnvironment,
-  { useOf }: ResourceQuotaOptions,
+  { useOf }: QuotaCountOptions,
   about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
 ): Promise<void> {
   const { id, resource, path, known } = about;
@@ -265,7 +265,7 @@ function followObjects(
 /** Counts for one quota, with the objects as they were when the count began, and writes the status if it differs. */
 async function count(
   { client }: ControllerEnvironment,
-  options: ResourceQuotaOptions,
+  options: QuotaCountOptions,
   key: string,
 ): Promise<"again" | void> {
   const [namespace = "", name = ""] = key.split("/");

@@ -9,6 +9,7 @@ import type {
   StorageVersionMigrationStatus,
 } from "#api/storagemigration/v1alpha1.ts";
 import type { RestClient } from "#client/rest-client.ts";
+import { apiPathOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
@@ -57,7 +58,7 @@ async function migrate(
   const conditionsWith = (type: ConditionType, message?: string): readonly MigrationCondition[] =>
     withCondition(migration?.status.conditions ?? [], type, timestamp(clock.now()), message);
   const { group = "", version = "", resource = "" } = migration.spec.resource;
-  const collection = `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
+  const collection = apiPathOf({ group, version });
   try {
     if ((migration.status.resourceVersion ?? "") === "") {
       const { metadata } = await client.list(`${collection}/${resource}?limit=1`);

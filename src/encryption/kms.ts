@@ -3,9 +3,9 @@ import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { KmsSettings } from "./config.ts";
 import { type CallObserver, openKmsPlugin } from "./kms/grpc.ts";
-import { type KmsObserver as ProviderObserver, KmsProvider } from "./kms/provider.ts";
+import { type KeyObserver, KmsProvider } from "./kms/provider.ts";
 
-export interface KmsObserver extends ProviderObserver {
+export interface KmsObserver extends KeyObserver {
   readonly call: CallObserver;
 }
 

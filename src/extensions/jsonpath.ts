@@ -8,8 +8,8 @@
  * supported, since paths that begin with a dot cannot use them. Members of objects are visited in their own order;
  * upstream's order is random.
  */
-import { compareText } from "#apply/field-set.ts";
 import { isJsonObject } from "#schema/nested-field.ts";
+import { compareCodePoints } from "#std/code-points.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
 /** A path that could be read. */
@@ -481,6 +481,7 @@ function holds(one: unknown, operator: string, other: unknown): boolean {
 }
 
 function order(left: Basic, right: Basic): number {
-  if (typeof left.value === "string" && typeof right.value === "string") return compareText(left.value, right.value);
+  if (typeof left.value === "string" && typeof right.value === "string")
+    return compareCodePoints(left.value, right.value);
   return left.value < right.value ? -1 : left.value > right.value ? 1 : 0;
 }

@@ -33,13 +33,13 @@ export interface Tally extends Present {
 export type LevelGauges = Readonly<Record<keyof typeof levelRows, Gauge>>;
 
 /** When requests begin in the virtual service of a level: in seconds of a seat. */
-export interface DispatchFigures extends Bounds {
+export interface DispatchFigures extends QueueBounds {
   readonly at: number;
   readonly latest: number;
 }
 
 /** Over all queues with waiting requests. */
-export interface Bounds {
+export interface QueueBounds {
   readonly nextMin: number;
   readonly nextMax: number;
   readonly discountedMin: number;

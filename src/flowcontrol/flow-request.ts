@@ -10,7 +10,7 @@ export interface FlowRequest {
 }
 
 /** How many seats a request takes, and for how long after its answer. */
-export interface Work {
+export interface WorkEstimate {
   /** While it runs. */
   readonly initialSeats: number;
   /** After its answer, for `lingerMs`: the work that its events make. */

@@ -9,8 +9,8 @@
 import { LinkedList } from "#std/linked-list.ts";
 import type { Clock } from "#std/clock.ts";
 import { type LevelHistograms, LevelTimes } from "./busy-times.ts";
-import type { Bounds, DispatchFigures, KindTimes } from "./flow-metrics.ts";
-import type { FlowRequest, Work } from "./flow-request.ts";
+import type { QueueBounds, DispatchFigures, KindTimes } from "./flow-metrics.ts";
+import type { FlowRequest, WorkEstimate } from "./flow-request.ts";
 import { RetryAfter } from "./retry-after.ts";
 import type { Demand, SeatLimits } from "./seat-limits.ts";
 import type { LevelConfig } from "./level-config.ts";
@@ -59,7 +59,7 @@ export class PriorityLevel {
   #dispatchedAt = Number.NaN;
   #latest = 0;
   #discounted = 0;
-  #bounds: Bounds | undefined;
+  #bounds: QueueBounds | undefined;
   readonly #load = { seats: 0, running: 0, waiting: 0, waitingSeats: 0 };
   #limit = 0;
   /** Seats that requests with more than one of them hold, by flow. */
@@ -152,7 +152,7 @@ export class PriorityLevel {
   }
 
   /** Takes a request in: it runs, waits, or is refused. */
-  enter(flow: FlowIdentity, request: FlowRequest, work: Work): QueuedRequest {
+  enter(flow: FlowIdentity, request: FlowRequest, work: WorkEstimate): QueuedRequest {
     const now = this.#clock.monotonic();
     const { verb } = request.info;
     const isRead = verb === "get" || verb === "list" || verb === "watch";
@@ -388,14 +388,14 @@ export class PriorityLevel {
   }
 
   /** `bounds` when others wait. */
-  #noteDispatch(queue: Queue, bounds: Bounds | undefined): void {
+  #noteDispatch(queue: Queue, bounds: QueueBounds | undefined): void {
     this.#dispatchedAt = this.#at;
     this.#latest = queue.nextAt;
     this.#discounted = queue.discountedAt;
     this.#bounds = bounds;
   }
 
-  #backlogBounds(): Bounds {
+  #backlogBounds(): QueueBounds {
     const bounds = {
       nextMin: Number.POSITIVE_INFINITY,
       nextMax: Number.NEGATIVE_INFINITY,

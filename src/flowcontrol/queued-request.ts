@@ -1,7 +1,7 @@
 /** Requests in a priority level, from arrival until their seats are free again, and the queues they wait in. */
 import type { Node } from "#std/linked-list.ts";
 import type { KindTimes, Tally } from "./flow-metrics.ts";
-import type { FlowRequest, Work } from "./flow-request.ts";
+import type { FlowRequest, WorkEstimate } from "./flow-request.ts";
 import type { LevelConfig } from "./level-config.ts";
 import type { RetryAfter } from "./retry-after.ts";
 
@@ -40,7 +40,7 @@ export class QueuedRequest {
   readonly isRead: boolean;
   readonly kind: KindTimes;
   /** Narrower than estimated when its level has lent its seats. */
-  work: Work;
+  work: WorkEstimate;
   readonly arrivedMs: number;
   startedMs = 0;
   state: "waiting" | "executing" | "refused" | "ended" = "waiting";
@@ -59,7 +59,7 @@ export class QueuedRequest {
     request: FlowRequest,
     isRead: boolean,
     kind: KindTimes,
-    work: Work,
+    work: WorkEstimate,
     arrivedMs: number,
   ) {
     this.level = level;
@@ -93,11 +93,11 @@ export class QueuedRequest {
 }
 
 /** How long a seat would be busy with a request that runs for `seconds`. */
-export const seatSeconds = (work: Work, seconds: number): number =>
+export const seatSeconds = (work: WorkEstimate, seconds: number): number =>
   work.initialSeats * seconds + (work.finalSeats * work.lingerMs) / 1000;
 
 /** The same work on no more seats than there are. */
-export function narrowed(work: Work, seatsMax: number): Work {
+export function narrowed(work: WorkEstimate, seatsMax: number): WorkEstimate {
   const { finalSeats, lingerMs } = work;
   if (finalSeats <= seatsMax) return work;
   return { ...work, finalSeats: seatsMax, lingerMs: (lingerMs * finalSeats) / seatsMax };

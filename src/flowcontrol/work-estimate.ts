@@ -4,7 +4,7 @@
  */
 import type { Histogram } from "#std/metrics.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
-import type { FlowRequest, Work } from "./flow-request.ts";
+import type { FlowRequest, WorkEstimate } from "./flow-request.ts";
 import type { WatchCounts } from "./watch-counts.ts";
 
 const seatsMax = 10;
@@ -12,9 +12,12 @@ const objectsPerSeat = 100;
 const watchesPerSeat = 10;
 const eventMs = 5;
 
-const oneSeat: Work = { initialSeats: 1, finalSeats: 0, lingerMs: 0 };
+const oneSeat: WorkEstimate = { initialSeats: 1, finalSeats: 0, lingerMs: 0 };
 /** Works of plain lists, by seats. */
-const wide: readonly Work[] = Array.from({ length: seatsMax + 1 }, (_, seats) => ({ ...oneSeat, initialSeats: seats }));
+const wide: readonly WorkEstimate[] = Array.from({ length: seatsMax + 1 }, (_, seats) => ({
+  ...oneSeat,
+  initialSeats: seats,
+}));
 
 export interface WorkSources {
   /** How many objects of the resource are stored; `undefined` when there is no such resource. */
@@ -23,7 +26,12 @@ export interface WorkSources {
 }
 
 /** `widthMax` is the level's own limit; 0 for none. `watchers` gets the number of watches that a write reaches. */
-export function estimateWork(request: FlowRequest, sources: WorkSources, widthMax: number, watchers: Histogram): Work {
+export function estimateWork(
+  request: FlowRequest,
+  sources: WorkSources,
+  widthMax: number,
+  watchers: Histogram,
+): WorkEstimate {
   const { info } = request;
   if (!info.isResourceRequest) return oneSeat;
   switch (info.verb) {
@@ -58,7 +66,12 @@ function listSeats({ info, url }: FlowRequest, sources: WorkSources, most: numbe
   return Math.max(1, Math.min(most, Math.ceil(looksAt / objectsPerSeat)));
 }
 
-function writeWork(target: RequestAttributes, { watches }: WorkSources, most: number, watchers: Histogram): Work {
+function writeWork(
+  target: RequestAttributes,
+  { watches }: WorkSources,
+  most: number,
+  watchers: Histogram,
+): WorkEstimate {
   // Tokens are made and never stored.
   if (target.subresource === "token") return oneSeat;
   const count = watches.seeing(target);

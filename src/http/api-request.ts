@@ -5,7 +5,7 @@ import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Chunks, Pieces } from "#std/byte-pieces.ts";
+import type { Chunks, BytePieces } from "#std/byte-pieces.ts";
 
 /** What filters and handlers know of the path and method besides. Source: upstream's request info. */
 export interface RequestInfo extends RequestAttributes {
@@ -131,7 +131,7 @@ export interface Reply {
   /** Encoded bytes, sent unchanged (in pieces when an array). */
   readonly bytes?: Buffer | readonly Buffer[];
   /** Pulled one at a time, the next when the peer has taken the last. */
-  readonly pieces?: Pieces;
+  readonly pieces?: BytePieces;
   /** The same for content that takes time to encode. */
   readonly chunks?: Chunks;
   readonly contentType?: string;

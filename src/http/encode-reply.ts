@@ -1,5 +1,5 @@
 /** Encodes replies of handlers in the negotiated encoding; the only place that does. */
-import type { Encodable, Encoding, ListOptions } from "#codec/encoding.ts";
+import type { Encodable, Encoding, ListEncodingOptions } from "#codec/encoding.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Reply } from "./api-request.ts";
 import { largeBytes } from "./large-requests.ts";
@@ -32,7 +32,7 @@ export const encodeObject = (code: number, encoding: Encoding, object: Encodable
   object,
 });
 
-function listOptions({ parts: { clock, large }, request }: Pick<Scope, "parts" | "request">): ListOptions {
+function listOptions({ parts: { clock, large }, request }: Pick<Scope, "parts" | "request">): ListEncodingOptions {
   if (large === undefined) return { clock };
   return {
     clock,

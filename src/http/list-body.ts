@@ -8,7 +8,7 @@
 import type { EncodableList } from "#codec/encoding.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
-import type { Chunk, Pieces } from "#std/byte-pieces.ts";
+import type { Chunk, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
@@ -29,7 +29,7 @@ export function listPieces(
   members: EncodableList["members"],
   entries: readonly Entry[],
   clock: Clock,
-): MaybePromise<Pieces> {
+): MaybePromise<BytePieces> {
   const head = Buffer.from(`${JSON.stringify(members).slice(0, -1)},"items":[`);
   const tail = Buffer.from("]}\n");
   if (definition.untyped !== true) return joined(head, tail, entries, layoutOf(definition).prefix.length, true);
@@ -46,7 +46,7 @@ async function ruledPieces(
   tail: Buffer,
   entries: readonly Entry[],
   clock: Clock,
-): Promise<Pieces> {
+): Promise<BytePieces> {
   const { servedPrefix } = layoutOf(definition);
   const pace = new Pace(clock);
   const lengths: number[] = [];
@@ -65,7 +65,7 @@ async function ruledPieces(
 }
 
 /** Joins stored bytes without their first `skip` bytes (replaced by `{` when `open`) and without their newline. */
-function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: number, open: boolean): Pieces {
+function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: number, open: boolean): BytePieces {
   const extra = open ? 1 : 0;
   let length = head.length + tail.length + Math.max(0, entries.length - 1);
   for (const entry of entries) length += entry.value.length - skip - 1 + extra;
@@ -145,7 +145,7 @@ function joinedCut(
   tail: Buffer,
   entries: readonly Entry[],
   cut: (entry: Entry, index: number) => readonly Buffer[],
-): Pieces {
+): BytePieces {
   const separator = Buffer.from(",");
   const parts: Buffer[] = [head];
   for (const [index, entry] of entries.entries()) {

@@ -4,7 +4,7 @@
  */
 import type { Attributes } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
-import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
+import { apiPathOf, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import { type OwnerReference, type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { alreadyExists, badRequest, conflict, StatusError } from "#meta/status-error.ts";
 import { isObject } from "#std/is-object.ts";
@@ -171,9 +171,8 @@ class RestoringRequest implements ApiRequest {
   info: RequestInfo;
 
   constructor(outer: ApiRequest, { definition, namespace, name }: PastObject, isUpdate: boolean, body: Buffer) {
-    const { group, version, resource } = definition;
     const place = namespace === "" ? "" : `/namespaces/${namespace}`;
-    const collection = `${group === "" ? "/api" : `/apis/${group}`}/${version}${place}/${resource}`;
+    const collection = `${apiPathOf(definition)}${place}/${definition.resource}`;
     const query = new URLSearchParams();
     for (const option of writeOptions) for (const value of outer.query.getAll(option)) query.append(option, value);
     if (!query.has("fieldManager")) query.set("fieldManager", "binnacle-restore");

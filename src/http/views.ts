@@ -48,11 +48,11 @@ export interface EventView {
   readonly isPlain: boolean;
   object(object: Unstructured): object;
   /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
-  readonly list?: ListType;
+  readonly list?: InitialListType;
 }
 
 /** The list type of the initial events. */
-export interface ListType {
+export interface InitialListType {
   readonly kind: string;
   readonly apiVersion: string;
 }

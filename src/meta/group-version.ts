@@ -20,6 +20,11 @@ export function apiVersionOf(gv: GroupVersion): string {
   return gv.group === "" ? gv.version : `${gv.group}/${gv.version}`;
 }
 
+/** The path of a group version: `/api/v1` for the core group, `/apis/group/version` otherwise. */
+export function apiPathOf({ group, version }: GroupVersion): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
 /** Reads an `apiVersion`; `undefined` when it has more than one slash. The empty text is the empty version. */
 export function parseApiVersion(text: string): GroupVersion | undefined {
   const parts = text.split("/");

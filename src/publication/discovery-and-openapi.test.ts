@@ -4,12 +4,17 @@ import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
-import { createPublisher, type DiscoveryAndOpenApi } from "./discovery-and-openapi.ts";
+import { createDiscoveryAndOpenApi, type DiscoveryAndOpenApi } from "./discovery-and-openapi.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
 
 function publisher(definitions = () => builtins): DiscoveryAndOpenApi {
-  return createPublisher({ domain: kubernetesDomain, tables: kubernetesTables, definitions, otherPaths: ["/version"] });
+  return createDiscoveryAndOpenApi({
+    domain: kubernetesDomain,
+    tables: kubernetesTables,
+    definitions,
+    otherPaths: ["/version"],
+  });
 }
 
 function request(path: string, method = "GET"): Parameters<DiscoveryAndOpenApi["reply"]>[0] {

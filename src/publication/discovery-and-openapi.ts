@@ -5,7 +5,7 @@ import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } 
 import type { OpenApi } from "./openapi.ts";
 import type { OpenApiRequest } from "./openapi-v3.ts";
 
-export interface PublisherOptions extends DiscoveryOptions {
+export interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
   /** Paths of others, listed at `/`. */
   readonly otherPaths?: readonly string[];
@@ -29,7 +29,7 @@ const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
 const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
 
-export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi {
+export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): DiscoveryAndOpenApi {
   const { tables, otherPaths = usualPaths } = options;
   const discovery = new Discovery(options);
   let openApi: Promise<OpenApi> | undefined;

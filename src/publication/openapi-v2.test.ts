@@ -10,7 +10,7 @@ import type { Reply } from "#http/api-request.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
 import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
-import type { Json } from "./openapi/published-schema.ts";
+import type { MutableJson } from "./openapi/published-schema.ts";
 import { OpenApiV2 } from "./openapi-v2.ts";
 import type { OpenApiRequest } from "./openapi-v3.ts";
 
@@ -182,7 +182,7 @@ test("the document follows the table", async () => {
 });
 
 test("protobuf has the fields of the document in their messages", () => {
-  const document: Json = {
+  const document: MutableJson = {
     swagger: "2.0",
     paths: { "/a": { get: { tags: ["t"], responses: { "200": { schema: { $ref: "#/d" } } }, "x-b": { c: 1 } } } },
     definitions: { D: { type: "object", properties: { p: { type: "array", items: { type: "string" } } } } },
@@ -225,11 +225,11 @@ test("every definition agrees with the facts in fields, required ones, enums, li
     types: Record<string, { fields: Record<string, FactField> }>;
   };
   const found = await documentOf(openApi(builtinDefinitions(kubernetesTables, () => true)));
-  const definitions = at(found, "definitions") as Record<string, Json>;
+  const definitions = at(found, "definitions") as Record<string, MutableJson>;
   let compared = 0;
   for (const [name, definition] of Object.entries(definitions)) {
     const { fields } = facts.types[name] ?? { fields: {} };
-    const properties = (definition["properties"] ?? {}) as Record<string, Json>;
+    const properties = (definition["properties"] ?? {}) as Record<string, MutableJson>;
     assert.deepEqual(Object.keys(properties), Object.keys(fields).sort(), name);
     const required = Object.keys(fields).filter((field) => fields[field]!.required === true);
     assert.deepEqual(definition["required"] ?? [], required, name);

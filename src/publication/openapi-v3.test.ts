@@ -12,7 +12,7 @@ import {
 } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
 import { encodeProtobufV3 } from "./openapi/protobuf-v3.ts";
-import type { Json } from "./openapi/published-schema.ts";
+import type { MutableJson } from "./openapi/published-schema.ts";
 import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
@@ -349,7 +349,7 @@ const cogProps = JSON.parse(`{
       }
     }
   }
-}`) as Json;
+}`) as MutableJson;
 
 test("a custom kind is named after its group, and its version's document comes and goes with it [PATCH-09]", async () => {
   const part = { group: "api.example.com", version: "v1", kind: "Cog", verbs: ["get", "patch", "update"] };
@@ -430,7 +430,7 @@ test("asking for the index lets other work go on between two documents", async (
 });
 
 test("protobuf has the fields of the document in their messages", () => {
-  const document: Json = {
+  const document: MutableJson = {
     openapi: "3.0.0",
     paths: { "/a": { get: { responses: { "200": { content: { j: { schema: { $ref: "#/d" } } } } }, "x-b": [1] } } },
     components: { schemas: { D: { type: "boolean", default: false, items: { allOf: [{ $ref: "#" }], default: {} } } } },

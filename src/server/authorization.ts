@@ -5,7 +5,7 @@
 import { type Authorizer, union } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
-import { type CompiledRule, compileRule } from "#authz/rules.ts";
+import { type PreparedRule, compileRule } from "#authz/rules.ts";
 import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
 import { groupMasters, type UserInfo } from "#meta/user-info.ts";
 import type { AccessConfig } from "./access-config.ts";
@@ -48,7 +48,7 @@ function byRolesAlone(
 }
 
 /** Of the role that nodes had before there was an authorizer of their own. */
-function nodeRules({ domain, serving }: AccessConfig): readonly CompiledRule[] {
+function nodeRules({ domain, serving }: AccessConfig): readonly PreparedRule[] {
   const policy = bootstrapPolicy(domain, serving.gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
   return role === undefined || "roleRef" in role ? [] : (role.rules ?? []).map(compileRule);

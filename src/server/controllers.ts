@@ -21,7 +21,7 @@ import { legacyTokenTrackingController } from "#controllers/legacy-token-trackin
 import { namespaceController } from "#controllers/namespace.ts";
 import { claimProtectionController, volumeProtectionController } from "#controllers/protection.ts";
 import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
-import { type ResourceQuotaOptions, resourceQuotaController } from "#controllers/resource-quota.ts";
+import { type QuotaCountOptions, resourceQuotaController } from "#controllers/resource-quota.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
 import { type SharedInformers, sharedInformers } from "#controllers/shared-informers.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
@@ -178,7 +178,7 @@ export interface ControllersOptions extends AssembleConfig {
   /** What is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
-  readonly quotas: ResourceQuotaOptions;
+  readonly quotas: QuotaCountOptions;
   /** Whether a stored service lacks an address. */
   isIncomplete(service: Service): boolean;
 }

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { certificateBlocks } from "#authn/certificate-authorities.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { type CertificateRequest, keyPem, newKey, signCertificate } from "#std/certificate.ts";
+import { type CertificateTemplate, keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
@@ -98,7 +98,7 @@ interface Leaf {
   readonly authorityName?: string;
 }
 
-type Subject = Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;
+type Subject = Omit<CertificateTemplate, "publicKey" | "notBeforeMs" | "notAfterMs">;
 
 /** Who signs; without a key, the new key itself. */
 interface SigningAuthority {

@@ -11,9 +11,9 @@ import { systemClock } from "#std/clock.ts";
 import { StorageFull, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore } from "#storage/sqlite.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
-import { addHealthChecks, type Checked } from "./health-checks.ts";
+import { addHealthChecks, type HealthSources } from "./health-checks.ts";
 
-function setup(checked: Partial<Checked> = {}) {
+function setup(checked: Partial<HealthSources> = {}) {
   const clock = new FakeClock();
   const health = new Health({ clock, livezGracePeriodMs: 0 });
   const state = { failure: undefined as Error | undefined, full: undefined as StorageFull | undefined };

@@ -3,7 +3,7 @@ import type { Health } from "#http/health.ts";
 import type { Clock } from "#std/clock.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 
-export interface Checked {
+export interface HealthSources {
   readonly store: Pick<WatchCache, "failure" | "full">;
   /** Resolves when the thread that owns the log has answered; absent where there is none. */
   askThread?(): Promise<unknown>;
@@ -18,7 +18,10 @@ const everywhere = ["healthz", "livez", "readyz"] as const;
 /** How long the storage thread may take for an answer: longer than any of its steps. */
 const threadPatienceMs = 10_000;
 
-export function addHealthChecks(health: Health, { store, askThread, isSynced, isStopping, clock }: Checked): void {
+export function addHealthChecks(
+  health: Health,
+  { store, askThread, isSynced, isStopping, clock }: HealthSources,
+): void {
   if (askThread !== undefined) {
     health.add({ name: "log", endpoints: everywhere, problem: threadProblem(askThread, clock) });
   }

@@ -10,7 +10,7 @@ import type { WatchMetrics } from "#http/request-metrics.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { createPublisher } from "#publication/discovery-and-openapi.ts";
+import { createDiscoveryAndOpenApi } from "#publication/discovery-and-openapi.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -187,7 +187,7 @@ function routes(
   const { options, domain, log, requestMetrics, serving } = config;
   const documents = issuerDocuments(config.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
-  const publisher = createPublisher({
+  const published = createDiscoveryAndOpenApi({
     domain,
     tables: serving.tables,
     definitions: () => table().definitions,
@@ -201,8 +201,8 @@ function routes(
       explainAccess(request) ??
       fairness?.reply(request) ??
       documents.reply(request) ??
-      publisher.reply(request),
-    unknown: (path) => publisher.unknown(path),
+      published.reply(request),
+    unknown: (path) => published.unknown(path),
   };
 }
 

@@ -56,7 +56,7 @@ import { asStartError } from "./store-error.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
 /** The server's surroundings; by default those of the machine. */
-export interface Environment {
+export interface ServerEnvironment {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
@@ -91,7 +91,7 @@ export interface RunningServer {
  */
 export async function startServer(
   settings: ServerSettings = {},
-  environment: Environment = {},
+  environment: ServerEnvironment = {},
 ): Promise<RunningServer> {
   const { clock = systemClock, random = systemRandom, largeBytes = measuredLargeBytes } = environment;
   const options = withCertDir(resolveOptions(settings));
@@ -150,7 +150,7 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   return { current, clientTrust, plans, encryption, isMarked };
 }
 
-interface Start extends CredentialSources, Required<Environment> {
+interface Start extends CredentialSources, Required<ServerEnvironment> {
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;

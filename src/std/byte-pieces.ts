@@ -1,7 +1,7 @@
 /** Long bodies, produced in pieces while the peer reads. */
 
 /** Bytes produced piece by piece, so that a large list is never in memory twice. */
-export interface Pieces extends Iterable<Buffer> {
+export interface BytePieces extends Iterable<Buffer> {
   /** Sum of all pieces, known before the first is made. */
   readonly length: number;
   /** The same bytes in repeatable chunks, for a writer that caches its output for them. */
@@ -26,4 +26,4 @@ export interface Chunks extends AsyncIterable<Buffer> {
 }
 
 /** A body in one of these forms. */
-export type LongBody = { readonly pieces: Pieces } | { readonly chunks: Chunks };
+export type LongBody = { readonly pieces: BytePieces } | { readonly chunks: Chunks };

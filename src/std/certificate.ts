@@ -39,7 +39,7 @@ export interface Issuer {
   readonly key: KeyObject;
 }
 
-export interface CertificateRequest {
+export interface CertificateTemplate {
   readonly commonName: string;
   readonly organizations?: readonly string[];
   readonly publicKey: KeyObject;
@@ -58,7 +58,7 @@ export const keyPem = (key: KeyObject): string =>
   key.export({ type: key.asymmetricKeyType === "ec" ? "sec1" : "pkcs8", format: "pem" }).toString();
 
 /** Signs a certificate; PEM. An authority that signs itself passes its own name and key as issuer. */
-export function signCertificate(request: CertificateRequest, issuer: Issuer, random: Random): string {
+export function signCertificate(request: CertificateTemplate, issuer: Issuer, random: Random): string {
   const body = {
     subject: distinguishedName(request.commonName, request.organizations ?? []),
     publicKey: request.publicKey,
@@ -208,7 +208,7 @@ function distinguishedName(commonName: string, organizations: readonly string[])
 const extension = (id: string, critical: boolean, value: Buffer): Buffer =>
   sequence(objectIdentifier(id), ...(critical ? [trueValue] : []), octetString(value));
 
-function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[] {
+function extensions(request: CertificateTemplate, issuerKey: KeyObject): Buffer[] {
   const isAuthority = request.usage === "authority";
   // Bits from the left: digitalSignature is 0, keyCertSign 5, cRLSign 6.
   const usageBits = isAuthority ? bitString(Buffer.from([0b10000110]), 1) : bitString(Buffer.from([0b10000000]), 7);

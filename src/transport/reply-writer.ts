@@ -5,7 +5,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Reply, slowMs, type StreamSink, type Tunnel } from "#http/api-request.ts";
-import type { Chunk, Chunks, Pieces } from "#std/byte-pieces.ts";
+import type { Chunk, Chunks, BytePieces } from "#std/byte-pieces.ts";
 import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
@@ -156,7 +156,12 @@ export class Exchange {
     this.#handedOver();
   }
 
-  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer> & Pick<Pieces, "chunks">, length: number): void {
+  #pieces(
+    reply: Reply,
+    headers: string[],
+    buffers: Iterable<Buffer> & Pick<BytePieces, "chunks">,
+    length: number,
+  ): void {
     const gzip = this.#wantsGzip(reply, length);
     if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     const writer = this.#writer;
@@ -225,7 +230,7 @@ export class Exchange {
   }
 
   /** False when the peer went away or stalled. */
-  async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
+  async #writePieces(buffers: Iterable<Buffer> & Pick<BytePieces, "chunks">): Promise<boolean> {
     const writer = this.#writer;
     const joined = buffers.chunks === undefined ? buffers : joinedChunks(buffers.chunks(), this.#settings.joined);
     for (const piece of piecesOf(joined)) {
@@ -236,7 +241,7 @@ export class Exchange {
     return !writer.gone;
   }
 
-  #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
+  #writeCompressed(buffers: Iterable<Buffer> & Pick<BytePieces, "chunks">): Promise<boolean> {
     const chunks = buffers.chunks === undefined ? singleChunks(buffers) : buffers.chunks();
     return this.#writeAll(this.#settings.gzip.compress(chunks, pieceLength));
   }

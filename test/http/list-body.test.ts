@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import type { Pieces } from "#std/byte-pieces.ts";
+import type { BytePieces } from "#std/byte-pieces.ts";
 import { Gzip } from "#transport/gzip.ts";
 import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";
 import { listPieces } from "#http/list-body.ts";
@@ -32,7 +32,7 @@ function entry(name: string, created = ++revision): Entry {
   return { key: `/registry//configmaps/x/${name}`, value, revision, created, expiresAt: 0, view: undefined };
 }
 
-function body(entries: readonly Entry[]): Pieces {
+function body(entries: readonly Entry[]): BytePieces {
   const members = { kind: "ConfigMapList", apiVersion: "v1", metadata: { resourceVersion: String(revision) } };
   const pieces = listPieces(definition, new StoredObjects(), members, entries, new FakeClock());
   assert.ok(!(pieces instanceof Promise));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Environment } from "#server/start-server.ts";
+import type { ServerEnvironment } from "#server/start-server.ts";
 import {
   Api,
   type Domain,
@@ -57,7 +57,7 @@ async function serving(
   domain: Domain,
   settings: ReturnType<ReturnType<typeof settingsOf>>,
   work: (api: Api) => Promise<void>,
-  environment: Environment = {},
+  environment: ServerEnvironment = {},
 ): Promise<void> {
   const api = new Api(await openServer(domain, settings, environment));
   try {

@@ -1,22 +1,23 @@
 /** One evaluation of an expression of admission: within a budget, with upstream's texts for what has no value. */
 import type { TypedProgram } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
+import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { turn } from "#std/turn.ts";
 
 /** A program, or why there is none. */
-export type Compiled = TypedProgram | { readonly problem: string };
+export type CompiledOrProblem = TypedProgram | { readonly problem: string };
 
 /** An expression, compiled when it is first used. */
-export class CompiledExpression {
+export class LazyExpression {
   readonly source: string;
-  readonly #compile: () => Compiled;
-  #compiled: Compiled | undefined;
+  readonly #compile: () => CompiledOrProblem;
+  #compiled: CompiledOrProblem | undefined;
   #lastCost = 0;
 
-  constructor(source: string, compile: () => Compiled) {
+  constructor(source: string, compile: () => CompiledOrProblem) {
     this.source = source;
     this.#compile = compile;
   }
@@ -34,7 +35,7 @@ export class CompiledExpression {
     return this.#compiled !== undefined;
   }
 
-  get compiled(): Compiled {
+  get compiled(): CompiledOrProblem {
     return (this.#compiled ??= this.#compile());
   }
 }
@@ -63,7 +64,7 @@ export class OutOfBudget extends Error {
 }
 
 /** Units of cost that are left. */
-export class Budget {
+export class CostBudget {
   #left: number;
   #workLeft = workMax;
   #sinceTurn = 0;
@@ -95,7 +96,7 @@ export class Budget {
   }
 
   /** To be waited for before the next expression, when others should have a turn. */
-  pauseBefore({ expectedCost, isCompiled }: CompiledExpression): Promise<void> | undefined {
+  pauseBefore({ expectedCost, isCompiled }: LazyExpression): Promise<void> | undefined {
     const isDue = this.#sinceTurn > turnCost || expectedCost > turnCostOfNext;
     if (isDue) this.#sinceTurn = 0;
     if (!isCompiled) this.#sinceTurn += expectedCost;
@@ -103,18 +104,23 @@ export class Budget {
   }
 }
 
-export type Outcome = { readonly value: Value } | { readonly error: string };
-
-export type Activation = { readonly [name: string]: Value | undefined };
+export type EvaluationOutcome = { readonly value: Value } | { readonly error: string };
 
 /** Of one evaluation. */
-export const limitsOf = ({ left, workLeft }: Budget): { readonly costLimit: number; readonly workLimit: number } => ({
+export const limitsOf = ({
+  left,
+  workLeft,
+}: CostBudget): { readonly costLimit: number; readonly workLimit: number } => ({
   costLimit: Math.min(callCostMax, left),
   workLimit: Math.min(callWorkMax, workLeft),
 });
 
 /** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and what `AuthorizationChecks` throw. */
-export function evaluateNow({ compiled }: CompiledExpression, activation: Activation, budget: Budget): Outcome {
+export function evaluateNow(
+  { compiled }: LazyExpression,
+  activation: Activation,
+  budget: CostBudget,
+): EvaluationOutcome {
   if ("problem" in compiled) return { error: `compilation error: ${compiled.problem}` };
   try {
     const result = compiled.program.evaluate(activation, limitsOf(budget));
@@ -128,24 +134,24 @@ export function evaluateNow({ compiled }: CompiledExpression, activation: Activa
 
 /** Evaluates one after the other; others have a turn where that takes long. Left out are those that are absent. */
 export function evaluateAll(
-  expressions: readonly CompiledExpression[],
+  expressions: readonly LazyExpression[],
   activation: Activation,
-  budget: Budget,
+  budget: CostBudget,
   checks: AuthorizationChecks,
-): Generator<Promise<unknown>, readonly Outcome[], unknown>;
+): Generator<Promise<unknown>, readonly EvaluationOutcome[], unknown>;
 export function evaluateAll(
-  expressions: readonly (CompiledExpression | undefined)[],
+  expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
-  budget: Budget,
+  budget: CostBudget,
   checks: AuthorizationChecks,
-): Generator<Promise<unknown>, readonly (Outcome | undefined)[], unknown>;
+): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown>;
 export function* evaluateAll(
-  expressions: readonly (CompiledExpression | undefined)[],
+  expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
-  budget: Budget,
+  budget: CostBudget,
   checks: AuthorizationChecks,
-): Generator<Promise<unknown>, readonly (Outcome | undefined)[], unknown> {
-  const outcomes: (Outcome | undefined)[] = [];
+): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown> {
+  const outcomes: (EvaluationOutcome | undefined)[] = [];
   for (const expression of expressions) {
     if (expression === undefined) {
       outcomes.push(undefined);
@@ -155,7 +161,7 @@ export function* evaluateAll(
     if (pause !== undefined) yield pause;
     const before = budget.sinceTurn;
     const outcome = evaluateExpression(expression, activation, budget, checks);
-    outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
+    outcomes.push(outcome instanceof Promise ? ((yield outcome) as EvaluationOutcome) : outcome); // of that promise
     expression.hasCost(budget.sinceTurn - before);
   }
   return outcomes;
@@ -163,11 +169,11 @@ export function* evaluateAll(
 
 /** Evaluates, and waits for answers of the authorizer. Throws or rejects with `OutOfBudget`. */
 export function evaluateExpression(
-  expression: CompiledExpression,
+  expression: LazyExpression,
   activation: Activation,
-  budget: Budget,
+  budget: CostBudget,
   checks: AuthorizationChecks,
-): MaybePromise<Outcome> {
+): MaybePromise<EvaluationOutcome> {
   return andThen(
     checks.withAnswers(() => evaluateNow(expression, activation, budget)),
     (outcome) =>

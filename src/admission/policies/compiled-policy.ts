@@ -9,14 +9,14 @@ import { Allowance } from "#cel/allowance.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import { turn } from "#std/turn.ts";
-import { CompiledExpression } from "../expressions/evaluation.ts";
+import { LazyExpression } from "../expressions/evaluation.ts";
 import type { CompiledVariable } from "./variables.ts";
 
 export interface CompiledValidation {
   readonly validation: Validation;
-  readonly expression: CompiledExpression;
+  readonly expression: LazyExpression;
   /** Says why; without one, the validation's own text does. */
-  readonly message: CompiledExpression | undefined;
+  readonly message: LazyExpression | undefined;
 }
 
 /** What policies of all kinds have. */
@@ -29,7 +29,7 @@ export interface CompiledCommon {
 
 export interface CompiledPolicy extends CompiledCommon {
   readonly validations: readonly CompiledValidation[];
-  readonly auditAnnotations: readonly { readonly key: string; readonly expression: CompiledExpression }[];
+  readonly auditAnnotations: readonly { readonly key: string; readonly expression: LazyExpression }[];
 }
 
 export type CommonSpec = Pick<
@@ -85,8 +85,7 @@ export const compileOne = (
   purpose: Parameters<typeof compileAdmission>[1],
   environment: Environment,
   allowance: Allowance,
-): CompiledExpression =>
-  new CompiledExpression(source, () => compileAdmission(source, purpose, environment, allowance));
+): LazyExpression => new LazyExpression(source, () => compileAdmission(source, purpose, environment, allowance));
 
 function declareVariables(given: readonly Variable[], about: AdmissionVariables, allowance: Allowance): WithVariables {
   const base = admissionEnvironment(about);
@@ -95,7 +94,7 @@ function declareVariables(given: readonly Variable[], about: AdmissionVariables,
   const environment = withVariables(base, types);
   const variables = given.map(({ name, expression }) => ({
     name,
-    expression: new CompiledExpression(expression, () => {
+    expression: new LazyExpression(expression, () => {
       const compiled = compileAdmission(expression, "variable", environment, allowance);
       types.set(name, "problem" in compiled ? dyn : compiled.type);
       return compiled;

@@ -3,14 +3,16 @@
  * yielded. Source: upstream's `admission/plugin/policy/validating/validator.go`.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
+import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
+import { type ConditionsResult, evaluateConditions, type RequestValues } from "../admission-expressions.ts";
 import {
-  type Activation,
-  type ConditionsResult,
-  evaluateConditions,
-  type RequestValues,
-} from "../admission-expressions.ts";
-import { Budget, evaluateAll, type Outcome, OutOfBudget, policyCostMax } from "../expressions/evaluation.ts";
+  CostBudget,
+  evaluateAll,
+  type EvaluationOutcome,
+  OutOfBudget,
+  policyCostMax,
+} from "../expressions/evaluation.ts";
 import {
   type CompiledCommon,
   type CompiledPolicy,
@@ -75,11 +77,11 @@ function* evaluateBody(
   params: ApiObject | undefined,
 ): Steps<PolicyResult> {
   yield* compileVariables(policy);
-  const budget = new Budget(policyCostMax);
+  const budget = new CostBudget(policyCostMax);
   const activation = activationOf(policy, values, params, budget);
   const expressions = policy.validations.map(({ expression }) => expression);
   const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
-  const isHolding = (outcome: Outcome): boolean => "value" in outcome && outcome.value === true;
+  const isHolding = (outcome: EvaluationOutcome): boolean => "value" in outcome && outcome.value === true;
   let failures: readonly Failure[] = [];
   if (!outcomes.every(isHolding)) {
     const messages = yield* evaluateMessages(policy, values, params, budget);
@@ -96,7 +98,7 @@ export function activationOf(
   { variables }: CompiledCommon,
   values: RequestValues,
   params: ApiObject | undefined,
-  budget: Budget,
+  budget: CostBudget,
   authorizer = true,
 ): Activation {
   const activation: Activation = values.activation({
@@ -109,14 +111,14 @@ export function activationOf(
 }
 
 /** By validation; an error when they cost too much. */
-type Messages = readonly (Outcome | undefined)[] | { readonly problem: string };
+type Messages = readonly (EvaluationOutcome | undefined)[] | { readonly problem: string };
 
 /** Messages have no authorizer. Upstream evaluates all of them, for what they cost. */
 function* evaluateMessages(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
-  budget: Budget,
+  budget: CostBudget,
 ): Steps<Messages> {
   if (policy.validations.every(({ message }) => message === undefined)) return [];
   const activation = activationOf(policy, values, params, budget, false);
@@ -132,7 +134,7 @@ function* evaluateMessages(
 function failureOf(
   { validation, message }: CompiledValidation,
   index: number,
-  outcome: Outcome,
+  outcome: EvaluationOutcome,
   messages: Messages,
   isFailing: boolean,
 ): readonly Failure[] {
@@ -151,14 +153,14 @@ function failureOf(
 const messageBytesMax = 5 * 1024;
 
 /** A message that counts: short, in one line. */
-function textOf(outcome: Outcome | undefined): string | undefined {
+function textOf(outcome: EvaluationOutcome | undefined): string | undefined {
   if (outcome === undefined || "error" in outcome || typeof outcome.value !== "string") return undefined;
   const text = outcome.value.trim();
   return Buffer.byteLength(text) > messageBytesMax || text.includes("\n") ? undefined : text;
 }
 
 /** The longest value of an annotation, in bytes; longer ones are cut. */
-export const annotationBytesMax = 10 * 1024;
+export const auditAnnotationBytesMax = 10 * 1024;
 
 /** Annotations have a budget of their own. */
 function* evaluateAnnotations(
@@ -166,7 +168,7 @@ function* evaluateAnnotations(
   values: RequestValues,
   params: ApiObject | undefined,
 ): Steps<Omit<PolicyResult, "failures">> {
-  const budget = new Budget(policyCostMax);
+  const budget = new CostBudget(policyCostMax);
   const activation = activationOf(policy, values, params, budget);
   const expressions = policy.auditAnnotations.map(({ expression }) => expression);
   const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
@@ -185,7 +187,8 @@ function* evaluateAnnotations(
 }
 
 /** The types allow texts and null; null is no annotation. */
-const shownValue = (value: Value): string => (typeof value === "string" ? cut(value.trim(), annotationBytesMax) : "");
+const shownValue = (value: Value): string =>
+  typeof value === "string" ? cut(value.trim(), auditAnnotationBytesMax) : "";
 
 /** The beginning of a text. */
 export function cut(text: string, bytesMax: number): string {

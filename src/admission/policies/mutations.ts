@@ -9,12 +9,12 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { withBigInts } from "#schema/json-values.ts";
-import type { CompiledExpression } from "../expressions/evaluation.ts";
+import type { LazyExpression } from "../expressions/evaluation.ts";
 import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
 import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";
 
 export interface CompiledMutation {
-  readonly expression: CompiledExpression;
+  readonly expression: LazyExpression;
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
   /** What is wrong with the value, whatever it is. */
   readonly problem?: string | undefined;

@@ -16,7 +16,7 @@ interface BindingObject extends ApiObject {
 }
 
 /** A binding, and what it narrows its policy to. */
-export interface Binding<Object extends BindingObject> {
+export interface PolicyBinding<Object extends BindingObject> {
   readonly name: string;
   readonly object: Object;
   /** `undefined`: all that the policy applies to. */
@@ -31,7 +31,7 @@ export interface BoundPolicy<Object extends PolicyObject, B extends BindingObjec
   /** Its expressions, compiled when they are first asked for. */
   compiled(): Compiled;
   /** At least one, by name. */
-  readonly bindings: readonly Binding<B>[];
+  readonly bindings: readonly PolicyBinding<B>[];
 }
 
 type Kept<Object extends PolicyObject, Compiled> = Omit<BoundPolicy<Object, never, Compiled>, "bindings">;
@@ -39,9 +39,9 @@ type Kept<Object extends PolicyObject, Compiled> = Omit<BoundPolicy<Object, neve
 export class PolicyTable<Object extends PolicyObject, B extends BindingObject, Compiled> {
   readonly #compile: (policy: Object) => Compiled;
   readonly #policies = new Map<string, Kept<Object, Compiled>>();
-  readonly #bindings = new Map<string, Binding<B>>();
+  readonly #bindings = new Map<string, PolicyBinding<B>>();
   /** By the name of the policy, which may not be there, and their own. */
-  readonly #bindingsOf = new Map<string, Map<string, Binding<B>>>();
+  readonly #bindingsOf = new Map<string, Map<string, PolicyBinding<B>>>();
   /** Policies that have bindings. */
   readonly #bound = new Map<string, BoundPolicy<Object, B, Compiled>>();
   /** By operation and resource. A change of one policy changes them, so that its cost does not grow with the others. */
@@ -76,7 +76,7 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     const matcher = matchResources === undefined ? undefined : new RequestMatcher(matchOf(matchResources));
     const binding = { name, object, matcher };
     this.#bindings.set(name, binding);
-    const all = this.#bindingsOf.get(policyName) ?? new Map<string, Binding<B>>();
+    const all = this.#bindingsOf.get(policyName) ?? new Map<string, PolicyBinding<B>>();
     this.#bindingsOf.set(policyName, all.set(name, binding));
     this.#bind(policyName);
   }

@@ -1,17 +1,18 @@
 /** The `variables` of a policy: each is evaluated when it is first used, once for each request, parameters and purpose. */
+import type { Activation } from "#cel/evaluate.ts";
 import { CelError, type Value } from "#cel/values.ts";
-import { type Activation, type Budget, type CompiledExpression, limitsOf } from "../expressions/evaluation.ts";
+import { type CostBudget, type LazyExpression, limitsOf } from "../expressions/evaluation.ts";
 
 export interface CompiledVariable {
   readonly name: string;
-  readonly expression: CompiledExpression;
+  readonly expression: LazyExpression;
 }
 
 /** A plain object whose fields are evaluated when they are read; one without a value reads as an error. */
 export function lazyVariables(
   variables: readonly CompiledVariable[],
   activation: () => Activation,
-  budget: Budget,
+  budget: CostBudget,
 ): Value {
   const values = {};
   for (const { name, expression } of variables) {
@@ -27,9 +28,9 @@ export function lazyVariables(
 
 function once(
   name: string,
-  expression: CompiledExpression,
+  expression: LazyExpression,
   activation: () => Activation,
-  budget: Budget,
+  budget: CostBudget,
 ): () => Value | CelError {
   let known: Value | CelError | undefined;
   let isRunning = false;
@@ -49,9 +50,9 @@ function once(
 /** Throws when the budget is over, or an answer of the authorizer is not there yet. */
 function evaluate(
   name: string,
-  { compiled }: CompiledExpression,
+  { compiled }: LazyExpression,
   activation: Activation,
-  budget: Budget,
+  budget: CostBudget,
 ): Value | CelError {
   if ("problem" in compiled) return failure(name, "compile", compiled.problem);
   const result = compiled.program.evaluate(activation, limitsOf(budget));

@@ -15,7 +15,7 @@ import type { Random } from "#std/random.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
-import type { Outcome } from "./circuit-breaker.ts";
+import type { AttemptOutcome } from "./circuit-breaker.ts";
 import { noDryRun, rejection } from "./rejection.ts";
 import {
   readAnswer,
@@ -69,7 +69,7 @@ export interface CallerOptions {
 }
 
 /** A write as one webhook is to see it. */
-export interface Question extends ReviewObjects {
+export interface ReviewedWrite extends ReviewObjects {
   readonly attributes: AdmissionAttributes;
   /** The form of the objects. */
   readonly matched: Matched;
@@ -104,7 +104,7 @@ export class WebhookCaller {
    * The answer that allows the request; `undefined` when the webhook could not be called and that is ignored. Rejects
    * with a `StatusError` when the request is refused.
    */
-  async ask(webhook: Webhook, question: Question): Promise<ReviewAnswer | undefined> {
+  async ask(webhook: Webhook, question: ReviewedWrite): Promise<ReviewAnswer | undefined> {
     const { clock, observer, failedOpen } = this.#options;
     const { attributes } = question;
     const { context, operation } = attributes;
@@ -154,12 +154,16 @@ export class WebhookCaller {
     for (const text of warnings) if (text !== "" && !/\p{Cc}/u.test(text)) context.warn(text);
   }
 
-  async #answer(webhook: Webhook, question: Question, attempt: (outcome: Outcome) => void): Promise<ReviewAnswer> {
+  async #answer(
+    webhook: Webhook,
+    question: ReviewedWrite,
+    attempt: (outcome: AttemptOutcome) => void,
+  ): Promise<ReviewAnswer> {
     const { domain, random, post } = this.#options;
     const { name, version, clientConfig } = webhook;
     const { attributes, matched } = question;
     const uid = random.uuid();
-    let outcome: Outcome = "none";
+    let outcome: AttemptOutcome = "none";
     let review: Readonly<Record<string, unknown>>;
     try {
       if (version === undefined) {

@@ -9,7 +9,7 @@ const firstPauseMs = 10_000;
 const pauseMsMax = 60_000;
 
 /** What became of an attempt. `none`: it was given up for reasons of the caller's. */
-export type Outcome = "answered" | "timeout" | "none";
+export type AttemptOutcome = "answered" | "timeout" | "none";
 
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -28,7 +28,7 @@ export class CircuitBreaker {
   }
 
   /** Reserves an attempt, to be ended with its outcome; `undefined` when the webhook is not to be called now. */
-  attempt(): ((outcome: Outcome) => void) | undefined {
+  attempt(): ((outcome: AttemptOutcome) => void) | undefined {
     if (this.isOpen && (this.#isTried || this.#clock.monotonic() < this.#pausedUntilMs)) return undefined;
     const isTrial = this.isOpen;
     if (isTrial) this.#isTried = true;

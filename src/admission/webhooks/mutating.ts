@@ -10,7 +10,7 @@ import { internalError } from "#meta/status-error.ts";
 import { Pace } from "#std/turn.ts";
 import { isExempt } from "../matching.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, type MutationRound, withObject } from "../plugin.ts";
-import type { Question } from "./caller.ts";
+import type { ReviewedWrite } from "./caller.ts";
 import { annotateFailedOpen, checksOf, meetsConditions, questionOf, type WebhookPluginParts } from "./plugin-parts.ts";
 import type { Webhook } from "./webhook.ts";
 
@@ -85,7 +85,7 @@ class Mutation {
   }
 
   /** Whether the webhook changed the object. */
-  async #call(webhook: Webhook, question: Question, index: number): Promise<boolean> {
+  async #call(webhook: Webhook, question: ReviewedWrite, index: number): Promise<boolean> {
     const { caller, forms, domain } = this.#parts;
     const attributes = this.#attributes;
     const {

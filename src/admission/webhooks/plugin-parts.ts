@@ -10,7 +10,7 @@ import { admissionRequest } from "../admission-request.ts";
 import type { Matched, MatchEnvironment } from "../matching.ts";
 import type { ObjectForms } from "../object-form.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
-import type { Question, WebhookCaller, WebhookObserver, WebhookType } from "./caller.ts";
+import type { ReviewedWrite, WebhookCaller, WebhookObserver, WebhookType } from "./caller.ts";
 import type { Webhook, WebhookList } from "./webhook.ts";
 
 export interface WebhookPluginParts {
@@ -33,7 +33,7 @@ export async function questionOf(
   { forms }: WebhookPluginParts,
   attributes: AdmissionAttributes,
   matched: Matched,
-): Promise<Question> {
+): Promise<ReviewedWrite> {
   const { object, oldObject, kind } = attributes;
   if (matched.kind === kind) return { attributes, matched, object, oldObject };
   const convert = async (one: ApiObject | undefined): Promise<ApiObject | undefined> =>
@@ -49,7 +49,7 @@ export async function meetsConditions(
   { observer, clock }: WebhookPluginParts,
   webhook: Webhook,
   type: WebhookType,
-  question: Question,
+  question: ReviewedWrite,
   checks: AuthorizationChecks,
 ): Promise<boolean> {
   if (webhook.conditions === undefined) return true;

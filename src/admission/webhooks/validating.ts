@@ -6,7 +6,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import { Pace } from "#std/turn.ts";
 import { isExempt, type Matched } from "../matching.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../plugin.ts";
-import type { Question } from "./caller.ts";
+import type { ReviewedWrite } from "./caller.ts";
 import { annotateFailedOpen, checksOf, meetsConditions, questionOf, type WebhookPluginParts } from "./plugin-parts.ts";
 import type { Webhook } from "./webhook.ts";
 
@@ -38,14 +38,14 @@ async function askAll(
   relevant: readonly Relevant[],
 ): Promise<void> {
   const checks = checksOf(parts);
-  const called: (Relevant & { readonly question: Question })[] = [];
-  let last: Question | undefined;
+  const called: (Relevant & { readonly question: ReviewedWrite })[] = [];
+  let last: ReviewedWrite | undefined;
   const pace = new Pace(parts.clock);
   for (const one of relevant) {
     if (pace.isDue) await pace.pause();
     // Most webhooks see the same form, which is converted and encoded once.
     const isSame = last !== undefined && isSameForm(last.matched, one.matched);
-    const question: Question = isSame ? last! : await questionOf(parts, attributes, one.matched);
+    const question: ReviewedWrite = isSame ? last! : await questionOf(parts, attributes, one.matched);
     last = question;
     if (await meetsConditions(parts, one.webhook, "validating", question, checks)) called.push({ ...one, question });
   }

@@ -29,7 +29,7 @@ import {
   uint,
 } from "../types.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
-import { Findings } from "./findings.ts";
+import { CheckFindings } from "./findings.ts";
 import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
@@ -40,7 +40,7 @@ export class Checker {
   readonly #inference = new Inference();
   readonly #types = new Map<number, CelType>();
   readonly #references = new Map<number, Reference>();
-  readonly #findings = new Findings();
+  readonly #findings = new CheckFindings();
   /** Variables of the loops around the current node, the innermost last. */
   readonly #loops: VariableReference[] = [];
 

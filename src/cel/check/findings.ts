@@ -4,7 +4,7 @@ import type { Issue } from "../ast.ts";
 /** Findings beyond are only counted. */
 const wordedMax = 100;
 
-export class Findings {
+export class CheckFindings {
   readonly issues: Issue[] = [];
 
   /** Calls `message` only if it will be shown: the types in it can be long. */

@@ -1,10 +1,11 @@
 /** Equality and order of values. Numbers of different types compare by their value. */
+import { compareCodePoints } from "#std/code-points.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { isList, isMap, type MapValue, mapSize } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
 import { read } from "./read.ts";
-import { compareBytes, compareText } from "./text.ts";
+import { compareBytes } from "./text.ts";
 import { equalUnique, isUnique } from "./unique-lists.ts";
 
 type Number = number | bigint | Uint | Double;
@@ -79,7 +80,7 @@ function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolea
 
 /** Negative, 0 or positive; an error for NaN; `undefined` for values without an order or of different kinds. */
 export function compare(a: Value, b: Value): number | CelError | undefined {
-  if (typeof a === "string") return typeof b === "string" ? compareText(a, b) : undefined;
+  if (typeof a === "string") return typeof b === "string" ? compareCodePoints(a, b) : undefined;
   if (isNumber(a)) {
     if (!isNumber(b)) return undefined;
     const order = compareNumbers(a, b);

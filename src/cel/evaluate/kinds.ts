@@ -1,8 +1,8 @@
 /** Tells values apart, and how large they are. */
+import { codePointCount } from "#std/code-points.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { typeName } from "../types.ts";
 import type { Int } from "./numbers.ts";
-import { codePointCount } from "./text.ts";
 
 export type MapValue = ReadonlyMap<Value, Value> | { readonly [key: string]: Value };
 

@@ -18,7 +18,7 @@ const load = remember(
 const lengthMax = 16 * 1024;
 const sizeMax = 10_000;
 
-export interface Pattern {
+export interface CompiledPattern {
   readonly program: RE2JS;
   /** About how many instructions it has. */
   readonly size: number;
@@ -27,7 +27,7 @@ export interface Pattern {
 const tooLarge = (bound: string): CelError =>
   new CelError(`error parsing regexp: expression too large: must be at most ${bound}`);
 
-function compile(pattern: string): Pattern | CelError {
+function compile(pattern: string): CompiledPattern | CelError {
   if (pattern.length > lengthMax) return tooLarge(`${lengthMax} characters`);
   const size = expandedSize(pattern);
   if (size > sizeMax) return tooLarge(`${sizeMax} instructions`);
@@ -39,13 +39,13 @@ function compile(pattern: string): Pattern | CelError {
 }
 
 /** The compiled pattern, or an error in Go's words. About 50 MB of them are remembered at most. */
-export const compilePattern: (pattern: string) => Pattern | CelError = remember(500, compile, {
+export const compilePattern: (pattern: string) => CompiledPattern | CelError = remember(500, compile, {
   of: (made) => (made instanceof CelError ? 0 : made.size),
   max: 400_000,
 });
 
 /** A pattern that no constant gives; counts its compilation, known or not. */
-export function compileCounted(pattern: string, context: EvaluationContext): Pattern | CelError {
+export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
   context.work(3000 + 70 * Math.min(expandedSize(pattern), sizeMax));
   return compilePattern(pattern);
 }
@@ -54,7 +54,7 @@ export function compileCounted(pattern: string, context: EvaluationContext): Pat
  * Counts what a test, or a search that finds where a text matches, may do: an instruction for each character, of which
  * most take no part.
  */
-export const countTest = (length: number, { size }: Pattern, context: EvaluationContext): void =>
+export const countTest = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
   context.work(length * (6 + (size >> 3)));
-export const countSearch = (length: number, { size }: Pattern, context: EvaluationContext): void =>
+export const countSearch = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
   context.work(length * (40 + (size >> 2)));

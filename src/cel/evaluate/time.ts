@@ -2,7 +2,7 @@
  * Timestamps and durations: their texts, their arithmetic with its limits, and the fields of a date in a time zone.
  * Source: RFC 3339, and Go's texts of durations.
  */
-import { parseDuration as goDuration } from "#std/go-duration.ts";
+import { parseDuration } from "#std/go-duration.ts";
 import { CelError, Duration, Timestamp } from "../values.ts";
 import { plainText } from "./numbers.ts";
 import { remember } from "./remember.ts";
@@ -81,8 +81,8 @@ function offsetText(seconds: number): string {
 }
 
 /** Go's `1h30m`, `-1.5s`, `0`; `undefined` for other texts and more than 292 years. */
-export function parseDuration(text: string): Duration | undefined {
-  const nanoseconds = goDuration(text);
+export function readDuration(text: string): Duration | undefined {
+  const nanoseconds = parseDuration(text);
   return typeof nanoseconds === "string" ? undefined : new Duration(nanoseconds);
 }
 

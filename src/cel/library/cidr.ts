@@ -6,7 +6,7 @@ import type { CallCost, Library, Overload } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
 import { member, plain, traversalCost } from "./declare.ts";
-import { Ip, ipType, isMapped, parseIp } from "./ip.ts";
+import { Ip, ipType, isMapped, ipOf } from "./ip.ts";
 import { parsePrefix } from "./parse-ip.ts";
 
 const cidrType = opaque("net.CIDR");
@@ -75,7 +75,7 @@ const onCidr =
 
 const containsIp: Call = ([cidr, other]) => {
   if (!(cidr instanceof Cidr)) return undefined;
-  const ip = typeof other === "string" ? parseIp(other) : other;
+  const ip = typeof other === "string" ? ipOf(other) : other;
   // Upstream: a text that is no address is an argument of a wrong kind.
   if (ip instanceof CelError) return new CelError("no such overload");
   return ip instanceof Ip ? cidr.containsIp(ip) : undefined;

@@ -1,5 +1,6 @@
 /** Conversions between the types of the language: `int(x)`, `string(x)`, … */
-import { codePointCount, decodeUtf8, encodeUtf8 } from "../evaluate/text.ts";
+import { codePointCount } from "#std/code-points.ts";
+import { decodeUtf8, encodeUtf8 } from "../evaluate/text.ts";
 import { isInt, kindOf } from "../evaluate/kinds.ts";
 import {
   doubleText,
@@ -11,7 +12,7 @@ import {
   uintOf,
   uintOfDouble,
 } from "../evaluate/numbers.ts";
-import { durationText, parseDuration, parseTimestamp, timestampOf, timestampText } from "../evaluate/time.ts";
+import { durationText, readDuration, parseTimestamp, timestampOf, timestampText } from "../evaluate/time.ts";
 import { CelError, Double, Duration, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 
 type Result = Value | CelError | undefined;
@@ -80,7 +81,7 @@ function toDuration(value: Value): Result {
   if (isInt(value)) return new Duration(BigInt(value));
   if (typeof value !== "string" || codePointCount(value) > 1000)
     return typeof value === "string" ? wrong("google.protobuf.Duration") : undefined;
-  return parseDuration(value) ?? wrong("google.protobuf.Duration");
+  return readDuration(value) ?? wrong("google.protobuf.Duration");
 }
 
 /** By the name of the function. */

@@ -33,7 +33,7 @@ export class Ip extends Opaque {
 export const isMapped = (bytes: readonly number[]): boolean =>
   bytes.length === 16 && bytes.every((byte, at) => at > 11 || byte === (at > 9 ? 255 : 0));
 
-export function parseIp(text: string): Ip | CelError {
+export function ipOf(text: string): Ip | CelError {
   const address = parseAddress(text);
   if ("fault" in address) {
     return new CelError(`IP Address ${goQuote(text)} parse error during conversion from string: ${address.fault}`);
@@ -75,7 +75,7 @@ const onText =
     typeof text === "string" ? result(text) : undefined;
 
 function isCanonical(text: string): boolean | CelError {
-  const ip = parseIp(text);
+  const ip = ipOf(text);
   return ip instanceof CelError ? ip : ip.text === text;
 }
 
@@ -83,7 +83,7 @@ export const ipLibrary: Library = {
   name: "net.ip",
   constants: new Map([["net.IP", { type: typeOf(ipType), value: new TypeValue("net.IP") }]]),
   functions: [
-    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onText(parseIp), traversalCost())] },
+    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onText(ipOf), traversalCost())] },
     {
       name: "isIP",
       overloads: [
@@ -91,7 +91,7 @@ export const ipLibrary: Library = {
           "is_ip",
           [string],
           bool,
-          onText((text) => parseIp(text) instanceof Ip),
+          onText((text) => ipOf(text) instanceof Ip),
           traversalCost(),
         ),
       ],

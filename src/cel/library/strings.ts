@@ -1,9 +1,10 @@
 /** The strings extension, version 2. Indices count code points. */
+import { codePointCount } from "#std/code-points.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { isInt, isList, sizeOf } from "../evaluate/kinds.ts";
 import type { Int } from "../evaluate/numbers.ts";
 import { read } from "../evaluate/read.ts";
-import { codePointCount, isPlain } from "../evaluate/text.ts";
+import { isPlain } from "../evaluate/text.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";

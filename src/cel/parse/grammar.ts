@@ -2,7 +2,7 @@
  * The grammar, by recursive descent: one method a rule, where a rule is what errors are caught by and recovered from
  * (`token-reader.ts`). Operators are read by precedence. Source: the language definition's grammar.
  */
-import { type Entry, type Expression, type Issue, operators } from "../ast.ts";
+import { type EntryNode, type Expression, type Issue, operators } from "../ast.ts";
 import { unknownPlace } from "../issues.ts";
 import { literalValue } from "./literals.ts";
 import { expandMacro } from "./macros.ts";
@@ -396,7 +396,7 @@ export class Grammar {
   #map(): Expression {
     const input = this.#input;
     const offset = input.offset(input.take());
-    const entries: Entry<Expression>[] = [];
+    const entries: EntryNode<Expression>[] = [];
     let height = 0;
     this.#partial = this.#broken(offset);
     input.sync(places.map);
@@ -426,7 +426,7 @@ export class Grammar {
     return this.#partial;
   }
 
-  #entry<Key>(key: Key, isOptional: boolean, at: Place): Entry<Key> {
+  #entry<Key>(key: Key, isOptional: boolean, at: Place): EntryNode<Key> {
     const input = this.#input;
     const offset = input.offset();
     input.match(colon, at);
@@ -440,7 +440,7 @@ export class Grammar {
     let name = "";
     for (let token = 0; token < length; token++) name += input.text(input.take());
     const offset = input.offset(input.take());
-    const fields: Entry<string>[] = [];
+    const fields: EntryNode<string>[] = [];
     let height = 0;
     this.#partial = this.#broken(offset);
     input.sync(places.object);

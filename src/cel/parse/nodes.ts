@@ -1,5 +1,5 @@
 /** Makes the nodes of one tree, with ids counted from 1. */
-import type { Call, Comprehension, Constant, Entry, Expression, Identifier, ListLiteral, Select } from "../ast.ts";
+import type { Call, Comprehension, Constant, EntryNode, Expression, Identifier, ListLiteral, Select } from "../ast.ts";
 import type { Scalar } from "../values.ts";
 
 /** How many nodes macros may still repeat, in one expression or in several that share it. */
@@ -82,7 +82,7 @@ export class Nodes {
     }
   }
 
-  #entry<Key>(of: Entry<Key>, key: Key): Entry<Key> {
+  #entry<Key>(of: EntryNode<Key>, key: Key): EntryNode<Key> {
     return { ...of, id: this.id(), key, value: this.#copied(of.value) };
   }
 }

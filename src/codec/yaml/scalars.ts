@@ -6,13 +6,13 @@ import { rawNumber } from "#std/raw-number.ts";
 
 export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" | "merge";
 
-export interface Scalar {
+export interface YamlScalar {
   readonly tag: ScalarTag;
   /** JSON value; numbers beyond what JavaScript holds are raw. Not finite numbers stay what they are. */
   readonly value: unknown;
 }
 
-const words: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
+const words: ReadonlyMap<string, YamlScalar> = new Map<string, YamlScalar>([
   ...named("null", null, "", "~", "null", "Null", "NULL"),
   ...named("bool", true, "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"),
   ...named("bool", false, "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"),
@@ -22,7 +22,7 @@ const words: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ...named("merge", "<<", "<<"),
 ]);
 
-function named(tag: ScalarTag, value: unknown, ...texts: string[]): [string, Scalar][] {
+function named(tag: ScalarTag, value: unknown, ...texts: string[]): [string, YamlScalar][] {
   return texts.map((text) => [text, { tag, value }]);
 }
 
@@ -30,7 +30,7 @@ const integer = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]
 const decimal = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 
 /** Meaning of a plain scalar. */
-export function resolve(text: string): Scalar {
+export function resolve(text: string): YamlScalar {
   const word = words.get(text);
   if (word !== undefined) return word;
   const first = text.charCodeAt(0);

@@ -6,7 +6,7 @@ import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { qualifiedResource, type GroupVersionResource } from "#meta/group-version.ts";
+import { apiPathOf, type GroupVersionResource, qualifiedResource } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { controllerOf } from "../pods.ts";
@@ -106,10 +106,8 @@ export class ExpectedPods {
     const resource = this.#kinds.resourceOf(apiVersion, kind);
     if (resource === undefined)
       throw new Error(`no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`);
-    const { group, version, namespaced } = resource;
-    const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    const place = namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-    const path = `${root}${place}/${resource.resource}/${encodeURIComponent(name)}/scale`;
+    const place = resource.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+    const path = `${apiPathOf(resource)}${place}/${resource.resource}/${encodeURIComponent(name)}/scale`;
     let scale: Scaled;
     try {
       scale = await this.#client.get<Scaled>(path);

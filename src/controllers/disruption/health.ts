@@ -5,7 +5,7 @@ import type { Pod } from "#api/core/v1.ts";
 import { timestamp, timeToMs } from "#meta/time.ts";
 import { isReady } from "../pods.ts";
 
-export interface Health {
+export interface PodHealth {
   readonly currentHealthy: number;
   /** Pods whose eviction was allowed and which are still there, with the time of the eviction. */
   readonly disruptedPods: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface Health {
 const deletionMaxMs = 120_000;
 
 /** `disrupted`: names and times that the status of the budget has. */
-export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<string, string>>, now: number): Health {
+export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<string, string>>, now: number): PodHealth {
   const disruptedPods: Record<string, string> = {};
   const overdue: Pod[] = [];
   let currentHealthy = 0;

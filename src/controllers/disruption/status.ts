@@ -3,7 +3,7 @@ import type { Condition } from "#api/meta/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
 import { timestamp } from "#meta/time.ts";
 import { bigIntOf } from "#std/int64.ts";
-import type { Health } from "./health.ts";
+import type { PodHealth } from "./health.ts";
 
 /** How many pods there should be, and how many of them healthy. */
 export interface Counts {
@@ -15,7 +15,7 @@ export interface Counts {
 export function countedStatus(
   budget: PodDisruptionBudget,
   { expectedPods, desiredHealthy }: Counts,
-  { currentHealthy, disruptedPods }: Health,
+  { currentHealthy, disruptedPods }: PodHealth,
   now: number,
 ): PodDisruptionBudgetStatus {
   // Where no pods are expected, the first ones that come must not be disrupted before they are counted.

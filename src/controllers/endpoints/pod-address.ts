@@ -1,11 +1,10 @@
 /** What endpoints say about a pod: whether it is one, its addresses, its name, its ports. */
 import { isIPv6 } from "node:net";
 import type { ObjectReference, Pod, Service, ServicePort } from "#api/core/v1.ts";
+import type { IpFamily } from "#meta/ip-range.ts";
 import { isReady, isTerminal } from "../pods.ts";
 
-export type Family = "IPv4" | "IPv6";
-
-export const familyOf = (ip: string): Family => (isIPv6(ip) ? "IPv6" : "IPv4");
+export const familyOf = (ip: string): IpFamily => (isIPv6(ip) ? "IPv6" : "IPv4");
 
 /** Whether a pod has an address and has not ended. Those that are being deleted count only where they are published. */
 export function isEndpoint(pod: Pod, withTerminating: boolean): boolean {
@@ -18,7 +17,7 @@ function addresses({ status: { podIP, podIPs } }: Pod): readonly string[] {
   return all.length > 0 || (podIP ?? "") === "" ? all : [podIP!]; // not empty, as was seen
 }
 
-export const addressesOf = (pod: Pod, family: Family): readonly string[] =>
+export const addressesOf = (pod: Pod, family: IpFamily): readonly string[] =>
   addresses(pod).filter((ip) => familyOf(ip) === family);
 
 /** The name of the pod below that of a service, if it has one. */
@@ -64,4 +63,5 @@ export function portOf(
 }
 
 /** Whether a service has no cluster address. */
-export const isHeadless = ({ spec: { clusterIP = "" } }: Service): boolean => clusterIP === "" || clusterIP === "None";
+export const hasNoClusterIp = ({ spec: { clusterIP = "" } }: Service): boolean =>
+  clusterIP === "" || clusterIP === "None";

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EndpointPort } from "#api/core/v1.ts";
-import { type Entry, subsetsOf, truncated } from "./subsets.ts";
+import { type PortAddress, subsetsOf, truncated } from "./subsets.ts";
 
 const port = (number: number): EndpointPort => ({ port: number, protocol: "TCP" });
-const entry = (ip: string, number: number, isReady = true): Entry => ({
+const entry = (ip: string, number: number, isReady = true): PortAddress => ({
   port: port(number),
   address: { ip, targetRef: { kind: "Pod", uid: ip } },
   isReady,
@@ -32,12 +32,12 @@ test("addresses that are not ready are told apart", () => {
 });
 
 test("an address without ports is an address", () => {
-  const bare: Entry = { port: undefined, address: { ip: "a" }, isReady: true };
+  const bare: PortAddress = { port: undefined, address: { ip: "a" }, isReady: true };
   assert.deepEqual(subsetsOf([bare]), [{ addresses: [{ ip: "a" }] }]);
 });
 
 test("beyond the bound, ready addresses stay first, and each subset gives its share", () => {
-  const many = (count: number, number: number, isReady: boolean): Entry[] =>
+  const many = (count: number, number: number, isReady: boolean): PortAddress[] =>
     Array.from({ length: count }, (_, at) => entry(`${number} ${isReady} ${at}`, number, isReady));
   const subsets = subsetsOf([...many(30, 1, true), ...many(10, 2, true), ...many(20, 2, false)]);
   const lengths = (max: number) =>

@@ -5,7 +5,7 @@
 import type { EndpointAddress, EndpointPort, EndpointSubset } from "#api/core/v1.ts";
 
 /** An address of a port. */
-export interface Entry {
+export interface PortAddress {
   /** `undefined`: without ports, as headless services may be. */
   readonly port: EndpointPort | undefined;
   readonly address: EndpointAddress;
@@ -14,11 +14,11 @@ export interface Entry {
 
 interface Group {
   readonly ports: EndpointPort[];
-  readonly addresses: readonly Entry[];
+  readonly addresses: readonly PortAddress[];
 }
 
 /** Addresses of a subset are sorted by their text, subsets by their first port. */
-export function subsetsOf(entries: readonly Entry[]): EndpointSubset[] {
+export function subsetsOf(entries: readonly PortAddress[]): EndpointSubset[] {
   const byPort = Map.groupBy(entries, ({ port }) => JSON.stringify(port ?? null));
   const groups = new Map<string, Group>();
   for (const members of byPort.values()) {
@@ -33,8 +33,8 @@ export function subsetsOf(entries: readonly Entry[]): EndpointSubset[] {
 }
 
 /** Each address once. One that is ready for somebody is ready. */
-function distinct(entries: readonly Entry[]): Entry[] {
-  const byAddress = new Map<string, Entry>();
+function distinct(entries: readonly PortAddress[]): PortAddress[] {
+  const byAddress = new Map<string, PortAddress>();
   for (const entry of entries) {
     const key = addressKey(entry.address);
     if (byAddress.get(key)?.isReady !== true) byAddress.set(key, entry);

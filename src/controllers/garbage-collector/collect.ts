@@ -13,7 +13,7 @@ import { deletesDependents, foregroundFinalizer, type LiveObjects, orphanFinaliz
 import type { ResourceMap, ServedResource } from "./served.ts";
 
 /** What became of a look: done, to be repeated later, or to be repeated when other kinds are served. */
-export type Outcome = "done" | "again" | "unknown kind";
+export type LookOutcome = "done" | "again" | "unknown kind";
 
 export interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "signal"> {
   readonly graph: OwnershipGraph;
@@ -57,14 +57,14 @@ export class Collector {
   }
 
   /** Looks at an owner that has to be verified, or at an object that may have to go. */
-  look(uid: string): Promise<Outcome> {
+  look(uid: string): Promise<LookOutcome> {
     const node = this.#options.graph.get(uid);
     if (node === undefined) return Promise.resolve("done");
     return node.state === "observed" ? this.#examine(node) : this.#verify(node);
   }
 
   /** Removes an owner's references from its dependents, then the finalizer that asked for it. */
-  async orphan(uid: string): Promise<Outcome> {
+  async orphan(uid: string): Promise<LookOutcome> {
     const { graph, objects, clock, signal } = this.#options;
     const node = graph.get(uid);
     if (node?.orphansDependents !== true) return "done";
@@ -82,7 +82,7 @@ export class Collector {
     return "done";
   }
 
-  async #release(dependent: GraphNode, owner: string): Promise<Outcome> {
+  async #release(dependent: GraphNode, owner: string): Promise<LookOutcome> {
     const of = this.#resourceOf(dependent);
     if (of === undefined) return "unknown kind";
     const live = await this.#live(of, dependent);
@@ -106,7 +106,7 @@ export class Collector {
     return live?.uid === uid ? live : undefined;
   }
 
-  async #verify(node: GraphNode): Promise<Outcome> {
+  async #verify(node: GraphNode): Promise<LookOutcome> {
     const { graph, suspect, absentHere } = this.#options;
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
@@ -132,7 +132,7 @@ export class Collector {
     return "done";
   }
 
-  async #examine(node: GraphNode): Promise<Outcome> {
+  async #examine(node: GraphNode): Promise<LookOutcome> {
     if (node.deletesDependents) return this.#finishForeground(node);
     // What was deleted goes when its finalizers do; what has no owners stays.
     if (node.isBeingDeleted || node.owners.length === 0) return "done";
@@ -154,7 +154,7 @@ export class Collector {
   }
 
   /** The owner goes once no dependent holds it any longer. */
-  async #finishForeground(node: GraphNode): Promise<Outcome> {
+  async #finishForeground(node: GraphNode): Promise<LookOutcome> {
     if (node.blockers > 0) return "done";
     const { objects, clock, signal } = this.#options;
     const of = this.#resourceOf(node);
@@ -179,7 +179,7 @@ export class Collector {
     if (latest !== undefined) await objects.remove(of, latest, "Foreground");
   }
 
-  async #classify(node: GraphNode, references: readonly OwnerReference[]): Promise<Owners | Outcome> {
+  async #classify(node: GraphNode, references: readonly OwnerReference[]): Promise<Owners | LookOutcome> {
     const solid: OwnerReference[] = [];
     const gone: OwnerReference[] = [];
     const waiting: OwnerReference[] = [];

@@ -1,5 +1,5 @@
 /** The resources that are served, as the collector needs them: those it watches, and what the kind of a reference is. */
-import { apiVersionOf, type GroupVersionResource } from "#meta/group-version.ts";
+import { apiPathOf, apiVersionOf, type GroupVersionResource } from "#meta/group-version.ts";
 
 export interface ServedResource extends GroupVersionResource {
   readonly kind: string;
@@ -60,13 +60,10 @@ export class ResourceMap {
 }
 
 /** Path of the collection in all namespaces. */
-export const collectionPath = ({ group, version, resource }: ServedResource): string =>
-  `${group === "" ? "/api" : `/apis/${group}`}/${version}/${resource}`;
+export const collectionPath = (of: ServedResource): string => `${apiPathOf(of)}/${of.resource}`;
 
 /** Path of an object; the namespace does not matter where there are none. */
 export function objectPath(of: ServedResource, namespace: string, name: string): string {
-  const { group, version, resource, namespaced } = of;
-  const root = `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
-  const place = namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-  return `${root}${place}/${resource}/${encodeURIComponent(name)}`;
+  const place = of.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${apiPathOf(of)}${place}/${of.resource}/${encodeURIComponent(name)}`;
 }

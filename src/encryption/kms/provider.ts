@@ -25,7 +25,7 @@ import {
 import { seedBytes, seedCipher } from "./seed.ts";
 
 /** Called synchronously; must not throw. Hashes are texts such as `sha256:…`. */
-export interface KmsObserver {
+export interface KeyObserver {
   /** The status was good and named this key. */
   statusKey?(keyIdHash: string): void;
   /** The status named an impossible key. */
@@ -41,7 +41,7 @@ export interface KmsProviderOptions {
   readonly plugin: KmsPlugin;
   readonly clock: Clock;
   readonly random: Random;
-  readonly observe: KmsObserver;
+  readonly observe: KeyObserver;
   /** The state of the plugin changed; `problem` is `undefined` when it is good. */
   changed(problem: string | undefined): void;
 }

@@ -15,7 +15,7 @@ import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
-import { type EventView, type ListType, viewOf } from "../views.ts";
+import { type EventView, type InitialListType, viewOf } from "../views.ts";
 import { type FrameEncoder, matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
@@ -119,7 +119,12 @@ function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
  * `ended`: the bookmark ends the initial events, which were a list of this type. `isUntyped`: as upstream writes objects
  * it has no type for, without fields that have no value.
  */
-function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined, isUntyped = false): Unstructured {
+function bookmarkOf(
+  scope: Scope,
+  revision: Revision,
+  ended: InitialListType | undefined,
+  isUntyped = false,
+): Unstructured {
   const { definition, parts } = scope;
   return {
     kind: definition.kind,
@@ -133,7 +138,11 @@ function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefine
 }
 
 /** Typed clients make the list they collected into from the second one, an empty list in base64. */
-function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType, isUntyped: boolean): Record<string, string> {
+function endAnnotations(
+  domain: ApiDomain,
+  { kind, apiVersion }: InitialListType,
+  isUntyped: boolean,
+): Record<string, string> {
   const list = isUntyped ? { apiVersion, items: [], kind } : { kind, apiVersion, metadata: {}, items: null };
   const blueprint = `${JSON.stringify(list)}\n`;
   return {

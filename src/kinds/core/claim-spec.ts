@@ -126,12 +126,12 @@ function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements
   const errors: FieldError[] = [];
   const storage = requests["storage"];
   if (storage === undefined) errors.push(required(at.key("storage")));
-  else if (compareTexts(storage, "0") <= 0) {
+  else if (compareQuantityTexts(storage, "0") <= 0) {
     errors.push(invalid(at.key("storage"), storage, "must be greater than zero"));
   }
   for (const [name, request] of Object.entries(requests)) {
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
-    if (limit === undefined || compareTexts(request, limit) <= 0) continue;
+    if (limit === undefined || compareQuantityTexts(request, limit) <= 0) continue;
     const path = at.child("requests").key(name);
     errors.push(invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
   }
@@ -139,7 +139,7 @@ function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements
 }
 
 /** Order of two quantities; the decoder has made sure that they are some. */
-export function compareTexts(a: string, b: string): number {
+export function compareQuantityTexts(a: string, b: string): number {
   const left = parseQuantity(a);
   const right = parseQuantity(b);
   return left === undefined || right === undefined ? 0 : compareQuantities(left, right);

@@ -17,7 +17,13 @@ import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { type ClaimGates, claimGates, compareTexts, prepareClaimSpec, validateClaimSpec } from "./claim-spec.ts";
+import {
+  type ClaimGates,
+  claimGates,
+  compareQuantityTexts,
+  prepareClaimSpec,
+  validateClaimSpec,
+} from "./claim-spec.ts";
 
 /** States of resizes, by the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
 const resizeStates = [
@@ -146,9 +152,9 @@ function withStorage(resources: VolumeResourceRequirements, storage: string | un
 function validateShrink(object: PersistentVolumeClaim, old: PersistentVolumeClaim, gates: ClaimGates): FieldError[] {
   const wanted = object.spec.resources.requests?.["storage"];
   const before = old.spec.resources.requests?.["storage"];
-  if (wanted === undefined || before === undefined || compareTexts(wanted, before) >= 0) return [];
+  if (wanted === undefined || before === undefined || compareQuantityTexts(wanted, before) >= 0) return [];
   if (!gates.recoverExpansion) return [forbidden(storagePath, "field can not be less than previous value")];
-  if (compareTexts(wanted, old.status.capacity?.["storage"] ?? "0") > 0) return [];
+  if (compareQuantityTexts(wanted, old.status.capacity?.["storage"] ?? "0") > 0) return [];
   return [forbidden(storagePath, "field can not be less than status.capacity")];
 }
 
@@ -197,7 +203,7 @@ function validateStatus(
 }
 
 const notNegative = (path: FieldPath, quantity: string): FieldError[] =>
-  compareTexts(quantity, "0") < 0 ? [invalid(path, quantity, "must be greater than or equal to 0")] : [];
+  compareQuantityTexts(quantity, "0") < 0 ? [invalid(path, quantity, "must be greater than or equal to 0")] : [];
 
 /** Names without a prefix, and with the platform's, are reserved; `storage` is the only one that means something. */
 function validateResourceKey(key: string, path: FieldPath, reservedPrefix: string): FieldError[] {

@@ -1,7 +1,7 @@
 /** The quality-of-service class of a pod, from the requests and limits of its containers. */
 import type { PodSpec } from "#api/core/v1.ts";
 import { parseQuantity } from "#meta/quantity.ts";
-import { compareTexts } from "./claim-spec.ts";
+import { compareQuantityTexts } from "./claim-spec.ts";
 
 /** Source: upstream's `ComputePodQOS`. */
 export function qosClass({ containers, initContainers }: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
@@ -13,7 +13,8 @@ export function qosClass({ containers, initContainers }: PodSpec): "BestEffort" 
       const request = requests[name];
       const limit = limits[name];
       if (isPositive(request) || isPositive(limit)) isAnything = true;
-      if (!isPositive(limit) || (request !== undefined && compareTexts(request, limit!) !== 0)) isGuaranteed = false;
+      if (!isPositive(limit) || (request !== undefined && compareQuantityTexts(request, limit!) !== 0))
+        isGuaranteed = false;
     }
   }
   return !isAnything ? "BestEffort" : isGuaranteed ? "Guaranteed" : "Burstable";

@@ -7,15 +7,15 @@ import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo } from "./info.ts";
 import { addRemoteV2, inParts, type RemoteDocumentV2 } from "./merge-v2.ts";
-import type { Operation, Parameter, PathItem } from "./operations.ts";
-import type { Json } from "./published-schema.ts";
+import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
+import type { MutableJson } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
 
 /** Builds the document in parts, so that other work can run between them. */
 export class DocumentV2 {
   readonly #types: TypeCollection;
   readonly #shared: SharedParameters;
-  readonly #paths = new Map<string, Json>();
+  readonly #paths = new Map<string, MutableJson>();
 
   constructor(tables: ApiTables, definitions: readonly ResourceDefinition[]) {
     this.#types = new TypeCollection(tables, 2, definitions);
@@ -27,7 +27,7 @@ export class DocumentV2 {
 
   add(paths: readonly PathItem[]): void {
     for (const { path, parameters, operations } of paths) {
-      const item: Json = {};
+      const item: MutableJson = {};
       for (const operation of operations) item[operation.method] = this.#describe(operation);
       if (parameters.length > 0) item["parameters"] = parameters.map((of) => this.#shared.use(describeParameter(of)));
       this.#paths.set(path, item);
@@ -40,7 +40,7 @@ export class DocumentV2 {
     let parameters = this.#shared.finish();
     let definitions = await this.#types.finish(pause);
     if (remote.length > 0) {
-      const own = { paths, parameters, definitions: JSON.parse(definitions) as Json }; // just written
+      const own = { paths, parameters, definitions: JSON.parse(definitions) as MutableJson }; // just written
       for (const document of remote) {
         await pause();
         await addRemoteV2(own, document, pause);
@@ -61,10 +61,10 @@ export class DocumentV2 {
     return Buffer.from(`${head.slice(0, -1)},"definitions":${definitions},${JSON.stringify(rest).slice(1)}`);
   }
 
-  #describe(operation: Operation): Json {
+  #describe(operation: OpenApiOperation): MutableJson {
     const { consumes, produces, tag, id, body, answers, action, kind } = operation;
     const text = operation.description === undefined ? {} : { description: operation.description };
-    const described: Json = { ...text, consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
+    const described: MutableJson = { ...text, consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
     const parameters = operation.parameters.map(describeParameter);
     if (body !== undefined) {
       const required = body.required ? { required: true } : {};
@@ -73,7 +73,7 @@ export class DocumentV2 {
     if (parameters.length > 0) {
       described["parameters"] = parameters.sort(byName).map((parameter) => this.#shared.use(parameter));
     }
-    const responses: Json = {};
+    const responses: MutableJson = {};
     for (const [code, type] of answers) {
       const schema = type === "" ? { type: "string" } : this.#types.reference(type);
       responses[code] = { description: answerTexts[code], schema };
@@ -86,10 +86,10 @@ export class DocumentV2 {
   }
 }
 
-const sortedTable = (table: Json): Json =>
+const sortedTable = (table: MutableJson): MutableJson =>
   Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-async function encoded(table: Json, pause: () => Promise<void>): Promise<string> {
+async function encoded(table: MutableJson, pause: () => Promise<void>): Promise<string> {
   const pieces: string[] = [];
   for await (const [name, value] of inParts(table, pause)) {
     pieces.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
@@ -99,13 +99,13 @@ async function encoded(table: Json, pause: () => Promise<void>): Promise<string>
 
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-function byName(a: Json, b: Json): number {
+function byName(a: MutableJson, b: MutableJson): number {
   return String(a["name"]) < String(b["name"]) ? -1 : 1;
 }
 
-function describeParameter({ name, in: place, type, description }: Parameter): Json {
+function describeParameter({ name, in: place, type, description }: Parameter): MutableJson {
   const text = description === undefined ? {} : { description };
-  const parameter: Json = { uniqueItems: true, type, ...text, name, in: place };
+  const parameter: MutableJson = { uniqueItems: true, type, ...text, name, in: place };
   if (place === "path") parameter["required"] = true;
   return parameter;
 }
@@ -113,16 +113,16 @@ function describeParameter({ name, in: place, type, description }: Parameter): J
 /** Parameters defined once: all but bodies of single kinds. */
 class SharedParameters {
   readonly #bodies: ReadonlySet<string>;
-  readonly #shared = new Map<string, { readonly key: string; readonly parameter: Json }>();
+  readonly #shared = new Map<string, { readonly key: string; readonly parameter: MutableJson }>();
 
   /** `bodies` are the references to types that bodies of many operations have. */
-  constructor(bodies: readonly Json[]) {
+  constructor(bodies: readonly MutableJson[]) {
     this.#bodies = new Set(bodies.map((reference) => String(reference["$ref"])));
   }
 
   /** The parameter, or a reference to it. */
-  use(parameter: Json): Json {
-    const schema = parameter["schema"] as Json | undefined; // a reference, see `#describe`
+  use(parameter: MutableJson): MutableJson {
+    const schema = parameter["schema"] as MutableJson | undefined; // a reference, see `#describe`
     if (schema !== undefined && !this.#bodies.has(String(schema["$ref"]))) return parameter;
     const text = JSON.stringify(parameter);
     let found = this.#shared.get(text);
@@ -134,7 +134,7 @@ class SharedParameters {
     return { $ref: `#/parameters/${found.key}` };
   }
 
-  finish(): Json {
+  finish(): MutableJson {
     const entries = [...this.#shared.values()].map(({ key, parameter }) => [key, parameter] as const);
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   }

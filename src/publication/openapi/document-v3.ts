@@ -2,8 +2,8 @@
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { apiInfo, answerTexts } from "./info.ts";
-import type { Operation, Parameter, PathItem } from "./operations.ts";
-import type { Json } from "./published-schema.ts";
+import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
+import type { MutableJson } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
 
 /**
@@ -17,9 +17,9 @@ export async function documentV3(
   pause: () => Promise<void>,
 ): Promise<Buffer> {
   const types = new TypeCollection(tables, 3, definitions);
-  const items: Json = {};
+  const items: MutableJson = {};
   for (const { path, parameters, operations } of paths) {
-    const item: Json = {};
+    const item: MutableJson = {};
     for (const operation of operations) item[operation.method] = describe(operation, types);
     if (parameters.length > 0) item["parameters"] = parameters.map(describeParameter);
     items[path] = item;
@@ -28,16 +28,16 @@ export async function documentV3(
   return Buffer.from(`${head.slice(0, -1)},"components":{"schemas":${await types.finish(pause)}}}`);
 }
 
-function describe(operation: Operation, types: TypeCollection): Json {
+function describe(operation: OpenApiOperation, types: TypeCollection): MutableJson {
   const { tag, id, parameters, body, consumes, produces, answers, action, kind } = operation;
   const text = operation.description === undefined ? {} : { description: operation.description };
-  const described: Json = { tags: [tag], ...text, operationId: id };
+  const described: MutableJson = { tags: [tag], ...text, operationId: id };
   if (parameters.length > 0) described["parameters"] = parameters.map(describeParameter);
   if (body !== undefined) {
     const content = contentOf(consumes, types.reference(body.type));
     described["requestBody"] = { content, ...(body.required ? { required: true } : {}) };
   }
-  const responses: Json = {};
+  const responses: MutableJson = {};
   for (const [code, type] of answers) {
     const schema = type === "" ? { type: "string" } : types.reference(type);
     responses[code] = { description: answerTexts[code], content: contentOf(produces, schema) };
@@ -49,11 +49,11 @@ function describe(operation: Operation, types: TypeCollection): Json {
   return described;
 }
 
-function contentOf(mediaTypes: readonly string[], schema: Json): Json {
+function contentOf(mediaTypes: readonly string[], schema: MutableJson): MutableJson {
   return Object.fromEntries([...mediaTypes].sort().map((type) => [type, { schema }]));
 }
 
-function describeParameter({ name, in: place, type, description }: Parameter): Json {
+function describeParameter({ name, in: place, type, description }: Parameter): MutableJson {
   const schema = { type, uniqueItems: true };
   const text = description === undefined ? {} : { description };
   return { name, in: place, ...text, ...(place === "path" ? { required: true } : {}), schema };

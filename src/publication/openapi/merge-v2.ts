@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#std/is-object.ts";
-import type { Json } from "./published-schema.ts";
+import type { MutableJson } from "./published-schema.ts";
 
 /** The document of another server. */
 export interface RemoteDocumentV2 {
@@ -17,9 +17,9 @@ export interface RemoteDocumentV2 {
 
 /** Tables of a document; changed in place. */
 export interface PartsV2 {
-  readonly paths: Json;
-  readonly definitions: Json;
-  readonly parameters: Json;
+  readonly paths: MutableJson;
+  readonly definitions: MutableJson;
+  readonly parameters: MutableJson;
 }
 
 /** A document that cannot be read adds nothing. `pause` is awaited between parts of a long one. */
@@ -46,7 +46,12 @@ export async function addRemoteV2(
 const tablesWithNames = ["definitions", "parameters"] as const;
 
 /** Parts of the document, with references that hold beside `own`. */
-async function renamed(own: PartsV2, document: Json, prefix: string, pause: () => Promise<void>): Promise<PartsV2> {
+async function renamed(
+  own: PartsV2,
+  document: MutableJson,
+  prefix: string,
+  pause: () => Promise<void>,
+): Promise<PartsV2> {
   const names = new Map<string, string>();
   for (const table of tablesWithNames) {
     for (const [name, value] of Object.entries(tableOf(document, table))) {
@@ -63,7 +68,7 @@ async function renamed(own: PartsV2, document: Json, prefix: string, pause: () =
       ]),
     );
   };
-  const moved = async (table: (typeof tablesWithNames)[number]): Promise<Json> => {
+  const moved = async (table: (typeof tablesWithNames)[number]): Promise<MutableJson> => {
     const parts: [string, unknown][] = [];
     for await (const [name, value] of inParts(tableOf(document, table), pause)) {
       parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]); // set above
@@ -85,7 +90,10 @@ async function renamed(own: PartsV2, document: Json, prefix: string, pause: () =
 const partsMax = 200;
 
 /** The entries of a table, with pauses. */
-export async function* inParts(table: Json, pause: () => Promise<void>): AsyncGenerator<[string, unknown], void> {
+export async function* inParts(
+  table: MutableJson,
+  pause: () => Promise<void>,
+): AsyncGenerator<[string, unknown], void> {
   const entries = Object.entries(table);
   for (let at = 0; at < entries.length; at += partsMax) {
     if (at > 0) await pause();
@@ -93,13 +101,13 @@ export async function* inParts(table: Json, pause: () => Promise<void>): AsyncGe
   }
 }
 
-const tableOf = (document: Json, table: string): Json => {
+const tableOf = (document: MutableJson, table: string): MutableJson => {
   const found = document[table];
   return isObject(found) ? found : {};
 };
 
 /** The name, or with a number after it where that is something else. */
-function freeName(table: Json, name: string, value: unknown): string {
+function freeName(table: MutableJson, name: string, value: unknown): string {
   let free = name;
   for (let number = 2; Object.hasOwn(table, free) && !isDeepStrictEqual(table[free], value); number++) {
     free = `${name}_v${number}`;

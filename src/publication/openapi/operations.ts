@@ -5,7 +5,7 @@
  * their differences were recorded from a 1.32 server.
  */
 import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
-import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
+import { apiPathOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { operationText, parameterText } from "./operation-texts.ts";
@@ -20,7 +20,7 @@ export interface Parameter {
   readonly description?: string;
 }
 
-export interface Operation {
+export interface OpenApiOperation {
   readonly method: Method;
   readonly id: string;
   readonly tag: string;
@@ -44,7 +44,7 @@ export interface PathItem {
   readonly path: string;
   /** Those that all operations have; sorted by name, as are the ones of each operation. */
   readonly parameters: readonly Parameter[];
-  readonly operations: readonly Operation[];
+  readonly operations: readonly OpenApiOperation[];
 }
 
 const protobuf = "application/vnd.kubernetes.protobuf";
@@ -92,7 +92,7 @@ export class Operations {
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
     if (definitions.some(({ routes }) => routes === "installed")) {
-      items.push(this.#discovery(`${basePath(gv)}/`, "getAPIResources", "APIResourceList"));
+      items.push(this.#discovery(`${apiPathOf(gv)}/`, "getAPIResources", "APIResourceList"));
     }
     return items.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
@@ -145,14 +145,14 @@ export class Operations {
   #ofDefinition(definition: ResourceDefinition): PathItem[] {
     const { namespaced, resource, kind, verbs } = definition;
     const describesRoutes = definition.routes === "installed";
-    const base = basePath(definition);
+    const base = apiPathOf(definition);
     const scoped = `${namespaced ? "/namespaces/{namespace}" : ""}/${resource}`;
     const collection = base + scoped;
     const single = `${collection}/{name}`;
     const scope = namespaced ? "Namespaced" : "";
     const type = describesRoutes ? (definition.schema.name ?? "") : customTypeName(definition);
-    const paths = new Map<string, Operation[]>();
-    const add = (path: string, operation: Operation): void => {
+    const paths = new Map<string, OpenApiOperation[]>();
+    const add = (path: string, operation: OpenApiOperation): void => {
       const list = paths.get(path);
       if (list === undefined) paths.set(path, [operation]);
       else list.push(operation);
@@ -262,7 +262,7 @@ class OperationWriter {
     this.#types = this.#describesRoutes ? allTypes : customTypes;
   }
 
-  list(path: string, name: string): Operation {
+  list(path: string, name: string): OpenApiOperation {
     const { group, version, listKind } = this.#definition;
     const gvk = { group, version, kind: listKind };
     const type = this.#describesRoutes ? this.#api.typeName(gvk) : customTypeName(gvk);
@@ -270,13 +270,13 @@ class OperationWriter {
     return { ...operation, produces: this.#describesRoutes ? streamTypes : customTypes };
   }
 
-  create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+  create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = [[200, type] as const, [201, type] as const, [202, type] as const];
     const operation = this.#operation("post", path, name, "post", answers, this.#options("CreateOptions"));
     return { ...operation, kind: pickKind(kind), body: { type, required: true } };
   }
 
-  deleteCollection(path: string, name: string): Operation {
+  deleteCollection(path: string, name: string): OpenApiOperation {
     const listing = this.#options("ListOptions");
     const status = this.#api.meta("Status");
     if (!this.#describesRoutes)
@@ -289,45 +289,45 @@ class OperationWriter {
     return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
   }
 
-  read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+  read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const options = this.#describesRoutes ? [] : this.#options("GetOptions");
     return { ...this.#operation("get", path, name, "get", [[200, type]], options), kind: pickKind(kind) };
   }
 
-  replace(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+  replace(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = [[200, type] as const, [201, type] as const];
     const operation = this.#operation("put", path, name, "put", answers, this.#options("UpdateOptions"));
     return { ...operation, kind: pickKind(kind), body: { type, required: true } };
   }
 
-  delete(path: string, name: string): Operation {
+  delete(path: string, name: string): OpenApiOperation {
     const type = this.#definition.returnDeletedObject ? this.#type : this.#api.meta("Status");
     const answers = [[200, type] as const, [202, type] as const];
     const operation = this.#operation("delete", path, name, "delete", answers, this.#options("DeleteOptions"));
     return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
   }
 
-  patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+  patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = this.#describesRoutes ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
     const operation = this.#operation("patch", path, name, "patch", answers, this.#options("PatchOptions"));
     const consumes = this.#describesRoutes ? patchTypes : customPatchTypes;
     return { ...operation, kind: pickKind(kind), consumes, body: { type: this.#api.meta("Patch"), required: true } };
   }
 
-  watch(path: string, name: string, action: "watch" | "watchlist"): Operation {
+  watch(path: string, name: string, action: "watch" | "watchlist"): OpenApiOperation {
     const answers = [[200, this.#api.meta("WatchEvent")] as const];
     const operation = this.#operation("get", path, name, action, answers, this.#options("ListOptions"));
     return { ...operation, produces: streamTypes };
   }
 
   /** `named` is the rest of the names, after the verb. */
-  subresource(path: string, named: string, part: SubresourceDefinition): Operation[] {
+  subresource(path: string, named: string, part: SubresourceDefinition): OpenApiOperation[] {
     const { name, group, version, verbs } = part;
     const own = part.kind === this.#definition.kind;
     const type = own ? this.#type : this.#api.typeName(part);
     // Upstream: of a custom resource even the scale is said to be of the resource's kind.
     const kind = this.#describesRoutes ? { group, version, kind: part.kind } : this.#definition;
-    const operations: Operation[] = [];
+    const operations: OpenApiOperation[] = [];
     if (verbs.includes("get")) {
       const read = this.read(path, `read${named}`, type, kind);
       operations.push(name === "log" ? this.#log(read) : read);
@@ -338,14 +338,14 @@ class OperationWriter {
     return operations;
   }
 
-  #log(read: Operation): Operation {
+  #log(read: OpenApiOperation): OpenApiOperation {
     const options = this.#api.options(this.#api.typeName({ group: "", version: "v1", kind: "PodLogOptions" }));
     const parameters = sortedParameters([...read.parameters, ...options]);
     return { ...read, parameters, produces: ["text/plain", ...allTypes], answers: [[200, ""]] };
   }
 
   /** Streams and proxies: one operation for every method. */
-  connect(path: string, named: string, part: SubresourceDefinition, isProxy: boolean): Operation[] {
+  connect(path: string, named: string, part: SubresourceDefinition, isProxy: boolean): OpenApiOperation[] {
     const { group, version, kind } = part;
     const methods: readonly Method[] = isProxy
       ? ["get", "put", "post", "delete", "options", "head", "patch"]
@@ -375,9 +375,9 @@ class OperationWriter {
     path: string,
     name: string,
     action: string,
-    answers: Operation["answers"],
+    answers: OpenApiOperation["answers"],
     options: readonly Parameter[],
-  ): Operation {
+  ): OpenApiOperation {
     const all = [...options, pretty];
     if (path.includes("{name}")) all.push(nameParameter);
     if (path.includes("{namespace}")) all.push(namespaceParameter);
@@ -411,7 +411,7 @@ function pickKind({ group, version, kind }: GroupVersionKind): GroupVersionKind 
 }
 
 /** The path with its operations; parameters that all of them share move to the path. */
-function item(path: string, operations: readonly Operation[]): PathItem {
+function item(path: string, operations: readonly OpenApiOperation[]): PathItem {
   const [first, ...others] = operations;
   const common = (first?.parameters ?? []).filter((parameter) =>
     others.every((operation) => operation.parameters.some((of) => isSame(of, parameter))),
@@ -445,10 +445,6 @@ function queryParameters(options: Schema | undefined): readonly Parameter[] {
     if (type === "string" || type === "integer" || type === "boolean") parameters.push({ name, in: "query", type });
   }
   return parameters;
-}
-
-function basePath({ group, version }: GroupVersion): string {
-  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
 function capital(text: string): string {

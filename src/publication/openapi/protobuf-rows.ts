@@ -3,7 +3,7 @@
  * Members that begin with `x-` become named YAML texts; JSON is valid YAML.
  */
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
-import type { Json } from "./published-schema.ts";
+import type { MutableJson } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
@@ -14,7 +14,7 @@ export type Rows = Readonly<Record<string, readonly [number: number, encode: Enc
 export const struct = (rows: Rows): Encoder => message(fieldsOf(rows));
 
 /** Encodes documents with these members. */
-export function documentEncoder(rows: Rows): (document: Json) => Buffer {
+export function documentEncoder(rows: Rows): (document: MutableJson) => Buffer {
   const write = fieldsOf(rows);
   return (document) => {
     const writer = new ProtobufWriter();
@@ -26,7 +26,7 @@ export function documentEncoder(rows: Rows): (document: Json) => Buffer {
 function fieldsOf(rows: Rows): (writer: ProtobufWriter, value: unknown) => void {
   const byName = new Map(Object.entries(rows));
   return (writer, value) => {
-    for (const [name, member] of Object.entries(value as Json).reverse()) {
+    for (const [name, member] of Object.entries(value as MutableJson).reverse()) {
       const isExtension = name.startsWith("x-");
       const row = byName.get(isExtension ? "x-" : name);
       if (row === undefined) continue;
@@ -71,7 +71,8 @@ export function repeated(encode: Encoder): Encoder {
 /** An object whose members are named messages, as field `inner` of a message. */
 export function named(inner: number, encode: Encoder): Encoder {
   return message((writer, value) => {
-    for (const [name, one] of Object.entries(value as Json).reverse()) writeNamed(writer, inner, name, one, encode);
+    for (const [name, one] of Object.entries(value as MutableJson).reverse())
+      writeNamed(writer, inner, name, one, encode);
   });
 }
 
@@ -83,7 +84,7 @@ export const any = message((writer, value) => writer.text(2, JSON.stringify(valu
 export function orReference(encode: Encoder): Encoder {
   const plain = wrapped(1, encode);
   const referred = wrapped(2, struct({ $ref: [1, string] }));
-  return (writer, number, value) => ("$ref" in (value as Json) ? referred : plain)(writer, number, value);
+  return (writer, number, value) => ("$ref" in (value as MutableJson) ? referred : plain)(writer, number, value);
 }
 
 /** What `encode` writes, or a boolean: two fields of a message. */

@@ -18,7 +18,7 @@ import {
   struct,
   wrapped,
 } from "./protobuf-rows.ts";
-import type { Json } from "./published-schema.ts";
+import type { MutableJson } from "./published-schema.ts";
 
 /** Contains itself. */
 const schema: Encoder = (writer, number, value) => schemaMessage(writer, number, value);
@@ -56,7 +56,7 @@ const parameterKinds: Readonly<Record<string, Encoder>> = {
   query: wrapped(2, wrapped(3, query)),
 };
 const parameter: Encoder = (writer, number, value) =>
-  parameterKinds[String((value as Json)["in"])]?.(writer, number, value);
+  parameterKinds[String((value as MutableJson)["in"])]?.(writer, number, value);
 const parameters = repeated(orReference(parameter));
 
 const response = struct({ description: [1, string], schema: [2, wrapped(1, schema)] });

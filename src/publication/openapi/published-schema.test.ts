@@ -1,7 +1,7 @@
 /** Published schemas; every row was recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type EmbeddedFields, isOpen, type Json, publishedSchema } from "./published-schema.ts";
+import { type EmbeddedFields, isOpen, type MutableJson, publishedSchema } from "./published-schema.ts";
 
 const embedded: EmbeddedFields = {
   properties: { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { type: "object" } },
@@ -11,7 +11,12 @@ const embedded: EmbeddedFields = {
 const same = "as before";
 
 /** The author's schema, and its forms in version 3 and version 2. */
-const rows: readonly (readonly [name: string, props: Json, v3: Json | typeof same, v2: Json | typeof same])[] = [
+const rows: readonly (readonly [
+  name: string,
+  props: MutableJson,
+  v3: MutableJson | typeof same,
+  v2: MutableJson | typeof same,
+])[] = [
   [
     "size",
     {
@@ -246,11 +251,11 @@ test("whole objects inside of others get the fields every object has", () => {
 test("names of prototypes are ordinary properties", () => {
   const props = JSON.parse(
     '{"type":"object","properties":{"__proto__":{"type":"string"}},"required":["__proto__"]}',
-  ) as Json;
+  ) as MutableJson;
   for (const version of [2, 3] as const) {
     assert.equal(JSON.stringify(sorted(publishedSchema(props, version, embedded))), JSON.stringify(sorted(props)));
   }
 });
 
-const sorted = (value: Json): readonly [string, unknown][] =>
+const sorted = (value: MutableJson): readonly [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -7,23 +7,23 @@ import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 
 /** A JSON object under construction. */
-export type Json = Record<string, unknown>;
+export type MutableJson = Record<string, unknown>;
 
 export type OpenApiVersion = 2 | 3;
 
 /** Fields added to embedded objects, and their required ones. */
 export interface EmbeddedFields {
-  readonly properties: Json;
+  readonly properties: MutableJson;
   readonly required: readonly string[];
 }
 
 /** `props` must have passed the checks of a definition. `embedded` is shared between the places it is added to. */
-export function publishedSchema(props: Json, version: OpenApiVersion, embedded: EmbeddedFields): Json {
+export function publishedSchema(props: MutableJson, version: OpenApiVersion, embedded: EmbeddedFields): MutableJson {
   return new Publication(version, embedded).structure(props);
 }
 
 /** Whether the schema restricts nothing. Version 2 then shows no fields. */
-export const isOpen = (props: Json): boolean => props[preserve] === true;
+export const isOpen = (props: MutableJson): boolean => props[preserve] === true;
 
 const preserve = "x-kubernetes-preserve-unknown-fields";
 const embeddedMark = "x-kubernetes-embedded-resource";
@@ -59,7 +59,7 @@ class Publication {
     this.#embedded = embedded;
   }
 
-  structure(props: Json): Json {
+  structure(props: MutableJson): MutableJson {
     const plain = this.#version === 2;
     const nullable = props["nullable"] === true;
     const out = this.#values(props);
@@ -85,7 +85,7 @@ class Publication {
   }
 
   /** Version 2: nullable fields are not required, since its readers omit them. */
-  #plainRequired(props: Json, out: Json): void {
+  #plainRequired(props: MutableJson, out: MutableJson): void {
     const { required } = out;
     if (!Array.isArray(required)) return;
     const { properties, additionalProperties } = props;
@@ -100,16 +100,16 @@ class Publication {
     else out["required"] = left;
   }
 
-  #embed(out: Json): void {
-    const own = (out["properties"] ?? {}) as Json; // made above
+  #embed(out: MutableJson): void {
+    const own = (out["properties"] ?? {}) as MutableJson; // made above
     out["properties"] = { ...own, ...this.#embedded.properties };
     const required = (out["required"] ?? []) as readonly string[]; // as the author wrote it
     out["required"] = [...required, ...this.#embedded.required.filter((name) => !required.includes(name))];
   }
 
   /** Keywords shared by schemas and by the alternatives inside them. */
-  #values(props: Json): Json {
-    const out: Json = {};
+  #values(props: MutableJson): MutableJson {
+    const out: MutableJson = {};
     for (const name of texts) if (typeof props[name] === "string" && props[name] !== "") out[name] = props[name];
     for (const name of numbers) if (isNumber(props[name])) out[name] = props[name];
     for (const name of flags) if (props[name] === true) out[name] = true;
@@ -122,7 +122,7 @@ class Publication {
     if (this.#version === 2) return out;
     for (const name of alternatives) {
       const list = props[name];
-      if (Array.isArray(list) && list.length > 0) out[name] = list.map((one: Json) => this.#alternative(one));
+      if (Array.isArray(list) && list.length > 0) out[name] = list.map((one: MutableJson) => this.#alternative(one));
     }
     if (isObject(props["not"])) out["not"] = this.#alternative(props["not"]);
     if (props[intOrString] === true) unfold(out);
@@ -130,7 +130,7 @@ class Publication {
   }
 
   /** Upstream: of alternatives, `additionalProperties` are not published. */
-  #alternative(props: Json): Json {
+  #alternative(props: MutableJson): MutableJson {
     const out = this.#values(props);
     const { items, properties, type, nullable } = props;
     if (isObject(items)) out["items"] = this.#alternative(items);
@@ -145,9 +145,9 @@ class Publication {
 }
 
 /** Says in alternatives what the mark means, unless the author did. */
-function unfold(out: Json): void {
+function unfold(out: MutableJson): void {
   const { anyOf } = out;
-  const allOf = (out["allOf"] ?? []) as readonly Json[]; // made before
+  const allOf = (out["allOf"] ?? []) as readonly MutableJson[]; // made before
   if (isEitherType(anyOf) || isEitherType(allOf[0]?.["anyOf"])) return;
   if (anyOf === undefined) out["anyOf"] = eitherType;
   else out["allOf"] = [{ anyOf: eitherType }, ...allOf];
@@ -162,6 +162,6 @@ function isEitherType(list: unknown): boolean {
 
 const isNumber = (value: unknown): boolean => typeof value === "number" || isRawNumber(value);
 
-function mapObject(object: Json, change: (value: Json) => Json): Json {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as Json)])); // schemas
+function mapObject(object: MutableJson, change: (value: MutableJson) => MutableJson): MutableJson {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as MutableJson)])); // schemas
 }

@@ -11,7 +11,13 @@ import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { customTypeName } from "./operations.ts";
-import { type EmbeddedFields, isOpen, type Json, type OpenApiVersion, publishedSchema } from "./published-schema.ts";
+import {
+  type EmbeddedFields,
+  isOpen,
+  type MutableJson,
+  type OpenApiVersion,
+  publishedSchema,
+} from "./published-schema.ts";
 
 /** Definitions of one document: those asked for, and all that these refer to. */
 export class TypeCollection {
@@ -19,7 +25,7 @@ export class TypeCollection {
   readonly #version: OpenApiVersion;
   readonly #prefix: string;
   /** Custom kinds and their lists, by definition name. */
-  readonly #custom = new Map<string, () => Json>();
+  readonly #custom = new Map<string, () => MutableJson>();
   /** JSON by name; empty for those that are referred to and not defined yet. */
   readonly #done = new Map<string, string>();
   readonly #descriptions: ReturnType<typeof loadDescriptions>;
@@ -41,7 +47,7 @@ export class TypeCollection {
   }
 
   /** A reference to the definition called `name`, which becomes part of the document. */
-  reference(name: string): Json {
+  reference(name: string): MutableJson {
     if (!this.#done.has(name)) {
       this.#done.set(name, "");
       this.#open.push(name);
@@ -59,20 +65,20 @@ export class TypeCollection {
     return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
   }
 
-  #define(name: string): Json {
+  #define(name: string): MutableJson {
     const custom = this.#custom.get(name);
     if (custom !== undefined) return custom();
     const schema = this.#tables.schema(name);
     // Invariant: references come from the same tables.
     if (schema === undefined) return { type: "object" };
     const text = this.#descriptions.get(name)?.text ?? "";
-    const definition: Json = { ...(text === "" ? {} : { description: text }), ...this.#named(schema) };
+    const definition: MutableJson = { ...(text === "" ? {} : { description: text }), ...this.#named(schema) };
     const kinds = this.#tables.type(name)?.kinds ?? [];
     if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds.map(kindMark);
     return definition;
   }
 
-  #named(schema: Schema): Json {
+  #named(schema: Schema): MutableJson {
     switch (schema.special) {
       case undefined:
         return this.#struct(schema);
@@ -94,8 +100,8 @@ export class TypeCollection {
     }
   }
 
-  #struct(schema: Schema): Json {
-    const definition: Json = { type: "object" };
+  #struct(schema: Schema): MutableJson {
+    const definition: MutableJson = { type: "object" };
     const told = schema.name === undefined ? undefined : this.#descriptions.get(schema.name)?.fields;
     const { fields, mapType, unions } = schema;
     const names = [...(fields?.keys() ?? [])].sort();
@@ -111,14 +117,14 @@ export class TypeCollection {
     return definition;
   }
 
-  #property(text: string | undefined, field: Field): Json {
-    const property: Json = text === undefined ? {} : { description: text };
+  #property(text: string | undefined, field: Field): MutableJson {
+    const property: MutableJson = text === undefined ? {} : { description: text };
     if (field.default !== undefined && this.#version === 3) property["default"] = field.default;
     return Object.assign(property, this.#use(field.schema, true));
   }
 
   /** A type where it is used: a reference with the marks of the place, or the type itself. */
-  #use(schema: Schema, isProperty: boolean): Json {
+  #use(schema: Schema, isProperty: boolean): MutableJson {
     const { name } = schema;
     if (name !== undefined) {
       const canonical = this.#tables.schema(name);
@@ -146,7 +152,7 @@ export class TypeCollection {
         return this.#nullable(schema, {});
       default: {
         if (schema.special === "intOrString") return this.#nullable(schema, this.#intOrString());
-        const scalar: Json = { type: schema.type };
+        const scalar: MutableJson = { type: schema.type };
         if (schema.format !== undefined) scalar["format"] = schema.format;
         if (schema.enum !== undefined) scalar["enum"] = schema.enum;
         return this.#nullable(schema, Object.assign(scalar, listMarks(schema, undefined)));
@@ -155,7 +161,7 @@ export class TypeCollection {
   }
 
   /** A member of a list or map; version 3 tells the zero value of those that are no pointers. */
-  #member(items: Schema | undefined): Json {
+  #member(items: Schema | undefined): MutableJson {
     if (items === undefined) return { type: "object" };
     const used = this.#use(items, false);
     const zero = this.#version === 3 ? zeroOf(items) : undefined;
@@ -164,20 +170,20 @@ export class TypeCollection {
     return $ref === undefined ? { ...used, default: zero } : { default: zero, allOf: [{ $ref }], ...marks };
   }
 
-  #intOrString(): Json {
+  #intOrString(): MutableJson {
     const mark = { "x-kubernetes-int-or-string": true };
     return this.#version === 2 ? mark : { anyOf: [{ type: "integer" }, { type: "string" }], ...mark };
   }
 
   /** Upstream: version 2 has no null; a nullable value has any type there. */
-  #nullable(schema: Schema, described: Json): Json {
+  #nullable(schema: Schema, described: MutableJson): MutableJson {
     if (schema.nullable !== true) return described;
     if (this.#version === 3) return { ...described, nullable: true };
     const { type: _type, items: _items, properties: _properties, ...rest } = described;
     return rest;
   }
 
-  #customKind(definition: ResourceDefinition): Json {
+  #customKind(definition: ResourceDefinition): MutableJson {
     const props = definition.published?.();
     const marks = {
       "x-kubernetes-group-version-kind": [kindMark(definition)],
@@ -185,11 +191,11 @@ export class TypeCollection {
     };
     if (props === undefined || (this.#version === 2 && isOpen(props))) return { type: "object", ...marks };
     const kind = publishedSchema(props, this.#version, this.#embedded());
-    const properties = { ...(kind["properties"] as Json | undefined), ...this.#envelope("ObjectMeta") }; // an object
+    const properties = { ...(kind["properties"] as MutableJson | undefined), ...this.#envelope("ObjectMeta") }; // an object
     return { ...kind, properties: sortedObject(new Map(Object.entries(properties))), ...marks };
   }
 
-  #customList(definition: ResourceDefinition, list: GroupVersionKind): Json {
+  #customList(definition: ResourceDefinition, list: GroupVersionKind): MutableJson {
     const items = {
       description: `List of ${definition.resource}. ${this.#text("items")}`,
       type: "array",
@@ -206,7 +212,7 @@ export class TypeCollection {
   }
 
   /** The fields that custom kinds do not define themselves. */
-  #envelope(metadata: "ObjectMeta" | "ListMeta"): Json {
+  #envelope(metadata: "ObjectMeta" | "ListMeta"): MutableJson {
     return {
       apiVersion: { description: this.#text("apiVersion"), type: "string" },
       kind: { description: this.#text("kind"), type: "string" },
@@ -224,7 +230,7 @@ export class TypeCollection {
     return { properties, required: ["kind", "apiVersion"] };
   }
 
-  #metadata(type: "ObjectMeta" | "ListMeta", text: "metadata" | "listMetadata"): Json {
+  #metadata(type: "ObjectMeta" | "ListMeta", text: "metadata" | "listMetadata"): MutableJson {
     const reference = this.reference(this.#tables.domain.rename(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`));
     const description = this.#text(text);
     return this.#version === 2 ? { description, ...reference } : { description, allOf: [reference] };
@@ -235,18 +241,18 @@ export class TypeCollection {
   }
 }
 
-function kindMark({ group, version, kind }: GroupVersionKind): Json {
+function kindMark({ group, version, kind }: GroupVersionKind): MutableJson {
   return { group, kind, version };
 }
 
 /** Upstream: of custom kinds only, and there even when empty. */
-function selectableMarks({ selectableFields }: ResourceDefinition): Json[] {
+function selectableMarks({ selectableFields }: ResourceDefinition): MutableJson[] {
   return selectableFields.map((field) => ({ fieldPath: field }));
 }
 
 /** How lists and maps merge. Of a reference only what its definition does not say itself. */
-function listMarks(schema: Schema, canonical: Schema | undefined): Json {
-  const marks: Json = {};
+function listMarks(schema: Schema, canonical: Schema | undefined): MutableJson {
+  const marks: MutableJson = {};
   if (schema.listType !== undefined) marks["x-kubernetes-list-type"] = schema.listType;
   if (schema.listMapKeys !== undefined) marks["x-kubernetes-list-map-keys"] = schema.listMapKeys;
   if (schema.mapType !== undefined && schema.mapType !== canonical?.mapType) {
@@ -275,7 +281,7 @@ function zeroOf(schema: Schema): unknown {
   }
 }
 
-function sortedObject(entries: ReadonlyMap<string, unknown>): Json {
+function sortedObject(entries: ReadonlyMap<string, unknown>): MutableJson {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -14,7 +14,7 @@ import { type Json, kindOf, shown } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */
-export interface EmbeddedOptions {
+export interface EmbeddedMetaOptions {
   /** The type of metadata; without it, metadata is not checked. */
   readonly metadata?: Schema | undefined;
   /** Metadata was read as its type already. */
@@ -28,7 +28,7 @@ export function embeddedFindings(
   node: SchemaNode | undefined,
   value: unknown,
   field: string,
-  options: EmbeddedOptions,
+  options: EmbeddedMetaOptions,
 ): FieldError[] {
   const findings: FieldError[] = [];
   walk(node, value, field, options, options.isWhole === true, findings);
@@ -39,7 +39,7 @@ function walk(
   node: SchemaNode | undefined,
   value: unknown,
   field: string,
-  options: EmbeddedOptions,
+  options: EmbeddedMetaOptions,
   isWhole: boolean,
   findings: FieldError[],
 ): void {
@@ -62,7 +62,7 @@ function walk(
 
 const child = (field: string, name: string): string => (field === "" ? name : `${field}.${name}`);
 
-function checkWhole(object: Json, field: string, options: EmbeddedOptions, findings: FieldError[]): void {
+function checkWhole(object: Json, field: string, options: EmbeddedMetaOptions, findings: FieldError[]): void {
   for (const name of ["apiVersion", "kind"]) {
     if (!Object.hasOwn(object, name)) findings.push(required(child(field, name), "must not be empty"));
   }
@@ -116,7 +116,7 @@ export function coerceFinding(
   node: SchemaNode | undefined,
   value: unknown,
   field: string,
-  options: EmbeddedOptions,
+  options: EmbeddedMetaOptions,
 ): FieldError | undefined {
   const isWhole = options.isWhole === true;
   if (node === undefined || (!node.hasEmbedded && !isWhole)) return undefined;

@@ -12,6 +12,7 @@ import {
   required as requiredField,
   tooLong,
 } from "#meta/field-error.ts";
+import { codePointCount } from "#std/code-points.ts";
 import { bigIntOf, type Int64 } from "#std/int64.ts";
 import type { Correlation } from "./correlation.ts";
 import {
@@ -26,16 +27,7 @@ import {
   shown,
 } from "./json-value.ts";
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
-import {
-  Budget,
-  countCharacters,
-  isUnique,
-  isValid,
-  maximumHolds,
-  minimumHolds,
-  multipleOfFault,
-  wholeLimit,
-} from "./valid.ts";
+import { Budget, isUnique, isValid, maximumHolds, minimumHolds, multipleOfFault, wholeLimit } from "./valid.ts";
 
 /** More findings than this are not listed: one object can have a million. */
 const findingsMax = 500;
@@ -182,9 +174,9 @@ class Explainer {
   /** Only the first of these is reported. */
   #textRules(node: SchemaNode, text: string, path: string, result: Result): void {
     const { maxLength, minLength, pattern } = node;
-    if (text.length > maxLength && countCharacters(text) > maxLength) {
+    if (text.length > maxLength && codePointCount(text) > maxLength) {
       result.add(`${path} in body should be at most ${maxLength} chars long`, () => tooLong(path, maxLength));
-    } else if (text.length < minLength * 2 && countCharacters(text) < minLength) {
+    } else if (text.length < minLength * 2 && codePointCount(text) < minLength) {
       const words = `${path} in body should be at least ${exact(node.props.minLength)} chars long`;
       result.add(words, () => invalid(path, showText(text), words));
     } else if (pattern !== undefined) {

@@ -3,6 +3,7 @@
  * no allocation; `explain.ts` finds the errors in a second walk. Benchmark: `bench/structural.bench.ts`.
  */
 import type { FieldError } from "#meta/field-error.ts";
+import { codePointCount } from "#std/code-points.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
 import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
@@ -115,28 +116,14 @@ function listValid(node: SchemaNode, list: readonly unknown[], budget: Budget): 
 export const isUnique = (list: readonly unknown[]): boolean => new Set(list.map(goJson)).size === list.length;
 
 function textValid(node: SchemaNode, text: string, budget: Budget): boolean {
-  if (text.length > node.maxLength && countCharacters(text) > node.maxLength) return false;
-  if (text.length < node.minLength * 2 && countCharacters(text) < node.minLength) return false;
+  if (text.length > node.maxLength && codePointCount(text) > node.maxLength) return false;
+  if (text.length < node.minLength * 2 && codePointCount(text) < node.minLength) return false;
   const { pattern, formatCheck } = node;
   if (pattern !== undefined) {
     budget.spend((text.length * pattern.size) / 8);
     if (!pattern.test(text)) return false;
   }
   return formatCheck === undefined || formatCheck(text);
-}
-
-/** Code points; half of a pair counts as one. */
-export function countCharacters(text: string): number {
-  let count = text.length;
-  for (let at = 0; at < text.length - 1; at++) {
-    const code = text.charCodeAt(at);
-    if (code < 0xd800 || code > 0xdbff) continue;
-    const next = text.charCodeAt(at + 1);
-    if (next < 0xdc00 || next > 0xdfff) continue;
-    count--;
-    at++;
-  }
-  return count;
 }
 
 function numberValid(node: SchemaNode, value: unknown, budget: Budget): boolean {

@@ -26,7 +26,7 @@ export interface WholeAnswer {
   readonly body: Buffer;
 }
 
-export interface Question {
+export interface BackendQuestion {
   readonly path: string;
   /** Names and values in turn. */
   readonly headers: readonly string[];
@@ -83,7 +83,7 @@ export class Backends {
 }
 
 /** Rejects with an `Error` in the words of Go's client. */
-export async function ask(backend: Backend, question: Question, clock: Clock): Promise<WholeAnswer> {
+export async function ask(backend: Backend, question: BackendQuestion, clock: Clock): Promise<WholeAnswer> {
   const { address, forwarder, serverName } = backend;
   const { path, headers, timeoutMs, maxBytes, isAlone = false } = question;
   const stop = new AbortController();

@@ -5,7 +5,7 @@
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
-import { identityHeaders, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
+import { identityHeaderTest, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
 import type { AccessConfig } from "../access-config.ts";
 import type { ServerOptions } from "../options.ts";
 
@@ -86,5 +86,5 @@ function headerNames(options: ServerOptions): RequestHeaderNames {
 
 /** Headers that the chain hides behind authentication. */
 export function hiddenHeaders(options: ServerOptions): (name: string) => boolean {
-  return identityHeaders([standardHeaders, headerNames(options)]);
+  return identityHeaderTest([standardHeaders, headerNames(options)]);
 }

@@ -4,7 +4,7 @@
  */
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
-import type { WebhookObserver } from "#authz/webhook.ts";
+import type { AuthorizationObserver } from "#authz/webhook.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { AssembleConfig } from "../assemble-config.ts";
@@ -13,7 +13,7 @@ import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
 import { seldom } from "../seldom.ts";
 import { watchFile } from "../watched-file.ts";
 
-export interface ChainOptions extends AssembleConfig {
+export interface AuthorizerChainOptions extends AssembleConfig {
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;
   /** Those that know the server's own objects. */
@@ -27,7 +27,7 @@ export interface AuthorizerChain {
 }
 
 /** Loads what asks others, or reads policies, only where the plan names it. */
-export async function openAuthorizers(options: ChainOptions): Promise<AuthorizerChain> {
+export async function openAuthorizers(options: AuthorizerChainOptions): Promise<AuthorizerChain> {
   const { authorization: plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
   let isClosed = false;
@@ -103,7 +103,7 @@ function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly Plan
 }
 
 async function openChain(
-  options: ChainOptions,
+  options: AuthorizerChainOptions,
   planned: readonly PlannedAuthorizer[],
   counts: AuthorizationMetrics,
 ): Promise<AuthorizerChain> {
@@ -123,7 +123,7 @@ interface Opened {
 }
 
 async function openAuthorizer(
-  options: ChainOptions,
+  options: AuthorizerChainOptions,
   planned: PlannedAuthorizer,
   counts: AuthorizationMetrics,
 ): Promise<Opened> {
@@ -192,7 +192,7 @@ function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
 
 interface AuthorizationMetrics {
   decisions(of: { readonly type: string; readonly name: string }): Decisions;
-  webhook(name: string, failed: (error: unknown) => void): WebhookObserver;
+  webhook(name: string, failed: (error: unknown) => void): AuthorizationObserver;
 }
 
 /** Upstream's names. */

@@ -1,7 +1,7 @@
 /** What the controller of quotas asks of admission, which charges them, and of the served resources. */
 import type { Quotas } from "#admission/quota.ts";
-import type { ResourceQuotaOptions } from "#controllers/resource-quota.ts";
-import { apiVersionOf } from "#meta/group-version.ts";
+import type { QuotaCountOptions } from "#controllers/resource-quota.ts";
+import { apiPathOf } from "#meta/group-version.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 
 export function controlledQuotas(
@@ -9,7 +9,7 @@ export function controlledQuotas(
   periodMs: number,
   table: () => ResourceTable,
   onServed: (listener: () => void) => void,
-): ResourceQuotaOptions {
+): QuotaCountOptions {
   return {
     periodMs,
     measure: (namespace, name) => quotas.measure(namespace, name),
@@ -23,8 +23,7 @@ export function controlledQuotas(
       const found = definitions.find(
         (one) => one.group === group && one.resource === resource && one.namespaced && one.stored,
       );
-      if (found === undefined) return undefined;
-      return group === "" ? `/api/${found.version}` : `/apis/${apiVersionOf(found)}`;
+      return found === undefined ? undefined : apiPathOf(found);
     },
     onServed,
   };

@@ -3,7 +3,7 @@ import { internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
 import { StorageRefusal } from "#storage/log-store.ts";
 import { isTextTooLong, outgrown } from "./memory.ts";
-import type { FromThread, Question, Questions, SentFailure, ToThread } from "./messages.ts";
+import type { FromThread, ThreadQuestion, Questions, SentFailure, ToThread } from "./messages.ts";
 
 /** Asks, and waits for the answer; rejects with what the event loop threw. */
 export type Ask = <Name extends keyof Questions>(
@@ -30,7 +30,7 @@ export class Asking {
       const id = ++this.#lastId;
       // The event loop answers each question by its name.
       this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
-      this.#send({ type: "question", id, question: { name, ask } as Question });
+      this.#send({ type: "question", id, question: { name, ask } as ThreadQuestion });
     });
 
   take(message: Exclude<ToThread, { readonly type: "job" }>): void {

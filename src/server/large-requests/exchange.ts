@@ -10,7 +10,7 @@ import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { WatchCache, Entry } from "#storage/watch-cache.ts";
-import type { Question, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
+import type { ThreadQuestion, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
 import { bufferOf } from "./remote-cache.ts";
 import type { Work } from "./work.ts";
 
@@ -79,7 +79,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     for (const text of texts) this.#scope.context.warn(text);
   }
 
-  async answer({ name, ask }: Question): Promise<Questions[keyof Questions]["answer"]> {
+  async answer({ name, ask }: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
     const { request, parts } = this.#scope;
     switch (name) {
       case "definition":

@@ -115,7 +115,7 @@ export interface Questions {
   readonly sent: { readonly ask: Uint8Array | undefined; readonly answer: undefined };
 }
 
-export type Question = {
+export type ThreadQuestion = {
   readonly [Name in keyof Questions]: { readonly name: Name; readonly ask: Questions[Name]["ask"] };
 }[keyof Questions];
 
@@ -134,7 +134,7 @@ export interface SentReply {
 }
 
 export type FromThread =
-  | { readonly type: "question"; readonly id: number; readonly question: Question }
+  | { readonly type: "question"; readonly id: number; readonly question: ThreadQuestion }
   | { readonly type: "reply"; readonly reply: SentReply; readonly warnings: readonly string[] }
   | { readonly type: "failure"; readonly failure: SentFailure; readonly warnings: readonly string[] };
 

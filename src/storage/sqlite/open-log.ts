@@ -34,7 +34,7 @@ export interface OpenLogOptions {
   readonly boot: string | undefined;
 }
 
-export interface OpenLog {
+export interface OpenLogFiles {
   readonly file: LogFile;
   readonly headFile: HeadFile;
   /** The content of the head file from the first commit on, with digest and revision of that time. */
@@ -47,7 +47,7 @@ export interface OpenLog {
 }
 
 /** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
-export function openLog(options: OpenLogOptions): OpenLog {
+export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   const { dataDir, acceptLoss, segmentRows } = options;
   const boot = options.boot ?? presentBoot();
   makeFolder(dataDir);
@@ -162,7 +162,7 @@ interface Examined {
   readonly loss: Loss | undefined;
 }
 
-function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLog {
+function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLogFiles {
   let notice: string | undefined;
   if (loss !== undefined) notice = `a loss was accepted: ${loss.message}`;
   else if (head === "missing") {

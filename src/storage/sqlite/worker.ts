@@ -34,7 +34,7 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
-import { openLog, type OpenLog } from "./open-log.ts";
+import { openLogFiles, type OpenLogFiles } from "./open-log.ts";
 import { RevisionSet } from "./revision-set.ts";
 import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
 import { isDropped, sweep, withoutMoves } from "./sweep.ts";
@@ -108,7 +108,7 @@ let isClosed = false;
 
 try {
   const { acceptLoss } = start;
-  const opened = openLog({ dataDir, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
+  const opened = openLogFiles({ dataDir, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
   const { revision, survey, notice } = opened;
   ({ file, headFile, head } = opened);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
@@ -163,7 +163,7 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
 }
 
 /** Sends all current entries to the main thread, and verifies the digest meanwhile. */
-function* load({ keys, sum, replaced }: OpenLog["survey"]): Generator<undefined, void, ArrayBuffer | undefined> {
+function* load({ keys, sum, replaced }: OpenLogFiles["survey"]): Generator<undefined, void, ArrayBuffer | undefined> {
   let loadedKeys = 0;
   let loadedSum = 0;
   let writer = new RowWriter(loadBytes);

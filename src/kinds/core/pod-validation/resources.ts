@@ -3,7 +3,7 @@ import type { ResourceRequirements } from "#api/core/v1.ts";
 import { forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
-import { compareTexts } from "../claim-spec.ts";
+import { compareQuantityTexts } from "../claim-spec.ts";
 import {
   isNative,
   type OwnPrefix,
@@ -31,7 +31,7 @@ export function checkResources(
       if (isExact) errors.push(required(limitsPath, "Limit must be set for non overcommitable resources"));
       continue;
     }
-    const order = compareTexts(request, limit);
+    const order = compareQuantityTexts(request, limit);
     if (isExact ? order === 0 : order <= 0) continue;
     const relation = isExact ? "equal to" : "less than or equal to";
     errors.push(invalid(requestsPath, shown(request), `must be ${relation} ${name} limit of ${shown(limit)}`));

@@ -1,0 +1,28 @@
+/** Texts by code points, while JavaScript counts and orders UTF-16 units. Half of a pair counts as one. */
+
+export function codePointCount(text: string): number {
+  const { length } = text;
+  let pairs = 0;
+  for (let at = 0; at < length - 1; at++) {
+    if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) {
+      pairs++;
+      at++;
+    }
+  }
+  return length - pairs;
+}
+
+/** The order of code points, which is that of UTF-8 bytes: negative, 0 or positive. */
+export function compareCodePoints(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates stand for code points above all others of 16 bits.
+    if (x >= 0xd800 && y >= 0xd800) return ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff);
+    return x - y;
+  }
+  return a.length - b.length;
+}
