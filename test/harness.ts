@@ -12,6 +12,7 @@ import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerSettings } from "#server/options.ts";
 import type { ServerEnvironment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
@@ -60,6 +61,8 @@ export interface TestServer {
   /** Text of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
   readonly endpoint: Endpoint;
+  /** Of a server whose time can be advanced. */
+  readonly clock?: MovingClock;
   /** Stops the server; first closes the connections of this endpoint, unless they are kept. */
   close(options?: { readonly keepConnections: boolean }): Promise<void>;
 }
@@ -140,6 +143,7 @@ export async function openServer(
     ca,
     kubeconfig: running.kubeconfig,
     endpoint,
+    ...(environment.clock instanceof MovingClock ? { clock: environment.clock } : {}),
     async close({ keepConnections } = { keepConnections: false }) {
       if (!keepConnections) endpoint.agent.destroy();
       await running.close();
@@ -185,6 +189,12 @@ export class Api extends Client {
   /** A name of the domain. */
   name(text: string): string {
     return this.endpoint.rename(text);
+  }
+
+  /** Time passes for the server; for one elsewhere it has to be waited for. */
+  async pass(ms: number): Promise<void> {
+    if (this.server.clock === undefined) await sleep(ms);
+    else this.server.clock.advance(ms);
   }
 
   /** A unique name. */
@@ -252,7 +262,9 @@ export function suite(settings?: ServerSettings): InBothDomains {
   const serverOf = (domain: Domain): Promise<TestServer> => {
     let server = servers.get(domain);
     if (server === undefined) {
-      server = external === undefined ? openServer(domain, settings) : Promise.resolve(externalServer(external));
+      const clock = new MovingClock();
+      server =
+        external === undefined ? openServer(domain, settings, { clock }) : Promise.resolve(externalServer(external));
       servers.set(domain, server);
     }
     return server;

@@ -92,7 +92,7 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
   const made: Answer[] = [];
   for (const [at, body] of cases) made.push((await apply(api, at, "m1", body)).expect(201));
   // Times of managers are in seconds.
-  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await api.pass(1100);
   for (const [index, [at, body]] of cases.entries()) {
     const first = made[index]!;
     const again = (await apply(api, at, "m1", body)).expect(200);
