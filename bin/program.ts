@@ -1,4 +1,4 @@
-/** The program: picks the command, prints what went wrong in one line. Commands are loaded only when asked for. */
+/** The program: runs the command, and prints a failure in one line. Commands are loaded on demand. */
 import { fileURLToPath } from "node:url";
 import { StartError } from "#std/start-error.ts";
 import { loadOwnModulesDirectly } from "./direct-modules.ts";

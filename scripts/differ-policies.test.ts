@@ -1,4 +1,4 @@
-/** Cases of `npm run differ -- --policies`: the same for a seed, and mostly such that policies come in force. */
+/** Cases of `npm run differ -- --policies`: the same seed gives the same cases, and most policies are valid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";

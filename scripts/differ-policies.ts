@@ -1,6 +1,6 @@
 /**
- * Random admission policies with their bindings and parameters, and requests that meet them: right ones, and wrong ones that
- * are only tried. The same seed gives the same.
+ * Generates random admission policies with bindings and parameters, and requests that match them. Some are invalid on
+ * purpose. The same seed gives the same cases.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Json } from "./differ-servers.ts";

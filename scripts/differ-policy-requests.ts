@@ -1,4 +1,6 @@
-/** Brings the policies of a case in force on both servers, then compares the answers to its requests and what is recorded. */
+/**
+ * Creates the policies of a case on both servers, then compares the answers to its requests and the recorded effects.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { type PolicyCase, policyCase, type PolicyRequest } from "./differ-policies.ts";

@@ -1,4 +1,4 @@
-/** Cases of `npm run differ -- --rules`: the same for a seed, and mostly such that objects can be compared. */
+/** Cases of `npm run differ -- --rules`: the same seed gives the same cases, and most definitions are valid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ruleChecks } from "#cel/schema-rules.ts";

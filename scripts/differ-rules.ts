@@ -1,6 +1,6 @@
 /**
- * Random definitions with rules, and objects for them: schemas of every kind of value, expressions about them that are
- * mostly right, values that mostly fit. The same seed gives the same.
+ * Generates random definitions with rules, and objects for them: schemas of every kind of value, mostly valid
+ * expressions, mostly valid objects. The same seed gives the same cases.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Json } from "./differ-servers.ts";

@@ -1,4 +1,4 @@
-/** Two servers that are asked the same, and what is compared of their answers. */
+/** Sends the same requests to two servers, and says which parts of the answers are compared. */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 

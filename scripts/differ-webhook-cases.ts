@@ -1,4 +1,4 @@
-/** Random configurations of webhooks and random writes: the same for a seed. */
+/** Generates random webhook configurations and random writes. The same seed gives the same cases. */
 import { configMap, pod } from "../test/objects.ts";
 import { type Case, denies, type Phase, type Session, sets } from "../test/webhooks/session.ts";
 import { type Random, seededRandom } from "#std/random.ts";

@@ -1,6 +1,6 @@
 /**
- * `npm run differ -- --webhooks`: the cases of `test/webhooks/`, and generated ones, run against both servers, which ask the same
- * webhook server. What each was answered and what it asked is compared, whole.
+ * `npm run differ -- --webhooks`: runs the cases of `test/webhooks/` and generated ones against both servers, with one
+ * webhook server for both. Compares all answers to clients and all requests to webhooks.
  */
 import { writeFileSync } from "node:fs";
 import type { Agent } from "node:https";

@@ -1,4 +1,4 @@
-/** `npm run differ`: sends the same random requests to our server and to another, and shows where answers differ. */
+/** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. */
 import { readCommandLine } from "./command-line.ts";
 import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
 import { type RuleCase, ruleCase } from "./differ-rules.ts";

@@ -1,6 +1,6 @@
 /**
- * A KMS plugin for tests: gRPC over a unix socket, with keys in memory, and faults on request. It reads and writes protobuf
- * by itself, so that both sides cannot be wrong in the same way.
+ * A KMS plugin for tests: gRPC over a unix socket, with keys in memory, and faults on request. It has its own protobuf
+ * code, so that both sides cannot have the same error.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";

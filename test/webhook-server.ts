@@ -1,6 +1,6 @@
 /**
- * A webhook server for tests: an HTTPS server in a process of its own, whose answers are set by path, well-behaved or
- * not. It remembers what it was sent. This file is both sides: the class, and the program that the class starts.
+ * A webhook server for tests: HTTPS in a process of its own; the path selects the answer or the fault. It records
+ * requests. This file has both sides: the class, and the program that the class starts.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

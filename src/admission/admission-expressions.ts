@@ -1,6 +1,6 @@
 /**
- * Expressions that decide about requests: what they see of one, and match conditions of webhooks and policies. Source: the
- * documentation of admission policies in Kubernetes, and the reference's answers.
+ * Expressions of admission: their variables, and match conditions of webhooks and policies. Source: the documentation
+ * of admission policies in Kubernetes, and the answers of kube-apiserver.
  */
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import type { Namespace } from "#api/core/v1.ts";

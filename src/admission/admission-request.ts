@@ -1,6 +1,6 @@
 /**
- * A write as webhooks are told of it, and as expressions see it in the variable `request`: an AdmissionRequest without its
- * objects. Source: `admission.k8s.io/v1`.
+ * AdmissionRequest without its objects: for webhooks, and for the variable `request` of expressions. Source:
+ * `admission.k8s.io/v1`.
  */
 import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";

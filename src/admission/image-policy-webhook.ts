@@ -1,7 +1,6 @@
 /**
- * ImagePolicyWebhook: asks a webhook with an ImageReview whether a pod may have its images. Answers are kept; equal
- * questions in progress share a call. A webhook that gives no answer refuses or allows, as configured. Source:
- * upstream's plugin of this name.
+ * ImagePolicyWebhook: sends the images of a pod to a webhook in an ImageReview. Answers are cached; equal requests in
+ * progress share a call. When the webhook fails, the configuration decides. Source: upstream's plugin of this name.
  */
 import { hash } from "node:crypto";
 import type { Pod } from "#api/core/v1.ts";

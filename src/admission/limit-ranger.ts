@@ -1,6 +1,6 @@
 /**
- * LimitRanger: gives containers the requests and limits that the limit ranges of their namespace have for them, and
- * refuses pods and claims that ask for too much or too little. Source of rules and texts: the answers of kube-apiserver.
+ * LimitRanger: sets default requests and limits of containers from the limit ranges of a namespace, and refuses pods
+ * and claims outside the limits. Source of rules and texts: the answers of kube-apiserver.
  */
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,7 +1,7 @@
 /**
- * What a webhook or a policy applies to: rules, exclusions, and selectors of namespaces and objects, parsed once. Hot
- * path: every write asks each of them, and most answers are no, so the cheapest question comes first. Source: upstream's
- * `admission/plugin/webhook/predicates` and `admission/plugin/policy/matching`.
+ * Which requests a webhook or a policy applies to: rules, exclusions, and selectors of namespaces and objects, parsed
+ * once. Hot path: every write checks each of them, and most do not match, so cheap checks come first. Source:
+ * upstream's `admission/plugin/webhook/predicates` and `admission/plugin/policy/matching`.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

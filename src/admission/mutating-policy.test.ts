@@ -1,4 +1,4 @@
-/** Mutating policies: what they make of an object, in which order, and how they fail. */
+/** Mutating policies: changes, order and failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MutatingAdmissionPolicySpec, Mutation } from "#api/admissionregistration/v1alpha1.ts";

@@ -1,7 +1,7 @@
 /**
- * MutatingAdmissionPolicy (alpha): expressions that change what is written, by an apply configuration or a JSON Patch. Each
- * policy, in the order of names, sees what those before it made. Source: upstream's `admission/plugin/policy/mutating`, and
- * its answers.
+ * MutatingAdmissionPolicy (alpha): expressions change the object by an apply configuration or a JSON Patch. Policies
+ * run in the order of their names, each on the result of the one before. Source: upstream's
+ * `admission/plugin/policy/mutating`, and the answers of kube-apiserver.
  */
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
 import { goQuote } from "#meta/field-error.ts";

@@ -1,4 +1,7 @@
-/** Objects of one kind by namespace, as the store has them. Plugins ask it about every write and mostly get nothing. */
+/**
+ * An index of the stored objects of one kind by namespace. Plugins look it up at every write, and most namespaces have
+ * none.
+ */
 
 export class NamespaceIndex<T> {
   readonly #namespaces = new Map<string, Map<string, T>>();

@@ -1,4 +1,4 @@
-/** Writes in missing and ending namespaces, and namespaces that cannot be deleted. */
+/** Writes in missing and terminating namespaces, and namespaces that cannot be deleted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Objects of a request in the version that a webhook or a policy asked for. */
+/** Objects of a request in the version that a webhook or a policy asks for. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";

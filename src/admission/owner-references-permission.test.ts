@@ -1,4 +1,4 @@
-/** Who may set owners, and let an object hold up the deletion of its owner. Messages are kube-apiserver 1.32.1's. */
+/** Permissions to set owner references and `blockOwnerDeletion`. Messages are kube-apiserver 1.32.1's. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";

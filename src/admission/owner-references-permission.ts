@@ -1,7 +1,7 @@
 /**
- * Whoever changes owners of an object may have it deleted, so needs the right to delete it; and whoever lets it hold up the
- * deletion of an owner needs the right to set that owner's finalizers. Off unless it is asked for. Source: upstream's
- * plugin of this name; the messages are its own.
+ * OwnerReferencesPermissionEnforcement: a change of owner references needs permission to delete the object, and
+ * `blockOwnerDeletion` needs permission to update the owner's finalizers. Off by default. Source: upstream's plugin of
+ * this name, with its messages.
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import type { Attributes, Authorizer, Verdict } from "#authz/authorizer.ts";

@@ -1,6 +1,6 @@
 /**
- * What the containers of a pod request, and their limits, added up as schedulers do: init containers run one after the
- * other, so the largest of them counts; those that keep running are added. Source: the documented rules for sidecars.
+ * The requests and limits of a pod as schedulers count them. Init containers run one after the other, so the largest
+ * counts; restartable ones are added. Source: the documented rules for sidecars.
  */
 import type { PodSpec } from "#api/core/v1.ts";
 import { compareQuantities, type Quantity } from "#meta/quantity.ts";

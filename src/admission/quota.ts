@@ -1,7 +1,7 @@
 /**
- * The quotas of all namespaces: charges writes to them, one batch of a namespace after the other, and counts anew what
- * is used. Only one of these writes to the quotas of a namespace at a time, so that no charge is lost, and the count
- * knows which writes it may not see yet. Where a namespace has no quota, a write costs a look into a map.
+ * The quotas of all namespaces: charges writes to them in batches, and recounts usage. Only one batch or recount of a
+ * namespace runs at a time, so no charge is lost, and a recount knows which writes it may not see yet. In a namespace
+ * without quotas, a write costs one map look-up.
  */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,6 +1,6 @@
 /**
- * ResourceQuota: refuses what would exceed a quota of its namespace, and charges the rest to the quota's status before
- * it is stored.
+ * ResourceQuota: refuses writes that would exceed a quota of their namespace, and adds the others to the quota's status
+ * before they are stored.
  */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { RestClient } from "#client/rest-client.ts";

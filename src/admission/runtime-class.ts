@@ -1,5 +1,5 @@
 /**
- * RuntimeClass: gives new pods the overhead of their class and what it asks of nodes. Source of rules and texts: the
+ * RuntimeClass: adds the overhead and the scheduling rules of their class to new pods. Source of rules and texts: the
  * answers of kube-apiserver.
  */
 import type { Pod } from "#api/core/v1.ts";

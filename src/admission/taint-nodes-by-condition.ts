@@ -1,5 +1,5 @@
 /**
- * TaintNodesByCondition: no pod is scheduled to a new node until its controller has seen it ready. Source of rules: the
+ * TaintNodesByCondition: taints new nodes as not ready, until the node controller has seen them. Source of rules: the
  * answers of kube-apiserver.
  */
 import type { Node } from "#api/core/v1.ts";

@@ -1,7 +1,7 @@
 /**
- * Expressions of admission: match conditions of webhooks, and all of policies. Their variables are plain JSON without
- * declared types, but for `request`, `namespaceObject` and the `variables` of a policy. Source: the documentation of
- * admission policies in Kubernetes, and the reference's answers.
+ * Expressions of admission: match conditions of webhooks, and all expressions of policies. Their variables are plain
+ * JSON without declared types, except `request`, `namespaceObject` and the `variables` of a policy. Source: the
+ * documentation of admission policies in Kubernetes, and the answers of kube-apiserver.
  */
 import type { Environment } from "./environment.ts";
 import type { Program } from "./evaluate.ts";

@@ -1,4 +1,4 @@
-/** Bounds for what the expressions of one object may take together, so that keeping their programs needs little memory. */
+/** Limits the size of all expressions of one object together, so that compiled programs need little memory. */
 import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
 import { checkExpression, patternsProblem, patternsSize, type Problem } from "./expression.ts";

@@ -1,7 +1,7 @@
 /**
- * The syntax tree of an expression, in the shape that cost and error rules are written for: operators are calls of
- * functions with reserved names, macros are expanded into comprehensions. Source: the language definition, and cel-go's
- * names of operators and macro variables, which errors and costs show.
+ * The syntax tree of an expression. Operators are calls of functions with reserved names, and macros are expanded into
+ * comprehensions, as the rules for costs and errors expect. Source: the language definition, and cel-go's names of
+ * operators and macro variables, which errors and costs show.
  */
 import type { Scalar } from "./values.ts";
 

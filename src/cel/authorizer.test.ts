@@ -1,4 +1,4 @@
-/** Authorization checks of expressions: what authorizers are asked, decisions, answers that come late, and costs. */
+/** Authorization checks of expressions: attributes, decisions, asynchronous answers, and costs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MaybePromise } from "#std/maybe-promise.ts";

@@ -1,4 +1,4 @@
-/** Types and overloads of the expressions of `@bufbuild/cel-spec`, as the reference found them. */
+/** Types and overloads of the expressions of `@bufbuild/cel-spec`, compared with those of cel-go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tests as checking } from "@bufbuild/cel-spec/testdata/checking.js";

@@ -1,4 +1,4 @@
-/** What the checker says of expressions: types, meanings, and findings in the words of the reference. */
+/** The checker: types, overloads, and errors with cel-go's texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { showType } from "./check/show-type.ts";

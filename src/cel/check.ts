@@ -1,6 +1,6 @@
 /**
- * The types of an expression: what each part yields, and which variables, constants and overloads it means. Findings are
- * worded as cel-go words them. Source: the language definition, and the reference's answers.
+ * The type checker: the type of each part of an expression, and the variables, constants and overloads it refers to.
+ * Errors have cel-go's texts. Source: the language definition, and the answers of kube-apiserver.
  */
 import type { Expression, Issue } from "./ast.ts";
 import { Checker } from "./check/checker.ts";

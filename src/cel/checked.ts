@@ -1,4 +1,4 @@
-/** What the checker finds out about an expression, and what compilation and costs read. */
+/** The result of the checker, as input of compilation and cost estimates. */
 import type { Expression, Issue } from "./ast.ts";
 import type { Overload } from "./functions.ts";
 import type { CelType } from "./types.ts";

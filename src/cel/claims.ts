@@ -1,6 +1,6 @@
 /**
- * Expressions of authentication: about the `claims` of a token, or about the `user` they make. Source: upstream's
- * `apiserver/pkg/authentication/cel`, and the reference's answers.
+ * Expressions of authentication: on the `claims` of a token, or on the resulting `user`. Source: upstream's
+ * `apiserver/pkg/authentication/cel`, and the answers of kube-apiserver.
  */
 import { type Expression, operators } from "./ast.ts";
 import type { Program } from "./evaluate.ts";

@@ -1,4 +1,6 @@
-/** Estimates of costs against those of the reference, which were found by multiplying rules until it refused them. */
+/**
+ * Estimated costs, compared with those of kube-apiserver, which were found by repeating a rule until it was refused.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonSchemaProps } from "#schema/structural.ts";

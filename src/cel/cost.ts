@@ -1,6 +1,7 @@
 /**
- * What an expression can cost at most, before it is accepted: by cel-go's rules, with the sizes that schemas declare. Source:
- * the reference's estimates, its oddities included, since they decide which definitions are accepted.
+ * Estimates the maximal cost of an expression before it is accepted, by cel-go's rules and the sizes that schemas
+ * declare. Source: the estimates of kube-apiserver, with their oddities, since they decide which definitions are
+ * accepted.
  */
 import { type Call, type Comprehension, type Expression, type Identifier, operators } from "./ast.ts";
 import type { Checked } from "./checked.ts";

@@ -1,6 +1,6 @@
 /**
- * What expressions may name: variables, constants, object types and functions. Made once for many expressions: a base has
- * the libraries, and each schema extends it with its variables, which copies nothing.
+ * The environment of expressions: variables, constants, object types and functions. A base environment has the
+ * libraries; each schema extends it with its variables without copying it.
  */
 import type { ConstantReference, FunctionReference, Validator, VariableReference } from "./checked.ts";
 import type { FunctionDeclaration, Library, Overload } from "./functions.ts";

@@ -1,4 +1,4 @@
-/** Evaluation: results, the reference's error texts, what JSON is read as, costs and budgets. */
+/** Evaluation: results, error texts, reading of JSON, costs and budgets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rawNumber } from "#std/raw-number.ts";

@@ -1,6 +1,6 @@
 /**
- * Evaluates checked expressions: a tree is compiled once into closures, which count the cost of every step as cel-go does
- * and stop where it exceeds the limit.
+ * Evaluates checked expressions. A tree is compiled once into closures, which count costs as cel-go does and stop at
+ * the limit.
  */
 import { type CheckedTree, Compiler } from "./evaluate/compiler.ts";
 import { type Activation, BudgetExceeded, Frame, type Step, workMax } from "./evaluate/frame.ts";

@@ -1,6 +1,6 @@
 /**
- * Expressions in the environment of Kubernetes 1.32: parsed, checked and compiled in one step, with problems in the words
- * that clients see. Source: upstream's `apiserver/pkg/cel/environment`.
+ * Parses, checks and compiles expressions in the environment of Kubernetes 1.32. Errors have the texts that clients
+ * see. Source: upstream's `apiserver/pkg/cel/environment`.
  */
 import { check } from "./check.ts";
 import { commonLibraries } from "./common-libraries.ts";

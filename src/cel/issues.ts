@@ -1,4 +1,4 @@
-/** Prints findings about a source as the reference does: the message, the line, and a mark below the place. */
+/** Prints errors about a source as cel-go does: the message, the line, and a mark below the position. */
 import type { Issue } from "./ast.ts";
 
 /** How many are shown, of the others only the number; and how many syntax errors end a parse. */

@@ -1,6 +1,6 @@
 /**
- * Checks expressions of admission policies against the types of the kinds that they are about: findings that their authors
- * are told of, since the expressions themselves see objects of any type.
+ * Checks expressions of admission policies against the types of the matched kinds. The result is a warning for the
+ * author of the policy: at run time, expressions see objects of any type.
  */
 import type { Schema } from "#schema/schema.ts";
 import type { Pieces } from "#std/turn.ts";

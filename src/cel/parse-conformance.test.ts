@@ -1,6 +1,6 @@
 /**
- * The parser against the reference trees and texts of the conformance data. The data was made by a newer reference, with
- * optional syntax off, short limits in some cases, and its macros' own variable: `expected` says what differs for it.
+ * The parser, compared with the trees and texts of the conformance data. A newer cel-go made the data, without optional
+ * syntax, with short limits in some cases and another macro variable; `expected` adapts the texts.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

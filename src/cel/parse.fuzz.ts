@@ -1,4 +1,4 @@
-/** Random sources: the parser ends quickly, with a tree or with issues that lie in the source. */
+/** Random sources: the parser ends quickly, with a tree or with errors whose positions are in the source. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";

@@ -1,4 +1,4 @@
-/** Syntax, macros, places and texts of issues, limits; the texts were asked of a 1.32 server. */
+/** Syntax, macros, positions and texts of errors, limits. The texts were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Expression } from "./ast.ts";

@@ -1,7 +1,7 @@
 /**
- * Parses expressions: source to syntax tree, or the issues that the reference finds. Time and memory are linear in the
- * source for every input, as tokens are read once and nesting is bounded; `optMap` and `optFlatMap`, which repeat their target, are
- * bounded by what they repeat.
+ * Parses a source to a syntax tree, or to cel-go's errors. Time and memory are linear in the source for every input:
+ * tokens are read once, and nesting is bounded. `optMap` and `optFlatMap` repeat their target, so the repeated size is
+ * bounded.
  */
 import type { Expression, Issue } from "./ast.ts";
 import { codePoints } from "./issues.ts";

@@ -1,4 +1,4 @@
-/** Rules of schemas: bounds of what they may cost, and of what costs do not count. */
+/** Rules of schemas: limits of costs, and of work that costs do not count. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkStructural, type JsonSchemaProps, StructuralSchema, type ValidationRule } from "#schema/structural.ts";

@@ -1,4 +1,4 @@
-/** What schemas declare for expressions: types, names of fields, how values are read, and sizes. */
+/** Types that schemas declare: fields, names, reading of values, and sizes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonSchemaProps } from "#schema/structural.ts";

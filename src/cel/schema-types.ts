@@ -1,6 +1,7 @@
 /**
- * Variables whose types a schema declares: `self` of a rule. The schema's parts are declared once (`schema/declaration.ts`),
- * types are made of them for each place that has rules, and sizes (`schema/sizes.ts`) are there for the estimate of costs.
+ * Variables with the type of a schema, such as `self` of a rule. The schema is converted to declarations once
+ * (`schema/declaration.ts`); each node with rules makes types of them, and cost estimates read their sizes
+ * (`schema/sizes.ts`).
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { declare, type Declaration, type KnownDeclarations } from "./schema/declaration.ts";

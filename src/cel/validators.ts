@@ -1,6 +1,6 @@
 /**
- * Findings about checked expressions that Kubernetes asks for: literals of one type, arguments that can be converted,
- * and formats that can print theirs.
+ * Kubernetes' additional checks of checked expressions: literals of one element type, constant arguments that can be
+ * converted, and format strings that fit their arguments.
  */
 import type { Expression, ListLiteral, MapLiteral } from "./ast.ts";
 import { CheckFindings } from "./check/findings.ts";

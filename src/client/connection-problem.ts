@@ -1,6 +1,6 @@
 /**
- * Failures of outgoing connections in the words of Go's client, which people search for. No text holds a header, a body
- * or a credential.
+ * Texts of failed outgoing connections: those of Go's client, which people search for. No text contains a header, a
+ * body or a credential.
  */
 import { isIP } from "node:net";
 

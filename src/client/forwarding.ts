@@ -1,7 +1,7 @@
 /**
- * Requests that are passed on to another API server over TLS: by HTTP/2 where the peer speaks it, else by HTTP/1.1, as
- * ALPN (RFC 7301) finds out; requests to change the protocol always by HTTP/1.1. Bodies stream both ways at the pace of
- * the slower side, connections are kept, redirects are not followed, and time and size of the answer's head are bounded.
+ * Forwards requests to another API server over TLS: by HTTP/2 where ALPN (RFC 7301) selects it, else by HTTP/1.1;
+ * upgrades always by HTTP/1.1. Bodies stream in both directions with backpressure. Connections are kept, redirects are
+ * not followed, and the head of an answer is bounded in time and size.
  */
 import { Connections, type PeerOptions } from "./forwarding/connections.ts";
 import type { Forwarded, ForwardedAnswer, UpgradedAnswer } from "./forwarding/call.ts";

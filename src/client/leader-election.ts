@@ -1,8 +1,9 @@
 /**
- * Leader election by a Lease: one of several candidates leads at a time. A leader stops at `renewDeadline` after its last
- * renewal began, by the monotonic clock (and writes nothing later than that by the wall clock); another takes the lease no sooner than `leaseDuration` after it saw that
- * renewal. As the first is shorter, there are never two, whatever the clocks of the machines say. Source: the idea of
- * upstream's `leaderelection`, with the same times and the same Lease.
+ * Leader election by a Lease: at most one candidate leads at a time. A leader stops `renewDeadline` after the start of
+ * its last renewal, by the monotonic clock, and writes nothing later than that by the wall clock. Another candidate
+ * takes the lease no sooner than `leaseDuration` after it saw that renewal. The first time is shorter, so two leaders
+ * are impossible, whatever the clocks of the machines show. Source: the idea of upstream's `leaderelection`, with the
+ * same times and the same Lease.
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import { StatusError, serviceUnavailable } from "#meta/status-error.ts";

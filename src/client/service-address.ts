@@ -1,4 +1,4 @@
-/** Where services of the cluster are reached: webhooks and aggregated API servers are named by their service. */
+/** The address at which a service of the cluster is reached, for webhooks and aggregated API servers. */
 
 export interface ServiceAddress {
   /** A name or an address, without brackets. */

@@ -1,4 +1,7 @@
-/** A call to a webhook, and how it fails. Apart from the client, which is loaded only where there are webhooks. */
+/**
+ * A call to a webhook, and its failures. In a file of its own, since the client is loaded only where there are
+ * webhooks.
+ */
 
 export interface WebhookCall {
   /** JSON. */

@@ -1,4 +1,4 @@
-/** Where a webhook is called, and which credentials it is shown. */
+/** The address at which a webhook is called, and the credentials that are sent to it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "#std/clock.ts";

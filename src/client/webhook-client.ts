@@ -1,7 +1,7 @@
 /**
- * Calls to webhooks that objects of the API name by a `clientConfig`: a URL, or a service of the cluster, with the
- * authorities of its certificate. Connections are kept and shared by those who trust and show the same. Failures are told
- * in the words of Go's client, which people search for. Source: upstream's `apiserver/pkg/util/webhook` and `client-go`.
+ * Calls the webhook of a `clientConfig`: a URL or a service of the cluster, with its certificate authorities. Calls
+ * with the same authorities and credentials share kept connections. Failures have the texts of Go's client, which
+ * people search for. Source: upstream's `apiserver/pkg/util/webhook` and `client-go`.
  */
 import { posix } from "node:path";
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";

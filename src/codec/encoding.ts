@@ -1,8 +1,8 @@
 /**
  * The interface of an encoding: reads bodies and writes answers in one format. Each format is a file
  * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` lists them. Negotiation chooses one; all other code
- * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`), and
- * `publication/`, which lists what documents can be had in.
+ * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`),
+ * and the documents of `publication/`.
  */
 import type { LongBody, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";

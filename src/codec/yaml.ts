@@ -1,7 +1,7 @@
 /**
  * YAML to JSON values and back, decoded as upstream's library does: the first document of a text, all keys as strings,
- * merge keys, duplicate keys reported by line. js-yaml has the grammar; tags, keys and limits are ours. Upstream's rule
- * bounds the expansion of aliases, `depthMax` the nesting.
+ * merge keys, duplicate keys reported by line. js-yaml has the grammar; tags, keys and limits are ours: the expansion
+ * of aliases is bounded as upstream does, nesting by `depthMax`.
  */
 import type { Event, ScalarEvent, YAMLException } from "js-yaml";
 import { isUtf8 } from "node:buffer";

@@ -1,4 +1,4 @@
-/** `binnacle compact`: drops history and gives its room back, by the running server or on a folder that none has open. */
+/** `binnacle compact`: drops history and frees its space, through the running server or directly in a folder. */
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";

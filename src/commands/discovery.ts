@@ -1,4 +1,4 @@
-/** Which resources a server has, by plain discovery, and the resource that a word of the command line means. */
+/** The resources of a server by plain discovery, and the resource that a word on the command line means. */
 import { apiPathOf } from "#meta/group-version.ts";
 import type { ServerClient } from "#server/running-server.ts";
 import { Refused } from "#server/running-server.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads objects from YAML documents and JSON values that follow one another, one at a time, so that a text of any length
- * takes little memory.
+ * Reads objects from a sequence of YAML documents or JSON values, one at a time, so that a long file needs little
+ * memory.
  */
 import { decodeJson } from "#codec/json.ts";
 import { decodeYaml } from "#codec/yaml.ts";

@@ -1,4 +1,4 @@
-/** `binnacle export`: objects of a running server as YAML or JSON that another one takes. Page by page. */
+/** `binnacle export`: writes the objects of a running server as YAML or JSON for `binnacle import`, page by page. */
 import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";

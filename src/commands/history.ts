@@ -1,4 +1,7 @@
-/** `binnacle history` and `binnacle undelete`: what an object was, and how it comes back. Both ask a running server. */
+/**
+ * `binnacle history` and `binnacle undelete`: show old versions of an object, and restore one, through a running
+ * server.
+ */
 import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import {

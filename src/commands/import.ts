@@ -1,4 +1,4 @@
-/** `binnacle import`: makes the objects of a text on a running server, and says what became of each. */
+/** `binnacle import`: creates the objects of a file on a running server, and reports each result. */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";

@@ -1,4 +1,4 @@
-/** What becomes of objects that `binnacle import` cannot make, or must not. */
+/** Objects that `binnacle import` cannot create, or must not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

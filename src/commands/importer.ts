@@ -1,6 +1,6 @@
 /**
- * Makes objects on a server, several of one kind at a time. Objects whose owners are not there yet are made without them,
- * and get them at the end.
+ * Creates objects on a server, several of one kind at a time. Objects whose owners do not exist yet are created without
+ * owner references, and get them at the end.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";

@@ -1,6 +1,6 @@
 /**
- * Objects as they are carried from one server to another: without what a server gives, in an order in which they can be
- * made. Names of groups are Kubernetes' without the vendor's domain, which differs between servers.
+ * Objects in portable form: without fields that a server sets, in an order in which they can be created. Group names
+ * are Kubernetes' without the API domain, which differs between servers.
  */
 import { type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";

@@ -1,4 +1,4 @@
-/** How commands print: aligned tables, JSON and YAML, colours where people read. */
+/** Output of commands: aligned tables, JSON and YAML; colours on terminals. */
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 

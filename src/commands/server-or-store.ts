@@ -1,4 +1,4 @@
-/** Work on a store by the server that has it open, or, where none runs, by this process. */
+/** Runs work on a store: in the server that has it open, else in this process. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "#server/data-folder.ts";

@@ -1,7 +1,7 @@
 /**
- * Checks the servers behind APIServices, and says in their status whether they are available: when an APIService, its
- * service or the endpoints change, and every half a minute. Source: upstream's availability controllers of
- * `kube-aggregator`; reasons and messages are theirs.
+ * Checks the servers behind APIServices and writes the condition `Available`: when an APIService, its service or the
+ * endpoints change, and every half minute. Source: upstream's availability controllers of `kube-aggregator`, with their
+ * reasons and messages.
  */
 import type { APIService, APIServiceCondition, ServiceReference } from "#api/apiregistration/v1.ts";
 import type { Endpoints, Service } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** Whom a coordinated election chooses, whom it asks, and what it writes into the Lease. */
+/** Coordinated election: the chosen candidate, pings, and writes to the Lease. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease } from "#api/coordination/v1.ts";

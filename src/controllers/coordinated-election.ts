@@ -1,8 +1,8 @@
 /**
- * Coordinated leader election: chooses among the LeaseCandidates of a Lease the one that acts as the oldest version, so
- * that during an upgrade no newer leader writes what older servers cannot read. Candidates are asked whether they are
- * there (`pingTime`) and answer by a renewal. A leader that is not the best is told whom to leave the Lease to
- * (`preferredHolder`). Source: upstream's leader election controller.
+ * Coordinated leader election: chooses among the LeaseCandidates of a Lease the one with the oldest emulation version,
+ * so that during an upgrade no newer leader writes what older servers cannot read. Candidates are pinged (`pingTime`)
+ * and answer by a renewal. A leader that should yield is told the `preferredHolder`. Source: upstream's leader election
+ * controller.
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";

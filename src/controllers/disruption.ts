@@ -1,6 +1,6 @@
 /**
- * Counts the pods of disruption budgets and writes how many may be disrupted into their status, which evictions spend.
- * Source: upstream's disruption controller.
+ * Counts the pods of disruption budgets and writes the number of allowed disruptions into their status; evictions count
+ * down from it. Source: upstream's disruption controller.
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Makes the claims of ephemeral volumes: of a pod and a volume, from the template in the volume, owned by the pod.
- * Source: upstream's ephemeral volume controller.
+ * Creates claims for ephemeral volumes from the templates in pods; the pod owns the claim. Source: upstream's ephemeral
+ * volume controller.
  */
 import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";

@@ -1,4 +1,4 @@
-/** Events that are told at the same time. */
+/** Events that are recorded at the same time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** Events that controllers tell about objects. The same is told about an object once. */
+/** Records events about objects. The same event about an object is written once. */
 import type { Event } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";

@@ -1,4 +1,4 @@
-/** Refusals that a controller expects. */
+/** Error codes that a controller expects. */
 import { StatusError } from "#meta/status-error.ts";
 
 /** `undefined` instead of a rejection with one of these codes: 404 for what is gone, 409 for what another wrote first. */

@@ -1,6 +1,6 @@
 /**
- * Keeps the ConfigMap `extension-apiserver-authentication`, from which aggregated API servers learn whose certificates
- * and headers to believe. Source: upstream's `clusterauthenticationtrust`.
+ * Keeps the ConfigMap `extension-apiserver-authentication`, which tells aggregated API servers which certificates and
+ * headers to trust. Source: upstream's `clusterauthenticationtrust`.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap } from "#api/core/v1.ts";

@@ -1,7 +1,7 @@
 /**
- * Deletes objects whose owners are gone, and does what owners that are being deleted ask for: to wait for their
- * dependents (`foregroundDeletion`), or to leave them (`orphan`). It reacts to watches of all resources and asks again
- * before it does anything. Source: upstream's garbage collector controller.
+ * Deletes objects whose owners are gone, and handles the finalizers of deleted owners: `foregroundDeletion` (wait for
+ * dependents) and `orphan` (keep them). It watches the metadata of all resources, and confirms everything by live reads
+ * before it writes. Source: upstream's garbage collector controller.
  */
 import { pause } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";

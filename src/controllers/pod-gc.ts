@@ -1,7 +1,7 @@
 /**
- * Deletes pods that nobody else will: those of nodes that are gone, those on their way out of nodes that are out of
- * service, those being deleted that never had a node, and the oldest that have ended when there are too many. Source:
- * upstream's pod garbage collector.
+ * Deletes pods that no other controller deletes: pods of deleted nodes, terminating pods on nodes that are out of
+ * service, terminating pods that were never scheduled, and the oldest ended pods beyond a limit. Source: upstream's pod
+ * garbage collector.
  */
 import type { Node, Pod } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";

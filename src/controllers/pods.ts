@@ -1,4 +1,4 @@
-/** Questions about pods that several controllers ask. */
+/** Predicates of pods that several controllers use. */
 import type { Pod } from "#api/core/v1.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 

@@ -1,4 +1,4 @@
-/** What authors of policies are told about the types in their expressions. */
+/** Type warnings in the status of policies. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks the expressions of validating policies against the types of the kinds they name, and writes what it finds into
- * their status. Source: upstream's `controller/validatingadmissionpolicystatus`.
+ * Checks the expressions of validating policies against the types of the matched kinds, and writes warnings into their
+ * status. Source: upstream's `controller/validatingadmissionpolicystatus`.
  */
 import type {
   ExpressionWarning,

@@ -1,4 +1,4 @@
-/** What controllers are made of: queues, collections that are followed, and the usual loop of both. */
+/** Building blocks of controllers: work queues, followed collections, and the usual loop of both. */
 import { reflect, type ReflectorOptions } from "#client/reflector.ts";
 import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

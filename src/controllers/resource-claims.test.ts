@@ -1,4 +1,4 @@
-/** Which resource claims stay although what is known about pods is late. */
+/** Resource claims that are kept although the known pods are stale. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RestClient } from "#client/rest-client.ts";

@@ -1,7 +1,6 @@
 /**
- * Makes resource claims from templates for pods that ask for them, reserves claims for pods that were given a node
- * without a scheduler, and releases and deletes claims that no pod uses any more. Source: upstream's resource claim
- * controller.
+ * Creates resource claims from templates for pods, reserves claims for pods with a node but no scheduler, and releases
+ * and deletes claims without users. Source: upstream's resource claim controller.
  */
 import type { Pod, PodResourceClaim } from "#api/core/v1.ts";
 import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from "#api/resource/v1beta1.ts";

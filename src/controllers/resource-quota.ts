@@ -1,6 +1,6 @@
 /**
- * Counts what namespaces use of their quotas and writes it into the status: for new quotas and new limits at once, again
- * when counted objects go or use less, and all of them from time to time. Writes that use more are charged by admission.
+ * Counts the usage of quotas and writes it into the status: at once for new quotas and limits, when counted objects are
+ * deleted or shrink, and periodically. Admission charges writes that increase usage.
  */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";

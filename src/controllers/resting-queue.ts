@@ -1,6 +1,6 @@
 /**
- * A queue of objects that depend on many pods, such as services and budgets. One whose last look took long waits before
- * the next one, so that very many pods, which change all the time, leave time for everything else.
+ * A queue of objects that depend on many pods, such as services and budgets. After a long reconciliation an object
+ * waits before the next one, so that a large number of changing pods does not use all the time.
  */
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ControllerEnvironment } from "./controller.ts";

@@ -1,4 +1,4 @@
-/** What listeners of a shared collection are told. */
+/** Events that the listeners of a shared collection get. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RestClient } from "#client/rest-client.ts";

@@ -1,6 +1,6 @@
 /**
- * One copy of a collection for all controllers that need it: followed once, from the first listener on, and kept
- * without the fields that nobody reads.
+ * One copy of a collection for several controllers: followed once, starting with the first listener, and kept without
+ * unused fields.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";

@@ -1,4 +1,4 @@
-/** What several controllers follow: pods, nodes and services, with the fields that they read and no others. */
+/** Collections that several controllers follow: pods, nodes and services, with only the fields they read. */
 import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";

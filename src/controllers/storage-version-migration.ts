@@ -1,7 +1,7 @@
 /**
- * Has the objects of a resource written again, so that each is stored in the version, and under the key, in which it would
- * be stored now, and says so in the status of the `StorageVersionMigration` that asks for it. Source: upstream's
- * `controller/storageversionmigrator`, and its resource version controller, which notes since when that holds.
+ * Rewrites the objects of a resource so that each is stored in the current version and under the current key, and
+ * reports in the status of the `StorageVersionMigration`. Source: upstream's `controller/storageversionmigrator`, with
+ * its resource version controller.
  */
 import type {
   MigrationCondition,

@@ -1,6 +1,6 @@
 /**
- * The provider `aesgcm`: AES in GCM mode. A value is a random nonce, what was sealed with it, and the tag; the key of the
- * object is authenticated. Also the cipher of KMS providers, which have a key for each value.
+ * The provider `aesgcm`: AES-GCM. A value is a random nonce, the ciphertext, and the tag; the key of the object is
+ * additional authenticated data. KMS providers use the same cipher with a key per value.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Random } from "#std/random.ts";

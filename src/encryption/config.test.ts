@@ -1,4 +1,4 @@
-/** EncryptionConfigurations that are read, and the words of kube-apiserver 1.32 for those that are not. */
+/** Valid EncryptionConfigurations, and kube-apiserver 1.32's errors for invalid ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError } from "#codec/config-document.ts";

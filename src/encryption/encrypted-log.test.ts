@@ -1,4 +1,7 @@
-/** A cache above an encrypted log keeps every promise; what cannot be read is told, and read when it can be. */
+/**
+ * A watch cache above an encrypted log keeps the storage contract; unreadable values are reported, and read once a key
+ * is there.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

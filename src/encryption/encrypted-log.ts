@@ -1,9 +1,9 @@
 /**
- * A log that keeps values encrypted, around a log that keeps what it is given. Followers see values in clear; a process
- * does not decrypt what it wrote itself. A value that cannot be read reaches followers as unreadable, with the reason,
- * and is tried again when keys change.
+ * A log store that encrypts values, around another log store. Followers see plain values; a process does not decrypt
+ * its own writes. A value that cannot be decrypted reaches followers as unreadable, with the reason, and is tried again
+ * when keys change.
  *
- * The encrypted form holds the packed value (`versioned-value.ts`), so that it tells its length alone.
+ * The encrypted value is the packed form (`versioned-value.ts`), so its length is the only thing it reveals.
  */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";

@@ -1,4 +1,4 @@
-/** Providers with keys of their own: the first key writes, and the name of the key stands before each value. */
+/** Providers with named keys: the first key encrypts, and each value starts with the name of its key. */
 import { hash } from "node:crypto";
 import { type Decrypted, startsWith, TransformError, type ValueTransformer } from "./transformer.ts";
 

@@ -1,4 +1,4 @@
-/** KMS providers: a key that leaves another process only as seeds that it can decrypt. */
+/** KMS providers: the key stays in another process, which encrypts and decrypts seeds for this one. */
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { KmsSettings } from "./config.ts";

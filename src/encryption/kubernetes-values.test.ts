@@ -1,4 +1,4 @@
-/** Values that kube-apiserver 1.32.1 wrote are read: its layouts are ours. */
+/** Values that kube-apiserver 1.32.1 wrote can be read. */
 import assert from "node:assert/strict";
 import { createDecipheriv, hash } from "node:crypto";
 import { test } from "node:test";

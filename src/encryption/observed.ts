@@ -1,4 +1,4 @@
-/** A provider whose work is counted and timed. */
+/** Counts and times the operations of a provider. */
 import type { Clock } from "#std/clock.ts";
 import { type MaybePromise } from "#std/maybe-promise.ts";
 import { type Decrypted, TransformError, type ValueTransformer } from "./transformer.ts";

@@ -1,4 +1,4 @@
-/** Opens the providers of a configuration. What only some of them need is loaded only for them. */
+/** Opens the providers of a configuration; each loads only what it needs. */
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { aescbc } from "./aescbc.ts";

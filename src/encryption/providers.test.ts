@@ -1,4 +1,4 @@
-/** What providers make of values: kube-apiserver's layouts, bound to key and name, and refused when damaged. */
+/** Values of providers: kube-apiserver's layouts, bound to their key, refused when damaged. */
 import assert from "node:assert/strict";
 import { createDecipheriv } from "node:crypto";
 import { test } from "node:test";

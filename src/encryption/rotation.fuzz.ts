@@ -1,7 +1,7 @@
 /**
- * Random lives of an encrypted store: writes, other configurations, restarts, a KMS plugin that comes and goes and changes
- * its key. No acknowledged value is lost or shown wrongly, all are readable once every key is there, and none is ever in
- * clear in the folder.
+ * Random histories of an encrypted store: writes, new configurations, restarts, a KMS plugin that fails and changes its
+ * key. No acknowledged value is lost or wrong, all are readable once every key is there, and no plain value is in the
+ * data folder.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

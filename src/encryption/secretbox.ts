@@ -1,6 +1,6 @@
 /**
- * The provider `secretbox`: XSalsa20 with Poly1305, as NaCl has it. A value is a random nonce, the tag, and what was
- * sealed. The key of the object is not authenticated. The library is loaded with this file only.
+ * The provider `secretbox`: XSalsa20 with Poly1305, as in NaCl. A value is a random nonce, the tag, and the ciphertext.
+ * The key of the object is not authenticated. Only this file loads the library.
  */
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import type { Random } from "#std/random.ts";

@@ -1,4 +1,4 @@
-/** A value as it is stored, read in clear by the providers of its key. */
+/** Decrypts a stored value with the providers for its key. */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { unpacked } from "#storage/versioned-value.ts";

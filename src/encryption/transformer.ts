@@ -1,8 +1,8 @@
 /**
- * How stored values are encrypted: the interface of providers, and a list of them as a configuration has it. Prefixes
- * and layouts are kube-apiserver's. Source: upstream's `apiserver/pkg/storage/value`.
+ * The interface of encryption providers, and the list of providers of one resource. Prefixes and layouts are
+ * kube-apiserver's. Source: upstream's `apiserver/pkg/storage/value`.
  *
- *     k8s:enc:aesgcm:v1:key1:<nonce><sealed>      prefix of the provider, name of the key, what the cipher made
+ *      k8s:enc:aesgcm:v1:key1:<nonce><ciphertext>      prefix of the provider, name of the key, encrypted value
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 

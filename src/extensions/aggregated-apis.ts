@@ -1,6 +1,6 @@
 /**
- * The group versions that other servers answer for, by the APIService objects that name a service. Those win over kinds
- * of this server, as they do upstream.
+ * The group versions of other servers, by the APIService objects that name a service. They take precedence over kinds
+ * of this server, as upstream.
  */
 import type { APIService, APIServiceCondition } from "#api/apiregistration/v1.ts";
 

@@ -1,4 +1,4 @@
-/** Reviews of many objects take turns with other work. */
+/** Reviews of many objects let other work run in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

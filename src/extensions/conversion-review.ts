@@ -1,7 +1,7 @@
 /**
- * ConversionReviews: objects of custom resources on their way to a conversion webhook, and what comes back. A webhook may
- * change everything but the identity of an object; of its metadata, labels and annotations. Source: the answers of
- * kube-apiserver 1.32 to webhooks of all kinds.
+ * ConversionReview: sends objects of custom resources to a conversion webhook and checks the result. A webhook may not
+ * change the identity of an object; of its metadata it may change labels and annotations only. Source: the answers of
+ * kube-apiserver 1.32.
  */
 import type { WebhookConversion } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

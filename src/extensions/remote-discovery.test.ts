@@ -1,4 +1,4 @@
-/** What aggregated API servers say of their resources, true or not. */
+/** Discovery documents of aggregated API servers, valid and invalid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resourcesOfAggregated, resourcesOfList } from "./remote-discovery.ts";

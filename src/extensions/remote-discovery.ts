@@ -1,6 +1,6 @@
 /**
- * What an aggregated API server says of its resources, read with care: one wrong entry is left out, and nothing that is
- * no text gets into documents of this server. Source: upstream's discovery manager of `kube-aggregator`.
+ * Reads the discovery documents of an aggregated API server defensively: an invalid entry is left out, and only texts
+ * are copied into documents of this server. Source: upstream's discovery manager of `kube-aggregator`.
  */
 import { isObject } from "#std/is-object.ts";
 

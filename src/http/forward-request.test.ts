@@ -1,4 +1,4 @@
-/** The headers by which other servers know a user; the rest is in `test/aggregation/`. */
+/** Identity headers of forwarded requests; `test/aggregation/` has the rest. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { identityHeaders } from "./forward-request.ts";

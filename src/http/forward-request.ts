@@ -1,7 +1,7 @@
 /**
- * Passes a request on to another API server and makes a `Reply` of its answer. The user travels in headers, which that
- * server believes because of the client certificate of the connection; no credential of the client leaves this server.
- * Source: upstream's `kube-aggregator` and `util/proxy`; texts and headers were recorded from a 1.32 server.
+ * Forwards a request to another API server and makes a `Reply` of its answer. Headers name the user; the other server
+ * trusts them because of the client certificate of the connection. No credential of the client is forwarded. Source:
+ * upstream's `kube-aggregator` and `util/proxy`; texts and headers were recorded from a 1.32 server.
  */
 import { connectionProblem } from "#client/connection-problem.ts";
 import type { Forwarded, ForwardedAnswer, ForwardedBody, Forwarder } from "#client/forwarding.ts";

@@ -1,6 +1,6 @@
 /**
- * Field ownership of custom resources whose versions a webhook converts. Ownership is synchronous code: a conversion that
- * it lacks is thrown, asked for, and the code runs anew with all conversions made so far.
+ * Field ownership of custom resources whose versions a webhook converts. The code of field ownership is synchronous: a
+ * missing conversion is thrown as a request, converted, and the code runs again with all conversions so far.
  */
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions, type OwnedObject } from "#apply/managed-fields.ts";

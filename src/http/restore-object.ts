@@ -1,6 +1,6 @@
 /**
- * Brings a version of an object back: a create, or with `overwrite` an update, of what it was, in the same way as any other
- * write, by a user who may do that, too.
+ * Restores an old version of an object: by a create, or with `overwrite` by an update. Both need the usual permissions
+ * and pass all steps of a write.
  */
 import type { Attributes } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";

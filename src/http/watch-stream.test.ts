@@ -1,4 +1,6 @@
-/** The initial objects of a watch whose client stops reading: released, and read again as of the beginning. */
+/**
+ * The initial objects of a watch whose client stops reading: they are released, and read again at the same revision.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storageReadError } from "#meta/status-error.ts";

@@ -1,6 +1,6 @@
 /**
- * What expressions weigh when a request is measured (`Strategy.weight`): a kilobyte of them can take as long to check as
- * 64 kilobytes of plain fields. Definitions and policies with more of them are checked in a thread.
+ * The weight of expressions for the size of a request (`Strategy.weight`): a kilobyte of them can take as long to check
+ * as 64 kilobytes of plain fields. Definitions and policies with many expressions are checked in a thread.
  */
 
 const bytesPerCharacter = 64;

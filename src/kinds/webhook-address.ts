@@ -1,6 +1,6 @@
 /**
- * Validates how webhooks are reached and in which versions they are asked: those of admission and those that convert.
- * Source: upstream's `util/webhook`.
+ * Validates the address and the review versions of webhooks, for admission and conversion. Source: upstream's
+ * `util/webhook`.
  */
 import type { ServiceReference } from "#api/admissionregistration/v1.ts";
 import { type FieldError, goQuote, goTexts, invalid, required } from "#meta/field-error.ts";

@@ -1,6 +1,6 @@
 /**
- * The aggregation layer: requests for group versions of other servers go to them, their resources appear in discovery
- * and OpenAPI as if they were this server's, and their availability is checked. Source: upstream's `kube-aggregator`.
+ * The aggregation layer: forwards requests for group versions of other servers, adds their resources to discovery and
+ * OpenAPI, and checks their availability. Source: upstream's `kube-aggregator`.
  */
 import { hostPort } from "#client/service-address.ts";
 import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";

@@ -1,6 +1,6 @@
 /**
- * Authorization of a server: `system:masters` may do everything, built-in controllers what their roles say, other users
- * what the configured authorizers allow.
+ * Authorization of a server: `system:masters` may do everything, built-in controllers have the rights of their roles,
+ * and the configured authorizers decide about other users.
  */
 import { type Authorizer, union } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";

@@ -1,4 +1,4 @@
-/** Calls of conversion webhooks. */
+/** Calls conversion webhooks. */
 import type { WebhookClients } from "#client/webhook-client.ts";
 import { conversionByReview, type ConvertObjects } from "#extensions/conversion-review.ts";
 import { tooManyRequests } from "#meta/status-error.ts";

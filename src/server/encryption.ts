@@ -1,7 +1,7 @@
 /**
- * Encryption of stored objects: the file of `--encryption-provider-config`, read before anything is opened, and again
- * when it changes, if that is wanted. A configuration that cannot be used leaves the one before in force. Nothing of it
- * is loaded where there is no file.
+ * Encryption of stored objects: reads the file of `--encryption-provider-config` before anything is opened, and
+ * optionally again when it changes. After an invalid change, the previous configuration stays in force. Without a file,
+ * no provider is loaded.
  */
 import type { EncryptionRule } from "#encryption/config.ts";
 import type { EncryptedLog } from "#encryption/encrypted-log.ts";

@@ -1,4 +1,4 @@
-/** A step of the start that does not hold up the rest: where it fails it is tried again until it succeeds. */
+/** A step of the start that does not delay the others; it is repeated until it succeeds. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 

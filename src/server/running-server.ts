@@ -1,6 +1,6 @@
 /**
- * Calls of commands to a running server, by the kubeconfig of its data folder or another one. Bounded in time and size,
- * as all outgoing calls.
+ * Calls from commands to a running server, with the kubeconfig of its data folder or another one. Calls are bounded in
+ * time and size.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What this server and those behind it serve, for controllers that look after objects of every kind. */
+/** The resources of this server and of aggregated ones, for controllers that handle objects of every kind. */
 import type { ServedResource, ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { Discovery } from "#publication/discovery.ts";

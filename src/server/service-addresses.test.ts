@@ -1,4 +1,4 @@
-/** Where services that this server calls are reached. */
+/** Addresses of services that this server calls. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoints, Service } from "#api/core/v1.ts";

@@ -1,7 +1,7 @@
 /**
- * Finds the address of a service for calls of this server: the cluster address, or one of the endpoints
- * (`--enable-aggregator-routing`), or what `--service-address` says. The service of this server itself is reached
- * directly. Source: upstream's `util/proxy` and the service resolvers of its aggregator.
+ * Finds the address of a service that this server calls: the cluster IP, one of the endpoints
+ * (`--enable-aggregator-routing`), or that of `--service-address`. Calls to the service of this server itself need no
+ * address. Source: upstream's `util/proxy` and the service resolvers of its aggregator.
  */
 import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/v1.ts";
 import type { FindServiceAddress, ServiceAddress } from "#client/service-address.ts";

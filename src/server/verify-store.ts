@@ -1,7 +1,6 @@
 /**
- * Checks every object of a store that no server has open: that it can be decrypted and decoded, is of a kind and version
- * that there is, and says of itself what its key says. Custom resources are checked by their definitions, but not by
- * their schemas.
+ * Verifies every object of a store that no server has open: it can be decrypted and decoded, its kind and version
+ * exist, and it matches its key. Custom resources are checked against their definitions, but not against schemas.
  */
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { apiDomain } from "#meta/api-domain.ts";

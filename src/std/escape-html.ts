@@ -1,4 +1,4 @@
-/** The form in which Go writes texts into JSON. */
+/** Escapes HTML characters in JSON texts as Go does. */
 
 /** JSON text with the characters escaped that Go's encoder escapes and `JSON.stringify` does not. */
 export function escapeHtml(json: string): string {

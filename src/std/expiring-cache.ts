@@ -1,6 +1,7 @@
 /**
- * Values that count for a while, such as the answers of webhooks, or as long as they are used. Bounded: two generations of at most `sizeMax`
- * entries; a full young generation replaces the old one, and used entries move to the young one.
+ * A bounded cache of values that expire, such as answers of webhooks, or of values without expiry. It has two
+ * generations of at most `sizeMax` entries: a full young generation replaces the old one, and used entries move to the
+ * young one.
  */
 interface Kept<T> {
   readonly value: T;

@@ -1,4 +1,4 @@
-/** The history of single keys that a durable store keeps beyond what readers may go back to. */
+/** The history of single keys in a durable store, kept longer than the revisions that reads may ask for. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

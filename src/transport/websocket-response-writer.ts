@@ -1,6 +1,5 @@
 /**
- * A connection of HTTP/1.1 that is asked to change its protocol: a watch over WebSocket, a tunnel to another server, or
- * the refused upgrade.
+ * Replies on an HTTP/1.1 connection with an upgrade: a watch over WebSocket, a tunnel to another server, or a refusal.
  */
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";

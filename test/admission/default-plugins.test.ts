@@ -1,4 +1,4 @@
-/** What plugins that are on by default add to pods, nodes and ingresses, and what they refuse. */
+/** Plugins that are on by default: changes and refusals of pods, nodes and ingresses. */
 import assert from "node:assert/strict";
 import { type Api, suite, withOwnServer } from "../harness.ts";
 import { pod } from "../objects.ts";

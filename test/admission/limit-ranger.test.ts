@@ -1,4 +1,4 @@
-/** What limit ranges give to containers, and what they refuse. */
+/** Limit ranges: defaults for containers, and refusals. */
 import { suite } from "../harness.ts";
 import { claim, pod } from "../objects.ts";
 

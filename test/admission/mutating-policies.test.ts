@@ -1,4 +1,4 @@
-/** Mutating policies over HTTP: behind their gate, in force with their write, recorded as the writer's own. */
+/** Mutating policies over HTTP: their feature gate, effective as soon as written, changes owned by the writer. */
 import { type Api, gated, suite } from "../harness.ts";
 import { patchTypes } from "../client.ts";
 import { configMap } from "../objects.ts";

@@ -1,4 +1,4 @@
-/** What quotas refuse, and what is charged to them. */
+/** Quotas: refusals and charges. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Api, domains, eventually, file, openServer, renamer, suite, withOwnServer } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** Validating policies over HTTP: in force with the write that makes them, for every kind of write. */
+/** Validating policies over HTTP: effective as soon as written, for every kind of write. */
 import assert from "node:assert/strict";
 import { type Api, eventually, suite } from "../harness.ts";
 import { configMap } from "../objects.ts";

@@ -1,4 +1,4 @@
-/** Admission webhooks that fail in every way: what clients see, in bounded time, while others are served. */
+/** Admission webhooks with every kind of fault: bounded time, clear answers, no effect on other requests. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { type Api, eventually, file, type Observed, observed } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** Admission webhooks of another process: what they are sent, what they may answer, and what clients see of it. */
+/** Admission webhooks in another process: their requests, their answers, and what clients see. */
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { patchTypes } from "../client.ts";

@@ -1,6 +1,6 @@
 /**
- * Aggregated APIs: a server beside this one, a real process, whose group version clients see as one of this server. In one
- * domain it speaks HTTP/2, in the other HTTP/1.1.
+ * Aggregated APIs: clients use the group version of another server process as one of this server. It speaks HTTP/2 in
+ * one domain and HTTP/1.1 in the other.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

@@ -1,6 +1,7 @@
 /**
- * k8s.io/sample-apiserver, built from its Go module (`test/sample-apiserver`), as an aggregated API server: it asks this
- * one whom to believe and what users may. Needs Go and cached modules: `cd test/sample-apiserver && go mod download`.
+ * k8s.io/sample-apiserver, built from its Go module (`test/sample-apiserver`), as an aggregated API server that
+ * delegates authentication and authorization to this one. Needs Go and cached modules: `cd test/sample-apiserver && go
+ * mod download`.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";

@@ -1,7 +1,7 @@
 /**
- * An aggregated API server as a process of its own, for tests: `wardle.example.com/v1` with flunders in memory, their
- * watch, discovery in both forms, OpenAPI, and every misbehaviour. It believes the identity headers it gets, and prints
- * each request as a line of JSON. Arguments: a file with its port, certificate and key, and the form of its discovery.
+ * An aggregated API server as a process, for tests: `wardle.example.com/v1` with flunders in memory, their watch,
+ * discovery in both forms, OpenAPI, and faults. It trusts identity headers, and prints each request as a line of JSON.
+ * Arguments: a file with its port, certificate and key, and the form of its discovery.
  */
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";

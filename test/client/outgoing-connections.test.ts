@@ -1,4 +1,4 @@
-/** Connections to other servers that nobody uses: they are closed, and do no harm when they break. */
+/** Idle connections to other servers: they are closed, and errors on them do no harm. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import https from "node:https";

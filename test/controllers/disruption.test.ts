@@ -1,4 +1,4 @@
-/** The status of disruption budgets, and evictions that spend from it. */
+/** The status of disruption budgets, and evictions that use it up. */
 import type { Api } from "../harness.ts";
 import { eventually, gated, suite } from "../harness.ts";
 import { namespaces, pod } from "../objects.ts";

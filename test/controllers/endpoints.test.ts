@@ -1,4 +1,4 @@
-/** Endpoints and EndpointSlices of services: which pods are in them, and what is said of each. */
+/** Endpoints and EndpointSlices of services: selected pods and their conditions. */
 import assert from "node:assert/strict";
 import type { Api } from "../harness.ts";
 import { eventually, gated, suite } from "../harness.ts";

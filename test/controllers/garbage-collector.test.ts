@@ -1,4 +1,4 @@
-/** The garbage collector in a running server: what becomes of objects when their owners go. */
+/** The garbage collector in a running server: dependents of deleted owners. */
 import { join } from "node:path";
 import { test } from "node:test";
 import { AggregatedServer, base, group, register } from "../aggregation/aggregated-server.ts";

@@ -1,4 +1,4 @@
-/** What happens to pods and Jobs by itself: ends, missing nodes, claims of ephemeral volumes. */
+/** Controllers of pods and Jobs: deletion after their end, missing nodes, claims of ephemeral volumes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Api } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** The status of quotas follows what is there, also of kinds that come and go. */
+/** The status of quotas follows the objects, also of kinds that are added and removed. */
 import { eventually, suite } from "../harness.ts";
 import { configMap, pod } from "../objects.ts";
 

@@ -1,4 +1,7 @@
-/** Conversion webhooks that do not answer: calls end with their clients, those that wait are bounded, others go on. */
+/**
+ * Conversion webhooks that do not answer: calls end with their clients, waiting calls are bounded, other requests go
+ * on.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import https from "node:https";

@@ -1,7 +1,6 @@
 /**
- * A conversion webhook as a process of its own: HTTPS with a certificate of its own, and every misbehaviour. Versions `v1`
- * have `spec.host` and `spec.port`, versions `v2` `spec.address`. The annotation `converter` of an object says what goes
- * wrong with it.
+ * A conversion webhook as a process, with HTTPS and faults. Versions `v1` have `spec.host` and `spec.port`, versions
+ * `v2` `spec.address`. The annotation `converter` of an object selects a fault.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** Rules of custom resources, `x-kubernetes-validations`: refused with their definition, or evaluated at writes. */
+/**
+ * Rules of custom resources, `x-kubernetes-validations`: invalid rules are refused with the definition, valid ones are
+ * evaluated at writes.
+ */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";

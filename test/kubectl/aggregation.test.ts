@@ -1,4 +1,4 @@
-/** An aggregated API, as released kubectl programs see it: like any other. */
+/** An aggregated API in released kubectl programs. */
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { AggregatedServer, group, register } from "../aggregation/aggregated-server.ts";

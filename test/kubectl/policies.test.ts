@@ -1,4 +1,4 @@
-/** Admission policies and rules of custom resources, as people meet them in kubectl. */
+/** Admission policies and rules of custom resources in kubectl. */
 import assert from "node:assert/strict";
 import { definition } from "../crds.ts";
 import { kubectlSuite } from "./kubectl.ts";

@@ -1,4 +1,4 @@
-/** The history of objects, and `restore`: what this server has beside Kubernetes' API (`docs/history.md`). */
+/** The history of objects, and `restore`: extensions of this server to the API (`docs/history.md`). */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

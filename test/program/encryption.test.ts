@@ -1,6 +1,6 @@
 /**
- * What a server with `--encryption-provider-config` leaves on the disk, also when it is killed: nothing in clear of what
- * is encrypted, in no file of the data folder and in no backup.
+ * Data on disk of a server with `--encryption-provider-config`, also after a kill: no file of the data folder and no
+ * backup contains a plain value.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

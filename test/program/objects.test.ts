@@ -1,4 +1,4 @@
-/** Commands about objects: history, undelete, verify, compact, export and import, by the program itself. */
+/** Commands of the program on objects: history, undelete, verify, compact, export and import. */
 import assert from "node:assert";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";

@@ -1,4 +1,4 @@
-/** Encryption at rest as clients and administrators see it. */
+/** Encryption at rest for clients and administrators. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Encryption by a KMS plugin, a process of its own: it hangs, lies, dies, changes its key, and comes late. */
+/** Encryption by a KMS plugin in another process: it hangs, answers wrongly, dies, changes its key, and starts late. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

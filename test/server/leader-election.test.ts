@@ -1,4 +1,4 @@
-/** Controllers of a server that has to be elected, and the Lease by which it is. */
+/** Leader election of controllers by a Lease. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
- * The garbage collector against late watches, lost requests and users who do anything: nothing that has a living owner is
- * deleted, nothing stays whose owners are all gone, and nothing waits for ever. SIM_SEED repeats one run, SIM_SEEDS says
- * how many there are.
+ * The garbage collector with late watches, lost requests and arbitrary user actions: no object with a living owner is
+ * deleted, every object without living owners is, and nothing waits for ever. SIM_SEED repeats one run, SIM_SEEDS sets
+ * their number.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

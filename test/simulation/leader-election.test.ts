@@ -1,6 +1,6 @@
 /**
- * Two servers that elect a leader over one store, in virtual time: requests are lost before and after they are made,
- * answers are late, wall clocks jump, processes stand still. There is never more than one leader, and soon one.
+ * Two servers elect a leader over one store, in virtual time: requests are lost before and after they take effect,
+ * answers are late, wall clocks jump, processes freeze. There is never more than one leader, and soon one.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

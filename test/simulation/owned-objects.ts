@@ -1,6 +1,6 @@
 /**
  * A small API server in virtual time for simulations of the garbage collector: two kinds with owners, finalizers and
- * propagation policies. Requests take time and get lost, before or after they took effect; watches are late and end.
+ * propagation policies. Requests take time and may be lost before or after they take effect; watches are late and end.
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import { RestClient } from "#client/rest-client.ts";

@@ -1,6 +1,6 @@
 /**
- * Quotas under random schedules: writers that create and delete, requests and answers that are slow or lost, watches that
- * end, counts in between. No quota is ever exceeded, in the end its status says what is there, and the rest can be used.
+ * Quotas under random schedules: concurrent creates and deletes, slow or lost requests and answers, watches that end,
+ * and recounts. No quota is ever exceeded; in the end the status equals the usage, and the rest can be used.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

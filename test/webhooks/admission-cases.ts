@@ -1,4 +1,4 @@
-/** What webhooks refuse and change: the requests of upstream's AdmissionWebhook tests and their neighbours, as cases. */
+/** Cases of admission webhooks: the requests of upstream's AdmissionWebhook tests, and similar ones. */
 import { patchTypes } from "../client.ts";
 import { custom, definition } from "../crds.ts";
 import { configMap, pod } from "../objects.ts";

@@ -1,4 +1,4 @@
-/** APIServices of a server that is not there: the requests of upstream's aggregation test about them. */
+/** Cases of APIServices whose server does not exist: the requests of upstream's aggregation test. */
 import { asTable, patchTypes } from "../client.ts";
 import { type Case, type Session } from "./session.ts";
 

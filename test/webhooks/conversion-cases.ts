@@ -1,4 +1,4 @@
-/** What converters are asked and what clients see of it: the requests of upstream's conversion tests and their neighbours. */
+/** Cases of conversion webhooks: the requests of upstream's conversion tests, and similar ones. */
 import { asTable, patchTypes } from "../client.ts";
 import type { WebhookAnswer } from "../webhook-server.ts";
 import { type Case, type Session, sets } from "./session.ts";

@@ -1,4 +1,4 @@
-/** Which webhooks are asked: rules, scopes, versions, selectors and conditions, and changes of configurations. */
+/** Cases of matching: rules, scopes, versions, selectors and conditions, and changed configurations. */
 import { patchTypes } from "../client.ts";
 import { custom, definition } from "../crds.ts";
 import { configMap, pod } from "../objects.ts";

@@ -1,7 +1,7 @@
 /**
- * Steps of a case against one server, written down: each request with its answer, and what webhooks were sent
- * meanwhile. What differs from run to run (uids, times, versions, generated names) is replaced, so that the records of two servers
- * can be compared. Requests and names are Kubernetes'; the client translates them.
+ * Runs the steps of a case against one server, and records each request with its answer and the calls of webhooks.
+ * Values that differ from run to run (UIDs, times, versions, generated names) are replaced, so that records of two
+ * servers can be compared. Requests and names are Kubernetes'; the client translates them.
  */
 import assert from "node:assert/strict";
 import { type Answer, type Client, patchTypes, type SendOptions } from "../client.ts";

@@ -1,4 +1,4 @@
-/** One evaluation of an expression of admission: within a budget, with upstream's texts for what has no value. */
+/** Evaluates one expression of admission within a budget. Errors have upstream's texts. */
 import type { TypedProgram } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { Activation } from "#cel/evaluate.ts";

@@ -1,7 +1,7 @@
 /**
- * Merges the configuration of a mutating policy into an object, as server-side apply does without owners: objects by member,
- * keyed lists by item. Parts that can only be taken as a whole must not be in it. Source: upstream's
- * `admission/plugin/policy/mutating/patch`, and its answers.
+ * Merges the apply configuration of a mutating policy into an object, as server-side apply does without field managers:
+ * objects by member, keyed lists by item. Atomic parts are not allowed in it. Source: upstream's
+ * `admission/plugin/policy/mutating/patch`, and the answers of kube-apiserver.
  */
 import { checkApplied } from "#apply/check-applied.ts";
 import type { JsonObject } from "#apply/json-value.ts";

@@ -1,6 +1,6 @@
 /**
- * A validating policy with its expressions, each compiled when it is first used, since some take long. Variables have to
- * be compiled before what uses them (`compileVariables`).
+ * A validating policy with its expressions. Each expression is compiled when it is first used, since some take long.
+ * Variables are compiled before the expressions that use them (`compileVariables`).
  */
 import type { ValidatingAdmissionPolicySpec, Validation, Variable } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type AdmissionVariables, compileAdmission, withVariables } from "#cel/admission.ts";

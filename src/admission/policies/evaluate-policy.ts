@@ -1,6 +1,6 @@
 /**
- * What a validating policy says about a request, for one object of parameters. Steps that wait for the authorizer are
- * yielded. Source: upstream's `admission/plugin/policy/validating/validator.go`.
+ * Evaluates a validating policy for one request and one parameter object. Yields promises of authorization checks.
+ * Source: upstream's `admission/plugin/policy/validating/validator.go`.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Activation } from "#cel/evaluate.ts";

@@ -1,4 +1,4 @@
-/** The mutations of a policy: compiled, and one after the other made of an object. */
+/** The mutations of a policy: compiled, and applied in order. */
 import type { MutatingAdmissionPolicySpec, Mutation } from "#api/admissionregistration/v1alpha1.ts";
 import { applyJsonPatch } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";

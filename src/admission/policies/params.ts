@@ -1,4 +1,4 @@
-/** The parameters of a policy: objects of the kind that it names, chosen by each of its bindings. */
+/** The parameters of a policy: objects of the kind that the policy names, selected by each binding. */
 import type { ParamKind, ParamRef } from "#api/admissionregistration/v1.ts";
 import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";

@@ -1,4 +1,4 @@
-/** One request as policies see it: its forms, its namespace, and what expressions know of it. */
+/** A request as policies see it: the object in each version, its namespace, and the variables of expressions. */
 import type { Namespace } from "#api/core/v1.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import { AuthorizationChecks } from "#cel/authorizer.ts";

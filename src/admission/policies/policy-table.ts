@@ -1,6 +1,6 @@
 /**
- * The policies of one kind and their bindings. Hot path: every write asks for those that may have a word about its
- * resource; the answer is kept until a policy or the served resources change.
+ * The policies of one kind and their bindings. Hot path: every write looks up the policies for its resource; the result
+ * is cached until a policy or the served resources change.
  */
 import type { MatchResources as PolicyMatch, ParamKind, ParamRef } from "#api/admissionregistration/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

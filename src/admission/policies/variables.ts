@@ -1,4 +1,4 @@
-/** The `variables` of a policy: each is evaluated when it is first used, once for each request, parameters and purpose. */
+/** The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. */
 import type { Activation } from "#cel/evaluate.ts";
 import { CelError, type Value } from "#cel/values.ts";
 import { type CostBudget, type LazyExpression, limitsOf } from "../expressions/evaluation.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks a write against the quotas of its namespace: which of them it is charged to, or why it is refused. Source of
- * rules and texts: the answers of kube-apiserver.
+ * Checks a write against the quotas of its namespace: charges it, or refuses it with the reason. Source of rules and
+ * texts: the answers of kube-apiserver.
  */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

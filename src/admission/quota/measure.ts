@@ -1,4 +1,4 @@
-/** Counts anew what a namespace uses of a quota, as of one revision of the store. */
+/** Recounts the usage of a quota in a namespace, at one revision of the store. */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { addQuantities, compareQuantities, type Quantity, subtractQuantities } from "#meta/quantity.ts";

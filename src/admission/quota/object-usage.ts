@@ -1,4 +1,4 @@
-/** What services, claims for storage and claims for devices use. */
+/** Quota usage of services, persistent volume claims and resource claims. */
 import type { PersistentVolumeClaim, Service } from "#api/core/v1.ts";
 import type { ResourceClaim } from "#api/resource/v1beta1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

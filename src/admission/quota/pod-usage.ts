@@ -1,4 +1,4 @@
-/** What pods use: processors, memory and other resources while they have not ended, and their number. */
+/** Quota usage of pods: CPU, memory and other resources until they have ended, and their number. */
 import type { Container, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { qualifiedName } from "#meta/names.ts";

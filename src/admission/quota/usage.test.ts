@@ -1,4 +1,4 @@
-/** What objects use of quotas, and which names are about which objects. */
+/** Quota usage of objects, and the kind of object behind each resource name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** What objects use, by their resource, and which resource a name in a quota is about. */
+/** Quota usage of objects by resource, and the kind of object behind each resource name of a quota. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import { countedResource, countEvaluator, type Evaluator, type GroupResource } from "./evaluator.ts";

@@ -1,6 +1,6 @@
 /**
- * AdmissionReview: what a webhook is sent, and what it may answer. Everything in an answer is checked before it is used.
- * Source: `admission.k8s.io/v1` and upstream's `admission/plugin/webhook/request`.
+ * AdmissionReview: requests to webhooks, and their answers, which are checked completely before use. Source:
+ * `admission.k8s.io/v1` and upstream's `admission/plugin/webhook/request`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";

@@ -1,6 +1,6 @@
 /**
- * ValidatingAdmissionWebhook: webhooks that may only refuse, all called at the same time. Of several refusals, clients see
- * that of the first webhook. Source: upstream's plugin of this name.
+ * ValidatingAdmissionWebhook: calls all matching webhooks at the same time. Of several refusals, the client gets that
+ * of the first webhook. Source: upstream's plugin of this name.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import { Pace } from "#std/turn.ts";

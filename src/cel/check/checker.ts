@@ -1,4 +1,4 @@
-/** Walks a tree once, from the leaves up, and keeps the type and the meaning of each node. */
+/** Walks a tree once, from the leaves up, and records the type and the reference of each node. */
 import {
   type Call,
   type Comprehension,

@@ -1,4 +1,4 @@
-/** Collects findings without wording more than anybody will see. */
+/** Collects errors of the checker. Texts are made only for the first ones, which are shown. */
 import type { Issue } from "../ast.ts";
 
 /** Findings beyond are only counted. */

@@ -1,7 +1,7 @@
 /**
- * What is known about the types of one expression: the type variables that its parts introduced, and what they stand
- * for. Bounded in steps and in the depth of types, since few macros can make types that are exponentially large. Once a
- * bound is passed, every answer is quick and meaningless, and `isExhausted` says so.
+ * Type inference for one expression: its type variables and their substitutions. Steps and the depth of types are
+ * bounded, since a few macros can make types that are exponentially large. Beyond a bound, results are meaningless and
+ * `isExhausted` is true.
  */
 import { type CelType, dyn, listOf, mapOf, opaque, parameter, type TypeParameter, typeOf } from "../types.ts";
 

@@ -1,4 +1,4 @@
-/** Finds the overloads that a call may mean. */
+/** Finds the overloads that fit a call. */
 import type { FunctionReference } from "../checked.ts";
 import type { Candidate } from "../environment.ts";
 import { type CelType, dyn, optionalOf, parameter, string } from "../types.ts";

@@ -1,4 +1,4 @@
-/** Types as findings of the checker show them. */
+/** Prints types for errors of the checker. */
 import type { CelType } from "../types.ts";
 
 /** Longer texts are cut: types can be much larger than the expression that has them. */

@@ -1,6 +1,6 @@
 /**
- * What calls cost at most beyond their arguments, and how large their results can be, by cel-go's and Kubernetes' rules: a
- * traversed character costs a tenth. Infinite is what nobody knows.
+ * The maximal costs and result sizes of calls, by cel-go's and Kubernetes' rules; a traversed character costs a tenth.
+ * Unknown sizes are infinite.
  */
 import type { Overload, SizeRange } from "../functions.ts";
 

@@ -1,4 +1,4 @@
-/** What the compilers of the kinds of nodes share. */
+/** Shared by the compilers of all kinds of nodes. */
 import type { Expression } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import type { CelType } from "../types.ts";

@@ -1,4 +1,4 @@
-/** Compiles a checked tree into steps. Also takes a tree that was not checked: then calls find their overloads by name. */
+/** Compiles a checked tree into closures. In a tree that was not checked, calls find their overloads by name. */
 import type { Expression } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import type { CelType } from "../types.ts";

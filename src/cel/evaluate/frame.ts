@@ -1,4 +1,4 @@
-/** One evaluation: the values of its variables, and what it has cost so far. */
+/** One evaluation: the values of its variables, and its cost so far. */
 import type { EvaluationContext } from "../functions.ts";
 import type { CelError, Value } from "../values.ts";
 

@@ -1,4 +1,4 @@
-/** Adds an entry to a map, for the loops that make one. */
+/** Adds an entry to a map, for comprehensions that make maps. */
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Uint, type Value } from "../values.ts";
 import { isMap, kindOf } from "./kinds.ts";

@@ -1,4 +1,4 @@
-/** Tells values apart, and how large they are. */
+/** The type and the size of a value. */
 import { codePointCount } from "#std/code-points.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { typeName } from "../types.ts";

@@ -1,4 +1,4 @@
-/** Compiles `[a, b]`, `{a: b}` and `Name{a: b}`. Those of constants are made once, and cost nothing. */
+/** Compiles `[a, b]`, `{a: b}` and `Name{a: b}`. Constant literals are made once and cost nothing. */
 import type { ListLiteral, MapLiteral, ObjectLiteral } from "../ast.ts";
 import { CelError, Optional, type Value } from "../values.ts";
 import type { Compilation } from "./compilation.ts";

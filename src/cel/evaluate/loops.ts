@@ -1,4 +1,7 @@
-/** Compiles loops. Those that collect a list or map add to one that nobody else has seen, instead of copying it. */
+/**
+ * Compiles comprehensions. A list or map that is being collected is changed in place instead of copied, since nothing
+ * else refers to it.
+ */
 import { type Call, type Comprehension, type Expression, type ListLiteral, operators } from "../ast.ts";
 import { CelError, type Value } from "../values.ts";
 import { rangeOf } from "./access.ts";

@@ -1,6 +1,6 @@
 /**
- * Regular expressions in RE2 syntax, in linear time. `re2js` is loaded with the first one. A short pattern can be a large
- * program, `(abc){1000}`, so programs are bounded, and what they do is counted by their size.
+ * Regular expressions in RE2 syntax, in linear time. `re2js` is loaded with the first one. A short pattern can make a
+ * large program, such as `(abc){1000}`, so the size of programs is bounded, and their cost depends on it.
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";

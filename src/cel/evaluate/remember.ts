@@ -1,4 +1,4 @@
-/** A bounded memory of what a costly pure function made. */
+/** A bounded cache for a costly pure function. */
 
 interface Weight<Result> {
   of(result: Result): number;

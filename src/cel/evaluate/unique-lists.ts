@@ -1,9 +1,9 @@
 /**
- * Lists whose elements are told apart by their value or by some keys: `==` takes them in any order, and `+` adds only what
- * is not there, or replaces it. Only the left operand decides, as in the reference.
+ * Lists of type `set` and `map`: `==` ignores the order, and `+` adds only new elements, or replaces those with the
+ * same keys. The left operand decides the type, as in cel-go.
  *
- *     set [1, 2] == [2, 1]                          set [1, 2] + [2, 3] is [1, 2, 3]
- *     by k: [{k: a, v: 1}] + [{k: a, v: 2}, {k: b}] is [{k: a, v: 2}, {k: b}]
+ *      set [1, 2] == [2, 1]                          set [1, 2] + [2, 3] is [1, 2, 3]
+ *      by k: [{k: a, v: 1}] + [{k: a, v: 2}, {k: b}] is [{k: a, v: 2}, {k: b}]
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import type { EvaluationContext } from "../functions.ts";

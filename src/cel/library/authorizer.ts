@@ -1,6 +1,6 @@
 /**
- * Kubernetes' functions on `authorizer`: a check is put together step by step (`group`, `resource`, `namespace`, …), then
- * `check(verb)` asks for a decision. Selectors are a library of their own, since they are behind a feature gate.
+ * Kubernetes' `authorizer` library: calls build up a check (`group`, `resource`, `namespace`, …), and `check(verb)`
+ * asks the authorizers. Selectors are a separate library, because they have a feature gate.
  */
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";

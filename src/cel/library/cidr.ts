@@ -1,4 +1,4 @@
-/** Kubernetes' functions on IP ranges: `cidr(text)`, `isCIDR`, and what can be asked of a range. */
+/** Kubernetes' CIDR library: `cidr(text)`, `isCIDR`, and methods of a range. */
 import { goQuote } from "#meta/field-error.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";

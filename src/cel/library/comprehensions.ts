@@ -1,4 +1,4 @@
-/** What the macros with two variables call: the insertion into the map that they make. The macros are the parser's. */
+/** The function behind macros with two variables: insertion into a map. The parser has the macros. */
 import { insertInto } from "../evaluate/insert.ts";
 import { isMap } from "../evaluate/kinds.ts";
 import { mapEntries } from "../evaluate/maps.ts";

@@ -1,4 +1,4 @@
-/** Kubernetes' functions on IP addresses: `ip(text)`, `isIP`, and what can be asked of an address. */
+/** Kubernetes' IP library: `ip(text)`, `isIP`, and methods of an address. */
 import { goQuote } from "#meta/field-error.ts";
 import { printIp } from "#meta/names.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";

@@ -1,6 +1,6 @@
 /**
- * Kubernetes' `format` library: `format.dns1123Label()`, `format.named('uuid')` and `validate(text)`, which gives what is
- * wrong with a text, or `optional.none()`.
+ * Kubernetes' `format` library: `format.dns1123Label()`, `format.named('uuid')` and `validate(text)`, which returns a
+ * list of problems, or `optional.none()`.
  */
 import {
   dns1035Label,

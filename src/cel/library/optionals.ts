@@ -1,4 +1,4 @@
-/** Optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and what can be asked of them. */
+/** Optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and their methods. */
 import { sizeOf } from "../evaluate/kinds.ts";
 import { isMap } from "../evaluate/kinds.ts";
 import { operators } from "../ast.ts";

@@ -2,7 +2,7 @@
  * Kubernetes' functions on quantities: `quantity(text)`, `isQuantity`, comparison and arithmetic.
  *
  * Upstream keeps a quantity in 64 bits with a power of ten where its text allows that, and in arbitrary precision
- * otherwise. Expressions can see which: only those of the first kind can be integers.
+ * otherwise. Expressions can see the difference: only those in 64 bits can be converted to integers.
  */
 import { compareQuantities, parseQuantity, type Quantity, quantityError } from "#meta/quantity.ts";
 import { isInt } from "../evaluate/kinds.ts";

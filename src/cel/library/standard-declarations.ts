@@ -1,7 +1,7 @@
 /**
- * The functions of the language itself, without what they do: that is joined to them by the ids of their overloads. The
- * order of overloads is the reference's, as an argument of unknown type gets that of the first one that fits.
- * Source: the language definition; ids, which costs name, are cel-go's.
+ * Declarations of the functions of the language itself; `standard.ts` adds the implementations by the IDs of overloads.
+ * The order of overloads matters: for an argument of unknown type the first one that fits is used. Source: the language
+ * definition; IDs, which costs refer to, are cel-go's.
  */
 import { operators } from "../ast.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";

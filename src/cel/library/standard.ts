@@ -1,6 +1,6 @@
 /**
- * The functions of the language itself: their declarations joined with what they do. Operators, and `matches`, are the
- * evaluator's own.
+ * The functions of the language itself: declarations with their implementations. Operators and `matches` are part of
+ * the evaluator.
  */
 import { isList, isMap, mapSize, sizeOf } from "../evaluate/kinds.ts";
 import { dateFields, dateIn, durationFields } from "../evaluate/time.ts";

@@ -1,6 +1,6 @@
 /**
- * The grammar, by recursive descent: one method a rule, where a rule is what errors are caught by and recovered from
- * (`token-reader.ts`). Operators are read by precedence. Source: the language definition's grammar.
+ * The grammar by recursive descent, with one method for each rule at which errors are caught (`token-reader.ts`).
+ * Operators are read by precedence. Source: the language definition's grammar.
  */
 import { type EntryNode, type Expression, type Issue, operators } from "../ast.ts";
 import { unknownPlace } from "../issues.ts";

@@ -1,7 +1,7 @@
 /**
- * Splits a source into tokens, each the longest that fits. Characters that begin none become issues and are left out, as
- * the reference's scanner does it: the issue shows what was read up to the character that did not fit, and the next
- * token begins behind that one. Reads every character a constant number of times.
+ * Splits a source into tokens, each the longest possible. A character that begins no token is an error and is skipped,
+ * as in cel-go: the error shows the text up to the first character that did not fit, and the next token begins after
+ * it. Each character is read a constant number of times.
  */
 import type { Issue } from "../ast.ts";
 import { endOfString, type StringScan } from "./strings.ts";

@@ -1,6 +1,6 @@
 /**
- * Macros: calls that the parser replaces by loops and tests. The expansions are part of the language's contract, as costs
- * are counted on them. Source: the language definition, and the reference's names of variables.
+ * Macros: calls that the parser expands into comprehensions and tests. Costs are counted on the expansions, so these
+ * are part of the language. Source: the language definition, and cel-go's names of variables.
  */
 import { type Call, type Expression, type Issue, operators } from "../ast.ts";
 import type { Nodes } from "./nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * Tables of the grammar: words, precedences, and what each place of a rule expects. Source: the language definition's
- * grammar.
+ * Tables of the grammar: keywords, precedences, and the expected tokens at each position of a rule. Source: the
+ * language definition's grammar.
  */
 import { operators } from "../ast.ts";
 import type { Place } from "./token-reader.ts";

@@ -1,4 +1,4 @@
-/** String and bytes literals: where they end, and what they stand for. */
+/** String and bytes literals: their ends and their values. */
 
 /** A source, and which quotes are known to have no end ahead, so that each is looked for once. */
 export interface StringScan {

@@ -1,7 +1,7 @@
 /**
- * Reads tokens for the grammar, and goes on after syntax errors: it leaves out or assumes one token where that helps, else
- * skips to a token that some rule in progress can follow. Clients see the texts, and how many there are, so the rules
- * are those of ANTLR's default strategy, within the limits that cel-go sets to it.
+ * Reads tokens for the grammar and recovers from syntax errors: it removes or inserts one token, or skips to a token
+ * that can follow a rule in progress. Clients see the texts and the number of errors, so the recovery is that of
+ * ANTLR's default strategy, within cel-go's limits.
  */
 import type { Issue } from "../ast.ts";
 import { shownMax } from "../issues.ts";

@@ -1,6 +1,6 @@
 /**
- * Kinds of tokens, and sets of them as bits of a number. Operators that are interchangeable in the grammar are one kind.
- * The order is that in which error texts list what was expected.
+ * Kinds of tokens, and sets of them as bits of a number. Operators with the same role in the grammar are one kind.
+ * Error texts list expected tokens in this order.
  */
 export const kinds = {
   end: 0,

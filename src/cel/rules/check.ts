@@ -1,6 +1,6 @@
 /**
- * Checks the rules of a definition's schema before it is stored: that they compile, that they may use `oldSelf` where
- * they do, and what they may cost. Texts and order are upstream's.
+ * Checks the rules of a schema before the definition is stored: syntax and types, the use of `oldSelf`, and the
+ * estimated cost. Texts and order are upstream's.
  */
 import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid } from "#meta/field-error.ts";
 import { additionalOf, itemsOf, type JsonSchemaProps, namesOf, type ValidationRule } from "#schema/structural.ts";

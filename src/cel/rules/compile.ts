@@ -1,6 +1,6 @@
 /**
- * Compiles the rules of one place in a schema: each with its message expression, its costs, and what is wrong with it in
- * upstream's words. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
+ * Compiles the rules of one node of a schema, with message expressions, costs, and errors with upstream's texts.
+ * Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
 import type { JsonSchemaProps, ValidationRule } from "#schema/structural.ts";
 import type { Checked } from "../checked.ts";

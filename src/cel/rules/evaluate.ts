@@ -1,6 +1,6 @@
 /**
- * Evaluates the rules of a schema on an object that is written. Texts, order and budgets are upstream's; where its order
- * is random, members go by name. Rules are compiled when an object first has a value where they are.
+ * Evaluates the rules of a schema on an object. Texts, order and budgets are upstream's; where its order is random,
+ * members go by name. Rules are compiled when an object first has a value for them.
  */
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import {

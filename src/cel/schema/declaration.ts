@@ -1,7 +1,6 @@
 /**
- * What a schema declares for expressions: the kind of each value, its fields or elements, and how large it may be. Made once
- * of a schema, for the rules of all its parts. Source: the documentation of validation rules in Kubernetes, and the
- * reference's answers.
+ * Declarations made of a schema, once for all its rules: the kind of each value, its fields or elements, and its
+ * maximal size. Source: the documentation of validation rules in Kubernetes, and the answers of kube-apiserver.
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { bool, bytes, duration, double, dyn, int, string, timestamp, type SimpleType } from "../types.ts";

@@ -1,4 +1,4 @@
-/** Names of properties as expressions spell them. Source: the documentation of validation rules in Kubernetes. */
+/** Escaped names of properties in expressions. Source: the documentation of validation rules in Kubernetes. */
 
 /** Words that the language keeps for itself: properties of these names are spelt `__namespace__`. */
 const reserved: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-/** Types of whole objects by the schema of their kind. Made as expressions ask for them: of a large schema they use little. */
+/** Types of whole objects by the schema of their kind, made on demand: expressions use few of a large schema. */
 import type { Field, Schema } from "#schema/schema.ts";
 import {
   bool,

@@ -1,6 +1,6 @@
 /**
- * How large values can be that a schema allows: what it says, or what fits into the largest request. Costs are estimated
- * from these before an expression is accepted, so the numbers are the reference's.
+ * Maximal sizes of values under a schema: its own limits, or what fits into the largest request. Cost estimates use
+ * them, so the numbers are upstream's.
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";

@@ -1,4 +1,4 @@
-/** The types of declared values. Made as expressions ask for them: of a large schema they use little. */
+/** Types of declared values, made on demand: expressions use few of a large schema. */
 import { type CelType, listOf, mapOf, type ObjectField, type ObjectType, string } from "../types.ts";
 import type { Declaration, FieldDeclaration, ObjectDeclaration } from "./declaration.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The connections to the servers behind one API. HTTP/2 connections are shared, so calls that come while one is being
- * made wait for it; HTTP/1.1 connections are used by one call at a time and kept.
+ * Connections to the servers of one API. HTTP/2 connections are shared, so calls wait while one is being opened; an
+ * HTTP/1.1 connection serves one call at a time and is kept.
  */
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";

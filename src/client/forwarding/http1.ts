@@ -1,4 +1,4 @@
-/** Calls over HTTP/1.1, each on a connection that it has for itself meanwhile. */
+/** Calls over HTTP/1.1. Each call has a connection for itself. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { hostPort, type ServiceAddress } from "../service-address.ts";

@@ -1,7 +1,6 @@
 /**
- * Calls over one HTTP/2 connection (RFC 9113). Each is held back by its own window alone, so a client that reads slowly
- * holds up no other call. The peer is asked for a sign of life (PING), since otherwise a connection that is lost without
- * a word would be believed for ever.
+ * Calls over one HTTP/2 connection (RFC 9113). Each call has its own flow control window, so a slow client delays no
+ * other call. PING frames detect connections that were lost without notice.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";

@@ -1,4 +1,4 @@
-/** How long a call waits for the head of its answer: for its time, and for as long as somebody wants it. */
+/** How long a call waits for the head of its answer: until its deadline, or until its client has gone. */
 import type { Clock } from "#std/clock.ts";
 import { OutgoingError } from "../outgoing-https.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";

@@ -1,4 +1,4 @@
-/** Whom a coordinated election chooses. Pure functions. */
+/** Chooses the leader of a coordinated election. Pure functions. */
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 
 /** Strategy of the candidates whose programs are the newest; `undefined` when they do not agree. */

@@ -1,6 +1,6 @@
 /**
- * How many pods a budget should have: as many as the controllers of its pods are to keep. Controllers are asked live,
- * custom ones by their `scale`.
+ * The expected number of pods of a budget: the sum of the replicas of their controllers, which are read live. Custom
+ * controllers are read by their `scale`.
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";

@@ -1,6 +1,4 @@
-/**
- * How many pods of a budget are healthy, and which of those that evictions took have not gone yet. Pure functions.
- */
+/** The healthy pods of a budget, and the evicted pods that still exist. Pure functions. */
 import type { Pod } from "#api/core/v1.ts";
 import { timestamp, timeToMs } from "#meta/time.ts";
 import { isReady } from "../pods.ts";

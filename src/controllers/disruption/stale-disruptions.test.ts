@@ -1,4 +1,4 @@
-/** When the announcement of a disruption is taken back. */
+/** When the condition `DisruptionTarget` is reset. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestamp } from "#meta/time.ts";

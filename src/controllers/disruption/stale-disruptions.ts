@@ -1,6 +1,6 @@
 /**
- * Takes back the condition `DisruptionTarget` of pods that were to be disrupted and still run two minutes later: the
- * disruption did not happen. The kubelet's own conditions stay, and those of pods that have ended.
+ * Resets the condition `DisruptionTarget` of pods that still run two minutes after it was set: the disruption did not
+ * happen. Conditions set by the kubelet stay, and those of pods that have ended.
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { WorkQueue } from "#client/work-queue.ts";

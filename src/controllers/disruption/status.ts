@@ -1,4 +1,4 @@
-/** The status of a disruption budget, from what was counted. Pure functions. */
+/** The status of a disruption budget, from its counts. Pure functions. */
 import type { Condition } from "#api/meta/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
 import { timestamp } from "#meta/time.ts";

@@ -1,4 +1,4 @@
-/** What endpoints say about a pod: whether it is one, its addresses, its name, its ports. */
+/** A pod as an endpoint: whether it is one, its addresses, host name and ports. */
 import { isIPv6 } from "node:net";
 import type { ObjectReference, Pod, Service, ServicePort } from "#api/core/v1.ts";
 import type { IpFamily } from "#meta/ip-range.ts";

@@ -1,4 +1,4 @@
-/** Which services select which pods, and when that changes something for their endpoints. */
+/** The services that select each pod, and which changes affect their endpoints. */
 import type { Pod, Service } from "#api/core/v1.ts";
 import { keyOf, type SharedInformer } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";

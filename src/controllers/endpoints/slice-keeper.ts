@@ -1,6 +1,6 @@
 /**
- * Keeps the slices of one controller: reads those of a service live, writes what a plan says, and tells when another
- * client changed one.
+ * Reads and writes the slices of one controller: reads those of a service live, writes the changes of a plan, and
+ * reports changes by other clients.
  */
 import type { EndpointSlice } from "#api/discovery/v1.ts";
 import type { Draft } from "#client/rest-client.ts";

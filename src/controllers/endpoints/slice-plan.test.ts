@@ -1,4 +1,4 @@
-/** Which writes bring slices to what they should be. */
+/** The writes that bring slices to the desired state. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoint, EndpointPort, EndpointSlice } from "#api/discovery/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Which slices have to be made, changed and deleted, so that a service has the endpoints it should: as few writes as
- * possible rather than as few slices as possible, and full slices before new ones. Pure functions.
+ * Plans which slices to create, change and delete for the endpoints of a service: few writes are more important than
+ * few slices, and slices are filled before new ones are made. Pure functions.
  */
 import type { Endpoint, EndpointPort, EndpointSlice } from "#api/discovery/v1.ts";
 

@@ -1,4 +1,4 @@
-/** Subsets of Endpoints, and what is left of them when there are too many addresses. */
+/** Subsets of Endpoints, and truncation when there are too many addresses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EndpointPort } from "#api/core/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * The subsets of Endpoints: addresses with the ports that all of them have. Each port gets one group of addresses;
- * ports with the same group share a subset. Pure functions.
+ * The subsets of Endpoints: each is a set of addresses with the ports that all of them have. Ports with the same
+ * addresses share a subset. Pure functions.
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset } from "#api/core/v1.ts";
 

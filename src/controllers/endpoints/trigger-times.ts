@@ -1,6 +1,7 @@
 /**
- * When the change happened that made endpoints change: kube-proxy measures from it how long the network took. The time
- * is that of the service's creation, or the earliest of pods that became ready or unready since the last look.
+ * The time of the change that caused an update of endpoints; kube-proxy measures the network programming latency from
+ * it. It is the creation time of the service, or the earliest time since the last update at which a pod became ready or
+ * unready.
  */
 import type { Pod, Service } from "#api/core/v1.ts";
 import { timestamp, timeToMs } from "#meta/time.ts";

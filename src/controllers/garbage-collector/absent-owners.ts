@@ -1,6 +1,6 @@
 /**
- * Owners that are known not to exist, so that not every dependent has to ask. A uid is never given twice, so what is
- * absent stays absent. Source: the idea of upstream's cache of absent owners.
+ * A cache of owners that are known not to exist, so that not every dependent needs a read. UIDs are never reused, so an
+ * absent owner stays absent. Source: the idea of upstream's cache of absent owners.
  */
 import type { OwnerReference } from "#meta/object-meta.ts";
 import { groupOf } from "./graph.ts";

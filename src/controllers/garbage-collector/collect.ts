@@ -1,7 +1,7 @@
 /**
- * Decides what becomes of an object, by live reads alone: the graph may be behind. An object goes when none of its owners
- * exists; absent owners are proven by asking for them. What is deleted must be what was looked at, unchanged.
- * Source: upstream's garbage collector controller.
+ * Decides what to do with an object, by live reads alone, since the graph may be stale. An object is deleted when none
+ * of its owners exists; reads prove the absence. Deletions have the observed UID and version as preconditions. Source:
+ * upstream's garbage collector controller.
  */
 import { pause } from "#client/reflector.ts";
 import { apiVersionOf } from "#meta/group-version.ts";

@@ -1,4 +1,4 @@
-/** What the graph keeps, and what it asks for. */
+/** The contents of the graph, and the checks it asks for. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnerReference } from "#meta/object-meta.ts";

@@ -1,10 +1,10 @@
 /**
- * Who owns whom, as watches told it. The graph decides nothing: it says which owners have to be verified and which
- * objects have to be examined, and live reads say the rest (`collect.ts`).
+ * The graph of owners and dependents, built from watch events. It decides nothing: it says which owners to verify and
+ * which objects to examine, and live reads decide (`collect.ts`).
  *
- * Only objects with owners or dependents are in it, and those that wait for a finalizer of the collector. An owner that
- * was only named by a reference is there as `claimed`. Since there may be a million objects, a node has few fields,
- * and the dependents of one owner share their list of owners.
+ * It holds only objects with owners or dependents, and those with a finalizer of the collector. An owner known only
+ * from a reference is in it as `claimed`. There may be a million objects, so a node has few fields, and the dependents
+ * of one owner share their list of owners.
  */
 import type { OwnerReference } from "#meta/object-meta.ts";
 

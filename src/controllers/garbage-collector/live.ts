@@ -1,4 +1,4 @@
-/** Reads and writes of metadata as it is now. Every write names the version that it is based on. */
+/** Live reads and writes of metadata. Every write names the version it is based on. */
 import type { RestClient } from "#client/rest-client.ts";
 import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,7 +1,6 @@
 /**
- * Events about references to owners in another namespace, which are no owners. Whether an absent owner is such a one is
- * found out by looking for its name in all namespaces: seldom, one after the other, and not for more than fit the queue.
- * Reason and message: upstream's.
+ * Events about owner references to another namespace, which are invalid. To find them, a live read looks for the
+ * owner's name in all namespaces: rarely, one at a time, from a bounded queue. Reason and message: upstream's.
  */
 import { goQuote } from "#meta/field-error.ts";
 import type { WorkQueue } from "#client/work-queue.ts";

@@ -1,6 +1,6 @@
 /**
- * Follows the metadata of all objects: one list in pages and one watch for each resource, for as long as it is served.
- * Others go on while resources come and go.
+ * Watches the metadata of all objects: one paged list and one watch per resource while it is served. Changes of the
+ * served resources do not interrupt other watches.
  */
 import { inRounds, usefulMs } from "#client/reflector.ts";
 import type { WatchEvent } from "#client/rest-client.ts";

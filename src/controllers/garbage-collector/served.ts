@@ -1,4 +1,4 @@
-/** The resources that are served, as the collector needs them: those it watches, and what the kind of a reference is. */
+/** The served resources as the collector sees them: those it watches, and the resource of each referenced kind. */
 import { apiPathOf, apiVersionOf, type GroupVersionResource } from "#meta/group-version.ts";
 
 export interface ServedResource extends GroupVersionResource {

@@ -1,4 +1,4 @@
-/** Which bytes are worth decoding. */
+/** Which objects of lists and watches are decoded. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OwnershipGraph } from "./graph.ts";

@@ -1,6 +1,6 @@
 /**
- * What lists and watches say, read only as far as the graph needs it: most objects have no owners, and are not decoded.
- * Hot path: every write of the server comes by here.
+ * Extracts from lists and watches only the metadata that the graph needs. Most objects have no owners and are not
+ * decoded. Hot path: every write on the server passes through here.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { apiVersionOf } from "#meta/group-version.ts";

@@ -1,6 +1,6 @@
 /**
- * The messages of KMS plugins (`v2.KeyManagementService`), and what stands before a value that was encrypted with a seed
- * of theirs, in protobuf. Source: upstream's `kms/apis/v2/api.proto` and `encrypt/envelope/kmsv2/v2/api.proto`.
+ * Protobuf messages of KMS plugins (`v2.KeyManagementService`), and the header of values that were encrypted with a
+ * seed. Source: upstream's `kms/apis/v2/api.proto` and `encrypt/envelope/kmsv2/v2/api.proto`.
  */
 import { ProtobufReader } from "#codec/protobuf-reader.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";

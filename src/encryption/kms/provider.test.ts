@@ -1,4 +1,4 @@
-/** Seeds of KMS plugins: when one is made, how long it writes, and what a plugin may not do. */
+/** Seeds of KMS providers: when a new one is made, how long one is used, and which answers of plugins are refused. */
 import assert from "node:assert/strict";
 import { createDecipheriv, createHmac } from "node:crypto";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
- * A KMS provider: values are encrypted with a seed that is made here, and that only the plugin can decrypt once it is
- * stored with them. The plugin is asked for its status periodically; another key ID means another seed. A seed is used
- * for three minutes after the last good status. Source: KEP-3299 and upstream's `encrypt/envelope/kmsv2`.
+ * A KMS provider. Values are encrypted with a seed made here; it is stored with them, encrypted by the plugin. The
+ * status of the plugin is read periodically; a new key ID leads to a new seed. A seed is used until three minutes after
+ * the last good status. Source: KEP-3299 and upstream's `encrypt/envelope/kmsv2`.
  */
 import { hash } from "node:crypto";
 import { dns1123Subdomain } from "#meta/names.ts";

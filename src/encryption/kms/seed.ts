@@ -1,9 +1,9 @@
 /**
- * Encryption with a seed: each value has a key of its own, which HKDF (SHA-256, expansion alone) derives from the seed and
- * 32 random bytes, and is sealed by AES-GCM. So many values need one seed, and no nonce repeats. Source: KEP-3299 and
+ * Encryption with a seed: HKDF (SHA-256, expansion only) derives a key for each value from the seed and 32 random
+ * bytes, and AES-GCM encrypts the value. So one seed serves many values, and no nonce is reused. Source: KEP-3299 and
  * upstream's `encrypt/aes`.
  *
- *     <32 random bytes><nonce><sealed><tag>
+ *      <32 random bytes><nonce><ciphertext><tag>
  */
 import { createHmac } from "node:crypto";
 import type { Random } from "#std/random.ts";

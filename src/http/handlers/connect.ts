@@ -1,6 +1,6 @@
 /**
- * Requests to connect with a pod, a service or a node (`exec`, `attach`, `portforward`, `proxy`). There is nothing behind
- * them here; who guards them by admission is heard all the same.
+ * Requests to connect to a pod, a service or a node (`exec`, `attach`, `portforward`, `proxy`). Admission plugins see
+ * them, but there are no nodes to connect to.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

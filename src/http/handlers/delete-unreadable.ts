@@ -1,6 +1,7 @@
 /**
- * DELETE of an object that cannot be read, behind the gate `AllowUnsafeMalformedObjectDeletion`: it needs a right of its
- * own, and nothing that would have to be read holds it back, finalizers and preconditions among them.
+ * DELETE of an object that cannot be decoded or decrypted, behind the gate `AllowUnsafeMalformedObjectDeletion`. It
+ * needs a permission of its own, and ignores everything that would have to be read, such as finalizers and
+ * preconditions.
  */
 import { invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";

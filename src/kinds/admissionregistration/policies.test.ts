@@ -1,4 +1,4 @@
-/** What policies and bindings are refused for, in 1.32's words. */
+/** Validation of policies and bindings, with 1.32's texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** Admission policies and their bindings: defaults and columns; `validate-policy.ts` has the checks. */
+/** Admission policies and their bindings: defaults and columns. `validate-policy.ts` validates them. */
 import type {
   MatchResources,
   ParamRef,

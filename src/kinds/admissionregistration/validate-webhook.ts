@@ -1,6 +1,6 @@
 /**
- * Validates webhook configurations. What a stored configuration already breaks, an update may keep. Source: upstream's
- * `apis/admissionregistration/validation`, and the reference's answers.
+ * Validates webhook configurations. An update may keep errors that the stored configuration already has. Source:
+ * upstream's `apis/admissionregistration/validation`, and the answers of kube-apiserver.
  */
 import type {
   MutatingWebhook,

@@ -1,4 +1,4 @@
-/** Findings about webhook configurations, as 1.32 answers them, and what an update may keep. */
+/** Validation of webhook configurations, with 1.32's texts, and errors that an update may keep. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ValidatingWebhook, ValidatingWebhookConfiguration } from "#api/admissionregistration/v1.ts";

@@ -1,7 +1,4 @@
-/**
- * MutatingWebhookConfiguration and ValidatingWebhookConfiguration: which webhooks a write is sent to;
- * `validate-webhook.ts` has the checks.
- */
+/** MutatingWebhookConfiguration and ValidatingWebhookConfiguration. `validate-webhook.ts` validates them. */
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,

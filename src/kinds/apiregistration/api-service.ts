@@ -1,4 +1,4 @@
-/** APIService: a group version and the server of it. */
+/** APIService: a group version and the server that serves it. */
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks that workloads share: selectors against the labels of pod templates, what a template may not say, counts of
- * the status. Source: upstream's `pkg/apis/apps/validation`.
+ * Shared validation of workloads: selectors against the labels of pod templates, forbidden settings of templates,
+ * counts of the status. Source: upstream's `pkg/apis/apps/validation`.
  */
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";

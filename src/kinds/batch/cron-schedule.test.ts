@@ -1,4 +1,4 @@
-/** Schedules that can be read, and what is said about others: the words of kube-apiserver 1.32.1. */
+/** Valid schedules, and the texts of kube-apiserver 1.32.1 for invalid ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cronScheduleError } from "./cron-schedule.ts";

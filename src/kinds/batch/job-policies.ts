@@ -1,4 +1,4 @@
-/** Validates what decides that a job has failed or succeeded: its pod failure policy and its success policy. */
+/** Validates the pod failure policy and the success policy of jobs. */
 import type {
   JobSpec,
   PodFailurePolicy,

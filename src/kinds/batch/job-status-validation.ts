@@ -1,6 +1,6 @@
 /**
- * Validates the status of jobs: what it says fits together, and a job that is over stays so. Most rules concern only
- * what a write changes. Source: `ValidateJobUpdateStatus` in upstream's `pkg/apis/batch/validation`.
+ * Validates the status of jobs: its fields must be consistent, and a finished job stays finished. Most rules apply only
+ * to fields that a write changes. Source: `ValidateJobUpdateStatus` in upstream's `pkg/apis/batch/validation`.
  */
 import type { Job, JobStatus, UncountedTerminatedPods } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

@@ -1,4 +1,4 @@
-/** Names of time zones, as far as the runtime knows the IANA database. */
+/** Names of time zones: those of the runtime's IANA database. */
 
 /** Names of the runtime that are not the database's. */
 const foreign =

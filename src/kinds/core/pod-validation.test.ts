@@ -1,4 +1,4 @@
-/** Pods: what their validation finds, as kube-apiserver 1.32.1 says it. */
+/** Validation of pods, with the texts of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec } from "#api/core/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Validates the specs of pods, and templates of pods in workloads. Source: `ValidatePodSpec` and what it calls in
- * upstream's `pkg/apis/core/validation`, and the answers of kube-apiserver.
+ * Validates the specs of pods and of pod templates. Source: `ValidatePodSpec` in upstream's `pkg/apis/core/validation`,
+ * and the answers of kube-apiserver.
  */
 import type { Pod, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

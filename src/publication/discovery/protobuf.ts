@@ -1,7 +1,7 @@
 /**
- * Discovery documents in protobuf, in the API's envelope. The messages are few and small, so their fields are named by hand.
- * Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; empty plain fields are written too, as
- * upstream does.
+ * Discovery documents in protobuf, in the API's envelope. There are few small messages, so their fields are numbered by
+ * hand. Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; empty plain fields are written
+ * too, as upstream does.
  */
 import type { Encoding } from "#codec/encoding.ts";
 import { protobufEncoding } from "#codec/protobuf-encoding.ts";

@@ -1,4 +1,4 @@
-/** Resources as aggregated discovery shows them, those of other servers too. */
+/** A resource in aggregated discovery, of this server or another. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 
 /** A resource of a version. */

@@ -1,6 +1,6 @@
 /**
- * Adds the version 2 documents of other servers to this server's own: paths of their group versions, and the definitions
- * and parameters there. What has the name of something else gets another name. Source: upstream's
+ * Merges version 2 documents of other servers into this server's own: the paths of their group versions, with the
+ * definitions and parameters they use. Definitions whose name is taken are renamed. Source: upstream's
  * `kube-openapi/pkg/aggregator`.
  */
 import { isDeepStrictEqual } from "node:util";

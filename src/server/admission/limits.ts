@@ -1,4 +1,4 @@
-/** Keeps quotas, limit ranges and priority classes in step with the stored ones. */
+/** Indexes of quotas, limit ranges and priority classes, in step with the store. */
 import { NamespaceIndex } from "#admission/namespace-index.ts";
 import { Quotas } from "#admission/quota.ts";
 import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** Objects in other versions of their kinds, and after patches. */
+/** Converted and patched objects for admission. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Conversions between the served versions of kinds for admission, and which versions a resource is served in. */
+/** Converts objects between served versions for admission, and lists the versions of a resource. */
 import type { Matched } from "#admission/matching.ts";
 import type { ObjectForms } from "#admission/object-form.ts";
 import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";

@@ -1,4 +1,4 @@
-/** The plugins of admission policies; parameters come from the stores. */
+/** The admission plugins for policies; they read parameters from the stores. */
 import type { MatchEnvironment } from "#admission/matching.ts";
 import { mutatingAdmissionPolicy } from "#admission/mutating-policy.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";

@@ -1,4 +1,4 @@
-/** Keeps the tables of admission policies in step with the stored ones. */
+/** Keeps the policy tables of admission in step with the store. */
 import { type MutatingPolicies, mutatingPolicies } from "#admission/mutating-policy.ts";
 import { type ValidatingPolicies, validatingPolicies } from "#admission/validating-policy.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

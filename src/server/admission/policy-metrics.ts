@@ -1,4 +1,4 @@
-/** Metrics of validating policies, with kube-apiserver's names: checks that did not hold, by what followed. */
+/** Metrics of validating policies, with kube-apiserver's names: failed validations by the enforced action. */
 import type { ObservedCheck } from "#admission/validating-policy.ts";
 import type { Metrics } from "#std/metrics.ts";
 

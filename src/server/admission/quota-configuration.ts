@@ -1,4 +1,4 @@
-/** The configuration of the admission plugin ResourceQuota: what may only be used under a quota. */
+/** The configuration of the admission plugin ResourceQuota: resources that need a quota. */
 import type { LimitedResource } from "#admission/quota.ts";
 import { listOf, readDocument, struct, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Metrics of admission webhooks, with kube-apiserver's names; what upstream has not begins with `binnacle_`. */
+/** Metrics of admission webhooks, with kube-apiserver's names; our own begin with `binnacle_`. */
 import type { ObservedCall, WebhookLists, WebhookObserver, WebhookType } from "#admission/webhooks.ts";
 import type { Metrics } from "#std/metrics.ts";
 

@@ -1,4 +1,4 @@
-/** Admission webhooks of a server: their lists follow the stored configurations; the plugins call what these name. */
+/** The admission plugins for webhooks; their lists of webhooks follow the stored configurations. */
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { type WebhookList, type WebhookLists, webhookPlugins, type WebhookType } from "#admission/webhooks.ts";
 import type { Authorizer } from "#authz/authorizer.ts";

@@ -1,4 +1,4 @@
-/** The APIServices that name another server, in step with the store. */
+/** An index of the APIServices that name another server, in step with the store. */
 import type { APIService } from "#api/apiregistration/v1.ts";
 import { AggregatedApis } from "#extensions/aggregated-apis.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

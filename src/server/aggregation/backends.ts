@@ -1,4 +1,4 @@
-/** Connections to the servers of aggregated APIs, one pool for each, and whole answers of theirs. */
+/** Connections to the servers of aggregated APIs: one pool per API, and reads of whole answers. */
 import { connectionProblem } from "#client/connection-problem.ts";
 import type { Forwarder } from "#client/forwarding.ts";
 import { type FindServiceAddress, hostPort, type ServiceAddress } from "#client/service-address.ts";

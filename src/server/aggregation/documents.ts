@@ -1,6 +1,6 @@
 /**
- * Documents of aggregated API servers: resources for aggregated discovery, and OpenAPI. They are fetched when an API
- * appears or becomes available, and once a minute; what a server that is down said last stays, marked as stale.
+ * Discovery and OpenAPI documents of aggregated API servers. They are fetched when an API appears or becomes available,
+ * and once a minute; the last documents of an unavailable server are kept and marked as stale.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,5 +1,5 @@
 /**
- * The certificate by which aggregated API servers know this one, and what they are told about it in the ConfigMap
+ * The client certificate for aggregated API servers, and the data of the ConfigMap
  * `extension-apiserver-authentication`. Source: upstream's `clusterauthenticationtrust`.
  */
 import type { Clock } from "#std/clock.ts";

@@ -1,4 +1,4 @@
-/** Expressions of an AuthenticationConfiguration: the users they make of claims, and what they are refused for. */
+/** Expressions of an AuthenticationConfiguration: users made of claims, and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAuthenticationConfig } from "#authn/configuration.ts";

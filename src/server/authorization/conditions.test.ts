@@ -1,4 +1,4 @@
-/** Match conditions: what is refused, in kube-apiserver's words, and what they see of a question. */
+/** Match conditions: errors with kube-apiserver's texts, and the variable `request`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReviewSpec } from "#authz/webhook.ts";

@@ -1,6 +1,6 @@
 /**
- * Runs the selected controllers while this server leads, where several servers share a store. Lists of listeners are
- * the servers' own: those of a term go with it.
+ * Runs the selected controllers while this server leads, where several servers share a store. Listeners of a term are
+ * removed at its end.
  */
 import { hostname } from "node:os";
 import { electLeader, type LeaseTimes, type Term } from "#client/leader-election.ts";

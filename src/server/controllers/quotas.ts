@@ -1,4 +1,4 @@
-/** What the controller of quotas asks of admission, which charges them, and of the served resources. */
+/** The sources of the quota controller: charges from admission, and the served resources. */
 import type { Quotas } from "#admission/quota.ts";
 import type { QuotaCountOptions } from "#controllers/resource-quota.ts";
 import { apiPathOf } from "#meta/group-version.ts";

@@ -1,4 +1,4 @@
-/** Reads stored values in clear without a server: for `binnacle verify`, by the file of `--encryption-provider-config`. */
+/** Decrypts stored values without a server, for `binnacle verify`, with the file of `--encryption-provider-config`. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { systemClock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";

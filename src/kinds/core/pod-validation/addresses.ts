@@ -1,4 +1,6 @@
-/** Addresses in the status of pods: valid, at most one a family, the first as the single field has it. */
+/**
+ * Validates addresses in the status of pods: at most one of each family; the first must be that of the single field.
+ */
 import type { PodStatus } from "#api/core/v1.ts";
 import { duplicate, GoSyntax, goQuote, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,4 @@
-/** Containers of pods of all three sorts: those that start first, those that run, and ephemeral ones. */
+/** Validates containers, init containers and ephemeral containers. */
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from "#api/core/v1.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

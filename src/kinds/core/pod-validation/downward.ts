@@ -1,4 +1,4 @@
-/** References from pods to their own fields and to the resources of their containers. */
+/** Validates references from pods to their own fields and to the resources of their containers (downward API). */
 import type { ObjectFieldSelector, ResourceFieldSelector } from "#api/core/v1.ts";
 import { invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

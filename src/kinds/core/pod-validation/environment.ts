@@ -1,4 +1,4 @@
-/** Environment variables of containers and where their values come from. */
+/** Validates environment variables of containers and their sources. */
 import type { EnvFromSource, EnvVar, EnvVarSource } from "#api/core/v1.ts";
 import { invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

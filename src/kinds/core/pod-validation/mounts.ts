@@ -1,4 +1,4 @@
-/** Mounts of volumes in containers, and volumes that containers use as block devices. */
+/** Validates volume mounts and volume devices of containers. */
 import type { Container, Volume, VolumeDevice, VolumeMount } from "#api/core/v1.ts";
 import { forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

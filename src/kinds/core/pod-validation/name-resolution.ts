@@ -1,4 +1,4 @@
-/** How pods resolve names: DNS settings and host aliases. */
+/** Validates DNS settings and host aliases of pods. */
 import type { HostAlias, PodSpec } from "#api/core/v1.ts";
 import { goTexts, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,4 @@
-/** Probes of containers, and what runs when they start and stop. */
+/** Validates probes and lifecycle hooks of containers. */
 import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from "#api/core/v1.ts";
 import { forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,4 @@
-/** Requests and limits of containers. */
+/** Validates requests and limits of containers. */
 import type { ResourceRequirements } from "#api/core/v1.ts";
 import { forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

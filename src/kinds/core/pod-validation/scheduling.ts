@@ -1,4 +1,4 @@
-/** Where pods may run: affinity, tolerations, spread over topologies, gates. */
+/** Validates scheduling settings of pods: affinity, tolerations, topology spread constraints, gates. */
 import type {
   Affinity,
   NodeSelectorRequirement,

@@ -1,4 +1,4 @@
-/** Security contexts of pods and containers, and what each operating system leaves unset. */
+/** Validates security contexts of pods and containers, and fields that an operating system does not allow. */
 import type {
   AppArmorProfile,
   Container,

@@ -1,4 +1,4 @@
-/** What volumes are made of, by the kind of their source. */
+/** Validates the sources of volumes. */
 import type {
   AzureDiskVolumeSource,
   DownwardAPIVolumeFile,

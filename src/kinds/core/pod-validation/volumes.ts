@@ -1,4 +1,4 @@
-/** Volumes of pods. Finds those that containers may mount. */
+/** Validates the volumes of pods, and returns those that containers may mount. */
 import type { PodSpec, Volume } from "#api/core/v1.ts";
 import { duplicate, forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
