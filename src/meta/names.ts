@@ -308,7 +308,7 @@ export const nameRules: Readonly<Record<string, NameRule>> = {
   },
   "dns1123subdomain,max52": prefixed((name) => limited(name, 52)),
   "dns1123subdomain,max63": prefixed((name) => limited(name, 63)),
-  "group.resource": prefixed(dns1123Subdomain),
+  "group.resource": prefixed(groupAndResource),
   'dns1123subdomain,equals(spec.names.plural+"."+spec.group)': prefixed(dns1123Subdomain),
   'equals(spec.version+"."+spec.group)': (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
   'if spec.signerName: prefix(replace(signerName,"/",":")+":")+dns1123subdomain; else dns1123subdomain without ":"': (
@@ -316,6 +316,16 @@ export const nameRules: Readonly<Record<string, NameRule>> = {
     prefix,
   ) => prefixed(dns1123Subdomain)(name.slice(name.lastIndexOf(":") + 1), prefix),
 };
+
+/** The name of a StorageVersion. */
+function groupAndResource(name: string): readonly string[] {
+  const dot = name.lastIndexOf(".");
+  if (dot < 0) return ["name must be in the form of <group>.<resource>"];
+  return [
+    ...dns1123Subdomain(name.slice(0, dot)).map((message) => `the group segment ${message}`),
+    ...dns1035Label(name.slice(dot + 1)).map((message) => `the resource segment ${message}`),
+  ];
+}
 
 function limited(name: string, max: number): readonly string[] {
   const messages = dns1123Subdomain(name);

@@ -16,6 +16,7 @@ import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { controlledQuotas } from "./controllers/quotas.ts";
 import { startControllers } from "./controllers.ts";
+import { planIdentity } from "./controllers/identity-controllers.ts";
 import { type ControllerClients, controllerClients } from "./controllers/clients.ts";
 import { kubernetesService } from "./kubernetes-service.ts";
 import { Loopback } from "./loopback.ts";
@@ -97,6 +98,7 @@ async function runControllers(
       resourceOf: (apiVersion, kind) =>
         Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
     },
+    identity: planIdentity(serving, config.random),
     migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),

@@ -35,6 +35,7 @@ import { publishedTrust } from "./aggregation/proxy-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
 import { electControllers, type Relay, relay } from "./controllers/election.ts";
+import { type Identity, identityControllers, storageVersionControllers } from "./controllers/identity-controllers.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
 import { type NamedController, podControllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
@@ -106,11 +107,12 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
 /** Those whose kinds are served with a feature gate only. */
 function gatedControllers(
   named: (name: string, account: string, controller: Controller) => NamedController,
-  { attributesClasses, migratesStorage }: ControllersOptions,
+  { attributesClasses, migratesStorage, identity }: ControllersOptions,
 ): readonly NamedController[] {
   const migrator = "storage-version-migrator-controller";
   return [
     ...(migratesStorage ? [named(migrator, migrator, storageVersionMigrationController)] : []),
+    ...storageVersionControllers(identity, named),
     // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
     ...(attributesClasses === ""
       ? []
@@ -129,6 +131,7 @@ const ownControllers = (config: ControllersOptions): readonly NamedController[] 
   const { server } = config.clients;
   const given = givenAddresses(config.options);
   return [
+    ...identityControllers(config.identity, server),
     ...(config.hasCandidates
       ? [{ name: "leader-election-controller", client: server, controller: coordinatedElectionController }]
       : []),
@@ -169,6 +172,8 @@ export interface ControllersOptions extends AssembleConfig {
   readonly hasCandidates: boolean;
   /** Whether a built-in resource is served. */
   serves(resource: string): boolean;
+  /** What this server says of itself; `undefined` without the gate `APIServerIdentity`. */
+  readonly identity: Identity | undefined;
   /** Whether storage version migrations are served. */
   readonly migratesStorage: boolean;
   readonly localVersions: LocalVersions;

@@ -1,14 +1,10 @@
 /** Metrics of reloaded configuration files, with upstream's names. */
-import { hash } from "node:crypto";
-import { hostname } from "node:os";
 import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
+import { identityHash } from "./identity.ts";
 
 /** Counts reloads: new content took effect, or could not. */
 export type CountReload = (status: "success" | "failure") => void;
-
-/** What stands for this server in labels. */
-export const identityHash = (): string => `sha256:${hash("sha256", `apiserver-${hostname()}`)}`;
 
 /** `subsystem` is `authentication`, `authorization` or `encryption`. */
 export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {

@@ -3,7 +3,7 @@ import type { KmsObserver } from "#encryption/kms.ts";
 import type { TransformObserver } from "#encryption/observed.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
-import { identityHash } from "../reload-metrics.ts";
+import { identityHash } from "../identity.ts";
 
 const exponential = (start: number, factor: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => start * factor ** i);

@@ -1,0 +1,94 @@
+/**
+ * Says in StorageVersions (alpha) which version each built-in resource is stored in by this server, and which versions it
+ * reads and serves: once after the start. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
+ */
+import type { Lease } from "#api/coordination/v1.ts";
+import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
+import { found } from "#client/rest-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { timestamp } from "#meta/time.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { identityLeases } from "./identity-lease.ts";
+import { untilDone } from "./repeat.ts";
+
+/** How a resource is stored. Versions are as in `apiVersion`. */
+export interface StoredResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly resource: string;
+  readonly encodingVersion: string;
+  readonly decodableVersions: readonly string[];
+  readonly servedVersions: readonly string[];
+}
+
+export const storageVersionPath = ({ rename }: ApiDomain): string =>
+  `/apis/${rename("internal.apiserver.k8s.io")}/v1alpha1/storageversions`;
+
+export const storageVersionsController =
+  (serverId: string, resources: readonly StoredResource[]): Controller =>
+  (environment) =>
+    untilDone(environment, "say in which versions objects are stored", async () => {
+      const { client, domain, signal } = environment;
+      // Without its lease the entries of this server would be collected.
+      await client.get<Lease>(`${identityLeases(domain).path}/${serverId}`);
+      for (const resource of resources) {
+        if (signal.aborted) return;
+        await say(environment, serverId, resource);
+      }
+    });
+
+const attemptsMax = 5;
+
+async function say(environment: ControllerEnvironment, serverId: string, resource: StoredResource): Promise<void> {
+  const { client, clock, domain } = environment;
+  const path = storageVersionPath(domain);
+  const name = `${resource.group === "" ? "core" : resource.group}.${resource.resource}`;
+  const { encodingVersion, decodableVersions, servedVersions } = resource;
+  const own: ServerStorageVersion = { apiServerID: serverId, encodingVersion, decodableVersions, servedVersions };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const present =
+        (await found(client.get<StorageVersion>(`${path}/${name}`))) ??
+        (await client.create<StorageVersion>(path, { metadata: { name }, spec: {}, status: {} }));
+      const before = present.status.storageVersions ?? [];
+      const others = before.filter(({ apiServerID }) => apiServerID !== serverId);
+      const at = before.findIndex(({ apiServerID }) => apiServerID === serverId);
+      const entries = at < 0 ? [...others, own] : before.with(at, own);
+      const status = statusWith(present.status, entries, timestamp(clock.now()));
+      if (JSON.stringify(status) === JSON.stringify(present.status)) return;
+      await client.update<StorageVersion>(`${path}/${name}/status`, { ...present, status });
+      return;
+    } catch (error) {
+      // Another server, or the collector, was first.
+      const wasLate = error instanceof StatusError && [404, 409].includes(error.status.code);
+      if (!wasLate || attempt === attemptsMax) throw error;
+    }
+  }
+}
+
+/** The status with these entries, and what follows from them. `now` is the time of a condition that changes. */
+export function statusWith(
+  before: StorageVersionStatus,
+  storageVersions: readonly ServerStorageVersion[],
+  now: string,
+): StorageVersionStatus {
+  const [common, ...different] = new Set(storageVersions.map(({ encodingVersion = "" }) => encodingVersion));
+  const isCommon = common !== undefined && different.length === 0;
+  const type = "AllEncodingVersionsEqual";
+  const old = before.conditions?.find((condition) => condition.type === type);
+  const status = isCommon ? "True" : "False";
+  const condition = {
+    type,
+    status,
+    lastTransitionTime: old?.status === status ? old.lastTransitionTime : now,
+    reason: isCommon ? "CommonEncodingVersionSet" : "CommonEncodingVersionUnset",
+    message: isCommon ? "Common encoding version set" : "Common encoding version unset",
+  };
+  const others = before.conditions?.filter((one) => one.type !== type) ?? [];
+  return {
+    storageVersions,
+    ...(isCommon ? { commonEncodingVersion: common } : {}),
+    conditions: [...others, condition],
+  };
+}

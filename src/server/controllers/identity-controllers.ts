@@ -1,0 +1,86 @@
+/** What this server says of itself in the API: its identity Lease and, behind a gate, StorageVersions. */
+import { hostname } from "node:os";
+import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
+import { storageVersionCollector } from "#controllers/storage-version-collector.ts";
+import { type StoredResource, storageVersionsController } from "#controllers/storage-versions.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { Random } from "#std/random.ts";
+import type { ServingPlan } from "../credentials/serving-plan.ts";
+import { identityLabelValue, serverId } from "../identity.ts";
+import type { NamedController } from "./pod-controllers.ts";
+
+export interface Identity extends ServerIdentity {
+  /** What this server says in StorageVersions; `undefined` without their gate, or where they are not served. */
+  readonly storedResources: readonly StoredResource[] | undefined;
+}
+
+/** `undefined` without the gate. */
+export function planIdentity(
+  serving: Pick<ServingPlan, "gates" | "table" | "tables">,
+  random: Random,
+): Identity | undefined {
+  const { gates, table } = serving;
+  if (!gates.isOn("APIServerIdentity")) return undefined;
+  const says = table.definitions.some(({ resource }) => resource === "storageversions");
+  return {
+    id: serverId(),
+    hostname: hostname(),
+    labelValue: identityLabelValue,
+    processId: random.uuid(),
+    storedResources: says ? storedResources(serving) : undefined,
+  };
+}
+
+/** Built-in resources with objects; those with several versions, or in two groups, once. */
+function storedResources({ table, tables }: Pick<ServingPlan, "table" | "tables">): StoredResource[] {
+  const definitions = table.definitions.filter(({ stored }) => stored);
+  const places = Map.groupBy(definitions, ({ storage: { group, resource } }) => `${group}/${resource}`);
+  return [...places.values()].map((served) => {
+    const { group, resource, version } = served[0]!.storage; // groups have members
+    const encodingVersion = apiVersionOf({ group, version });
+    const known = tables.kinds.filter((kind) => kind.group === group && kind.resource === resource);
+    const decodable = [...known, ...served].map((one) => apiVersionOf(one));
+    const own = served.filter((one) => one.group === group).map((one) => apiVersionOf(one));
+    return {
+      group,
+      resource,
+      encodingVersion,
+      decodableVersions: [...new Set([encodingVersion, ...decodable])],
+      servedVersions: own,
+    };
+  });
+}
+
+/** Part of the API server: they cannot be deselected. */
+export const identityControllers = (identity: Identity | undefined, client: RestClient): readonly NamedController[] =>
+  identity === undefined
+    ? []
+    : [
+        { name: "identity-lease-controller", client, controller: identityLeaseController(identity) },
+        { name: "identity-lease-collector", client, controller: identityLeaseCollector(identity) },
+        ...(identity.storedResources === undefined
+          ? []
+          : [
+              {
+                name: "storage-version-updater",
+                client,
+                controller: storageVersionsController(identity.id, identity.storedResources),
+              },
+            ]),
+      ];
+
+/** The one that `--controllers` may deselect. `named` makes a controller of an account. */
+export const storageVersionControllers = (
+  identity: Identity | undefined,
+  named: (name: string, account: string, controller: ReturnType<typeof storageVersionCollector>) => NamedController,
+): readonly NamedController[] =>
+  identity?.storedResources === undefined
+    ? []
+    : [
+        named(
+          "storageversion-garbage-collector-controller",
+          "storage-version-garbage-collector",
+          storageVersionCollector(identity),
+        ),
+      ];

@@ -1,0 +1,180 @@
+/** What servers say of themselves: identity Leases, and the StorageVersions of those that are there. */
+import assert from "node:assert/strict";
+import { hostname } from "node:os";
+import { test } from "node:test";
+import { serverId } from "#server/identity.ts";
+import { Api, domains, eventually, gated, type Observed, observed, openServer, withOwnServer } from "../harness.ts";
+import { absent } from "../view.ts";
+
+const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+const versions = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions";
+const own = `${leases}/${serverId()}`;
+const identityLabel = "apiserver.kubernetes.io/identity";
+const identity = { [identityLabel]: "kube-apiserver" };
+const longAgo = { renewTime: "2020-01-01T00:00:00.000000Z", leaseDurationSeconds: 10 };
+const hourMs = 60 * 60_000;
+
+const lease = (name: string, labels: object, spec: object = longAgo): object => ({
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { name, labels },
+  spec: { holderIdentity: "x", ...spec },
+});
+
+async function onServer(domain: (typeof domains)[number], run: (server: Observed) => Promise<void>): Promise<void> {
+  const server = await observed(domain, { ...gated, controllers: ["-*"] });
+  try {
+    await run(server);
+  } finally {
+    await server.close();
+  }
+}
+
+for (const domain of domains) {
+  test(`${domain}: a server has a lease by its name, which it renews, and keeps as it should be`, () =>
+    onServer(domain, async ({ api, clock }) => {
+      const expected = {
+        "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname() },
+        "spec.leaseDurationSeconds": 3600,
+      };
+      const made = await eventually(async () => (await api.get(own)).expect(200, expected));
+      assert.match(made.string("spec.holderIdentity"), new RegExp(`^${serverId()}_[0-9a-f-]{36}$`));
+      (await api.patch(own, { metadata: { labels: { [identityLabel]: null, more: "kept" } } })).expect(200);
+      await eventually(async () => {
+        clock.advance(10_000);
+        const renewed = (await api.get(own)).expect(200, {
+          "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname(), more: "kept" },
+          "metadata.uid": made.string("metadata.uid"),
+          "spec.holderIdentity": made.string("spec.holderIdentity"),
+        });
+        assert.ok(renewed.string("spec.renewTime") > made.string("spec.renewTime"));
+      });
+      (await api.delete(own)).expect(200);
+      await eventually(async () => {
+        clock.advance(10_000);
+        (await api.get(own)).expect(200, expected);
+      });
+    }));
+
+  test(`${domain}: leases of servers that are gone are removed, and no others`, () =>
+    onServer(domain, async ({ api, clock }) => {
+      const fresh = { renewTime: "2200-01-01T00:00:00.000000Z", leaseDurationSeconds: 3600 };
+      const made = await eventually(async () => (await api.get(own)).expect(200));
+      for (const [name, labels, spec] of [
+        ["gone", identity, longAgo],
+        ["says-nothing", identity, {}],
+        ["another-kind", { [identityLabel]: "other" }, longAgo],
+        ["no-identity", {}, longAgo],
+        ["alive", identity, fresh],
+      ] as const) {
+        (await api.post(leases, lease(name, labels, spec))).expect(201);
+      }
+      await eventually(async () => {
+        clock.advance(hourMs);
+        for (const name of ["gone", "says-nothing"]) (await api.get(`${leases}/${name}`)).expect(404);
+      });
+      for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
+      // Its own it keeps, also when the machine slept too long to renew it.
+      (await api.get(own)).expect(200, { "metadata.uid": made.string("metadata.uid") });
+    }));
+
+  test(`${domain}: a server says in which versions it stores, reads and serves objects`, async () => {
+    const server = await openServer(domain, storing(domain, ["-*"]));
+    const api = new Api(server);
+    try {
+      const entry = (version: string, ...others: readonly string[]): object => ({
+        apiServerID: serverId(),
+        encodingVersion: version,
+        decodableVersions: [version, ...others],
+      });
+      const agreed = {
+        "status.conditions.length": 1,
+        "status.conditions.0.type": "AllEncodingVersionsEqual",
+        "status.conditions.0.status": "True",
+        "status.conditions.0.reason": "CommonEncodingVersionSet",
+      };
+      await eventually(async () =>
+        (await api.get(`${versions}/core.events`)).expect(200, {
+          "status.storageVersions": [{ ...entry("v1", "events.k8s.io/v1"), servedVersions: ["v1"] }],
+          "status.commonEncodingVersion": "v1",
+          ...agreed,
+        }),
+      );
+      await eventually(async () =>
+        (await api.get(`${versions}/autoscaling.horizontalpodautoscalers`)).expect(200, {
+          "status.storageVersions": [
+            { ...entry("autoscaling/v2", "autoscaling/v1"), servedVersions: ["autoscaling/v1", "autoscaling/v2"] },
+          ],
+          ...agreed,
+        }),
+      );
+      await eventually(async () =>
+        (await api.get(`${versions}/rbac.authorization.k8s.io.roles`)).expect(200, {
+          "status.commonEncodingVersion": "rbac.authorization.k8s.io/v1",
+        }),
+      );
+      (await api.get(`${versions}/apps.deployments`)).expect(200);
+      (await api.get(`${versions}/authentication.k8s.io.tokenreviews`)).expect(404);
+    } finally {
+      api.close();
+      await server.close();
+    }
+  });
+
+  test(`${domain}: servers without a lease are taken out of storage versions, which go with their last one`, async () => {
+    const server = await openServer(domain, storing(domain, ["storageversion-garbage-collector-controller"]));
+    const api = new Api(server);
+    const entry = (id: string, version: string): object => ({
+      apiServerID: id,
+      encodingVersion: version,
+      decodableVersions: [version],
+    });
+    const say = async (name: string, entries: readonly object[], common?: string): Promise<void> => {
+      const made = (await api.post(versions, { metadata: { name }, spec: {} })).expect(201, { status: {} });
+      const status = { storageVersions: entries, ...(common === undefined ? {} : { commonEncodingVersion: common }) };
+      const metadata = { name, resourceVersion: made.string("metadata.resourceVersion") };
+      (await api.put(`${versions}/${name}/status`, { metadata, spec: {}, status })).expect(200);
+    };
+    try {
+      await eventually(async () => (await api.get(own)).expect(200));
+      (await api.post(leases, lease("other", identity))).expect(201);
+      (await api.post(leases, lease("no-server", {}))).expect(201);
+      await say("example.com.left", [entry("other", "v1"), entry(serverId(), "v2")]);
+      await say("example.com.none", [entry("no-server", "v1")], "v1");
+      await say("example.com.empty", []);
+      await eventually(async () => (await api.get(`${versions}/example.com.none`)).expect(404));
+      (await api.get(`${versions}/example.com.left`)).expect(200, { "status.storageVersions.length": 2 });
+      (await api.delete(`${leases}/other`)).expect(200);
+      await eventually(async () =>
+        (await api.get(`${versions}/example.com.left`)).expect(200, {
+          "status.storageVersions": [entry(serverId(), "v2")],
+          "status.commonEncodingVersion": "v2",
+          "status.conditions.0.status": "True",
+        }),
+      );
+      (await api.get(`${versions}/example.com.empty`)).expect(200);
+    } finally {
+      api.close();
+      await server.close();
+    }
+  });
+}
+
+const storing = (domain: string, controllers: readonly string[]) =>
+  ({
+    ...gated,
+    controllers: [...controllers],
+    featureGates: [...(gated.featureGates ?? []), "StorageVersionAPI=true"],
+    runtimeConfig: [...(gated.runtimeConfig ?? []), `internal.apiserver.${domain}/v1alpha1=true`],
+  }) as const;
+
+withOwnServer(
+  "a server without the gate APIServerIdentity has no lease",
+  { ...gated, featureGates: [...(gated.featureGates ?? []), "APIServerIdentity=false"] },
+  async (api) => {
+    // Made by a controller that starts after those of the server itself.
+    await eventually(async () => (await api.get("/api/v1/namespaces/default/serviceaccounts/default")).expect(200));
+    (await api.get(own)).expect(404);
+    (await api.get(leases)).expect(200, { "items.length": 0, "metadata.continue": absent });
+  },
+);
