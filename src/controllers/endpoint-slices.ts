@@ -18,7 +18,9 @@ import {
 import { Selections, selects } from "./endpoints/selections.ts";
 import { SliceKeeper } from "./endpoints/slice-keeper.ts";
 import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
+import { nodePart, wantsHints, type ZoneShares, zoneShares, zonesOf } from "./endpoints/topology-hints.ts";
 import { TriggerTimes } from "./endpoints/trigger-times.ts";
+import { EventRecorder } from "./event-recorder.ts";
 import { whileNamespaceLives } from "./expecting.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 import { RestingQueue } from "./resting-queue.ts";
@@ -47,12 +49,18 @@ class EndpointSlices {
   readonly #zoneLabel: string;
   /** Names of the nodes that endpoints depend on, by key of the service. */
   readonly #nodes = new Map<string, Set<string>>();
+  /** Of all nodes; `"unknown"` when they have changed since. */
+  #shares: ZoneShares | "unknown" = "unknown";
+  /** Families of services that have hints, or were told why not, by key of the service. */
+  readonly #hinted = new Map<string, Map<string, boolean>>();
+  readonly #events: EventRecorder;
 
   constructor(environment: ControllerEnvironment, options: EndpointSlicesOptions) {
     this.#environment = environment;
     this.#options = options;
     this.#selections = new Selections(options.informers);
     this.#keeper = new SliceKeeper(environment, "endpointslice-controller.k8s.io");
+    this.#events = new EventRecorder(environment, "endpoint-slice-controller");
     this.#zoneLabel = environment.domain.rename("topology.kubernetes.io/zone");
   }
 
@@ -66,6 +74,10 @@ class EndpointSlices {
     });
     this.#selections.listen((key) => queue.add(key));
     this.#options.informers.nodes.listen((before, after) => {
+      if (this.#partOf(before) !== this.#partOf(after)) {
+        this.#shares = "unknown";
+        for (const key of this.#hinted.keys()) queue.add(key);
+      }
       if (before !== undefined && after !== undefined && this.#zoneOf(before) === this.#zoneOf(after)) return;
       const { name = "" } = (after ?? before!).metadata; // one of them is there
       for (const [key, nodes] of this.#nodes) if (nodes.has(name)) queue.add(key);
@@ -80,7 +92,10 @@ class EndpointSlices {
     const service = this.#selections.service(namespace, name);
     this.#nodes.delete(key);
     // The slices of a service that is gone are collected with it. Those of one without selector are another's.
-    if (service === undefined) return this.#triggers.forget(key);
+    if (service === undefined) {
+      this.#hinted.delete(key);
+      return this.#triggers.forget(key);
+    }
     if (!selects(service)) return undefined;
     const pods = this.#selections.podsOf(service);
     const triggerTime = this.#triggers.since(key, service, pods);
@@ -106,7 +121,53 @@ class EndpointSlices {
     return { ...Object.fromEntries(labels), ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
   }
 
+  /** What of a node matters to shares of zones. */
+  #partOf(node: Node | undefined): string {
+    const part = node && nodePart(node, this.#environment.domain);
+    return part === undefined ? "" : `${part.milliCpus} ${part.zone}`;
+  }
+
   #groupsOf(key: string, service: Service, pods: readonly Pod[], family: string): SliceGroup[] {
+    const groups = this.#plainGroupsOf(key, service, pods, family);
+    if (!wantsHints(service, this.#environment.domain)) {
+      this.#noteHints(key, service, family, undefined);
+      return groups;
+    }
+    if (this.#shares === "unknown") {
+      this.#shares = zoneShares(this.#options.informers.nodes.all(), this.#environment.domain);
+    }
+    const endpoints = groups.flatMap((group) => group.endpoints);
+    const zones = zonesOf(endpoints, this.#shares);
+    this.#noteHints(key, service, family, "problem" in zones ? zones.problem : "");
+    if ("problem" in zones) return groups;
+    const hinted = (endpoint: Endpoint): Endpoint => {
+      const zone = zones.get(endpoint);
+      return zone === undefined ? endpoint : { ...endpoint, hints: { forZones: [{ name: zone }] } };
+    };
+    return groups.map((group) => ({ ...group, endpoints: group.endpoints.map(hinted) }));
+  }
+
+  /** Tells when hints by zones begin, end, or cannot be. `problem`: why not, if they are wanted. */
+  #noteHints(key: string, service: Service, family: string, problem: string | undefined): void {
+    const had = this.#hinted.get(key)?.get(family) === true;
+    const say = (type: "Normal" | "Warning", what: string): void => {
+      const reason = type === "Normal" ? "TopologyAwareHintsEnabled" : "TopologyAwareHintsDisabled";
+      const about = { ...service, apiVersion: "v1", kind: "Service" };
+      this.#events.tell(about, type, reason, `${what}, addressType: ${family}`);
+    };
+    if (problem === undefined) {
+      if (had) say("Warning", "Topology Aware Hints has been disabled");
+      this.#hinted.get(key)?.delete(family);
+      if (this.#hinted.get(key)?.size === 0) this.#hinted.delete(key);
+      return;
+    }
+    if (problem !== "") say("Warning", problem);
+    else if (!had) say("Normal", "Topology Aware Hints has been enabled");
+    const families = this.#hinted.get(key) ?? new Map<string, boolean>();
+    this.#hinted.set(key, families.set(family, problem === ""));
+  }
+
+  #plainGroupsOf(key: string, service: Service, pods: readonly Pod[], family: string): SliceGroup[] {
     if (family !== "IPv4" && family !== "IPv6") return [];
     const groups = new Map<string, { ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
     for (const pod of pods) {
@@ -131,7 +192,9 @@ class EndpointSlices {
     const hostname = hostnameOf(pod, service);
     const zone = node === undefined ? "" : this.#zoneOf(node);
     const conditions = conditionsOf(pod, service);
-    const isNear = service.spec.trafficDistribution === "PreferClose" && conditions.ready && zone !== "";
+    const prefersClose =
+      service.spec.trafficDistribution === "PreferClose" && !wantsHints(service, this.#environment.domain);
+    const isNear = prefersClose && conditions.ready && zone !== "";
     return {
       addresses,
       conditions,

@@ -1,7 +1,7 @@
 /** Endpoints and EndpointSlices of services: selected pods and their conditions. */
 import assert from "node:assert/strict";
 import type { Api } from "../harness.ts";
-import { eventually, gated, suite } from "../harness.ts";
+import { eventually, gated, suite, withOwnServer } from "../harness.ts";
 import { namespaces, pod } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
@@ -99,7 +99,7 @@ interface SliceEndpoint {
   readonly conditions: object;
   readonly hostname?: string;
   readonly zone?: string;
-  readonly hints?: object;
+  readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
 }
 
 async function slicesOf(api: Api, place: Place, name: string): Promise<readonly Slice[]> {
@@ -339,6 +339,45 @@ inBothDomains("endpoints say which zone to prefer when the service prefers near 
     const hints = new Map(slice?.endpoints?.map((endpoint) => [endpoint.addresses[0], endpoint.hints]));
     assert.deepEqual([hints.get("10.1.0.1"), hints.get("10.1.0.2")], [{ forZones: [{ name: "z" }] }, undefined]);
   });
+});
+
+/** Nodes of the whole server count, so this one is alone. */
+withOwnServer("endpoints get hints by the CPUs of zones, as long as the service wants them", settings, async (api) => {
+  const place = await placed(api);
+  const isReady = async (node: string, cpu: string, status = "True"): Promise<void> => {
+    const patch = { status: { allocatable: { cpu }, conditions: [{ type: "Ready", status }] } };
+    (await api.patch(`/api/v1/nodes/${node}/status`, patch)).expect(200);
+  };
+  const far = await zoned(api, "far");
+  await isReady(place.node, "2");
+  const annotations = { "service.kubernetes.io/topology-mode": "Auto" };
+  const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
+  (await api.post(place.services, service("web", spec, { annotations }))).expect(201);
+  for (let at = 1; at <= 4; at++) await running(api, place, `p${at}`, { ips: [`10.1.0.${at}`] });
+  const zones = async (): Promise<string[]> => {
+    const [slice] = await slicesOf(api, place, "web");
+    const hints = slice?.endpoints?.map((endpoint) => endpoint.hints?.forZones?.map(({ name }) => name).join() ?? "");
+    return hints?.sort() ?? [];
+  };
+  const told = async (message: string): Promise<void> => {
+    const path = `${namespaces}/${place.ns}/events?fieldSelector=involvedObject.name=web`;
+    const events = (await api.get(path)).value as { items: { message: string }[] };
+    assert.ok(events.items.some((event) => event.message === `${message}, addressType: IPv4`));
+  };
+  const unknown = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";
+  await eventually(async () => assert.deepEqual(await zones(), ["", "", "", ""]));
+  await eventually(() => told(unknown));
+  await isReady(far, "2");
+  await eventually(async () => assert.deepEqual(await zones(), ["far", "far", "z", "z"]));
+  await eventually(() => told("Topology Aware Hints has been enabled"));
+  await isReady(far, "1");
+  await isReady(place.node, "3");
+  await eventually(async () => assert.deepEqual(await zones(), ["far", "z", "z", "z"]));
+  // Without the annotation the other wish of the service counts.
+  const mode = { "service.kubernetes.io/topology-mode": null };
+  (await api.patch(`${place.services}/web`, { metadata: { annotations: mode } })).expect(200);
+  await eventually(async () => assert.deepEqual(await zones(), ["z", "z", "z", "z"]));
+  await eventually(() => told("Topology Aware Hints has been disabled"));
 });
 
 inBothDomains("Endpoints of a service without selector are mirrored to slices, as long as they may be", async (api) => {
