@@ -234,10 +234,15 @@ class Candidate {
 
 const writes: ReadonlySet<ClientRequest["method"]> = new Set(["DELETE", "PATCH", "POST", "PUT"]);
 
-/** A client whose writes are made only during a term: each is checked before it is sent, and cut off at the end. */
+/**
+ * A client whose writes are made only during a term: each is checked before it is sent, cut off at the end, and, where the
+ * server of the transport is in this process, checked again in the moment in which it is stored. A store that several
+ * processes write to has to compare the lease in the transaction of each write in place of that.
+ */
 export function fenced(transport: Transport, term: Term): RestClient {
   const within = (request: ClientRequest): ClientRequest => ({
     ...request,
+    mayWrite: () => term.isHeld(),
     signal: request.signal === undefined ? term.signal : AbortSignal.any([request.signal, term.signal]),
   });
   return new RestClient({

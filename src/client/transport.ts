@@ -12,6 +12,8 @@ export interface ClientRequest {
   readonly accept?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal;
+  /** Asked when the write is stored, where that is in this process: whether it may still be made. */
+  readonly mayWrite?: () => boolean;
 }
 
 export interface ClientResponse {

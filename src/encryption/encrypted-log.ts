@@ -40,6 +40,7 @@ class EncryptedWrite implements LogWrite {
   readonly value: Unversioned;
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
+  readonly mayWrite: LogWrite["mayWrite"];
   readonly stored: StoredForm;
 
   constructor(clear: LogWrite, bytes: Buffer, stored: StoredForm) {
@@ -49,6 +50,7 @@ class EncryptedWrite implements LogWrite {
     this.value = { bytes, place: -1 };
     this.ttlSeconds = clear.ttlSeconds;
     this.isForDeletion = clear.isForDeletion;
+    this.mayWrite = clear.mayWrite;
     this.stored = stored;
   }
 }

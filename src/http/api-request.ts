@@ -59,6 +59,8 @@ export interface ApiRequest {
   user: UserInfo;
   readonly receivedMs: number;
   deadlineMs: number;
+  /** `RequestContext.mayWrite`. */
+  readonly mayWrite?: (() => boolean) | undefined;
   readonly warnings: string[];
   readonly auditId: string;
   /** Of the audit event; made when there is a first one. */

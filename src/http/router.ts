@@ -297,6 +297,7 @@ class Context implements RequestContext {
   readonly user: UserInfo;
   readonly userAgent: string;
   readonly deadlineMs: number;
+  readonly mayWrite: (() => boolean) | undefined;
   readonly #request: ApiRequest;
   #whenDone: ((isSuccess: boolean) => void)[] | undefined;
 
@@ -304,6 +305,7 @@ class Context implements RequestContext {
     this.user = request.user;
     this.userAgent = request.headers["user-agent"] ?? "";
     this.deadlineMs = request.deadlineMs;
+    this.mayWrite = request.mayWrite;
     this.#request = request;
   }
 

@@ -8,6 +8,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { Int64 } from "#std/int64.ts";
 import { seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
+import { WriterReplaced } from "#storage/log-store.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { StoreEvent } from "#storage/watch-cache.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
@@ -96,6 +97,32 @@ test("a corrupt object is removed on request, and by nothing else [DELST-06]", a
   assert.ok(store.peek("ns", "broken") !== undefined);
   await store.removeUnreadable("ns", "broken", readable);
   assert.equal(store.peek("ns", "broken"), undefined);
+});
+
+test("a request that may no longer write is refused when it would be stored, whatever it is", async () => {
+  const { cache, store } = await setup();
+  const { entry } = await store.create(thing("kept"), attributes);
+  let leads = true;
+  const caller: RequestContext = { ...context, mayWrite: () => leads };
+  const fenced: WriteAttributes = { ...attributes, context: caller };
+  const change = (object: Unstructured | undefined): Unstructured => ({ ...object!, spec: { changed: true } });
+  const options = { allowCreate: false, uidIsPrecondition: false, transform: change };
+  // The term ends when all has been admitted.
+  const end = (): void => void (leads = false);
+  const attempts: (() => Promise<unknown>)[] = [
+    () => store.create(thing("new"), fenced, end),
+    () => store.update("ns", "kept", fenced, { ...options, validate: end }),
+    () => store.delete("ns", "kept", { dryRun: false, caller, admit: async () => end() }),
+  ];
+  for (const attempt of attempts) {
+    leads = true;
+    await assert.rejects(attempt(), WriterReplaced);
+  }
+  assert.equal(store.peek("ns", "new"), undefined);
+  assert.equal(store.peek("ns", "kept")?.revision, entry?.revision);
+  assert.equal(cache.revision, entry?.revision);
+  leads = true;
+  await store.update("ns", "kept", fenced, options);
 });
 
 test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELST-08]", async () => {

@@ -465,7 +465,7 @@ export class Store {
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const encoded = this.#encode(object, attributes, true);
     const value = encoded instanceof Promise ? await encoded : encoded;
-    const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl });
+    const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl, mayWrite: attributes.context.mayWrite });
     if (!result.ok) return undefined;
     await this.#settle(result.entry, attributes.context);
     return { object: this.object(result.entry), entry: result.entry };
@@ -655,7 +655,7 @@ export class Store {
     }
     // Upstream: watchers are told of what was there, the writer of what it would have written.
     const result = isFinished
-      ? await this.#cache.remove(entry.key, entry.revision)
+      ? await this.#cache.remove(entry.key, entry.revision, attributes.context)
       : await this.#replace(entry, next, attributes);
     if (!result.ok) return { lostTo: result.current };
     const settled = this.#settle(result.entry, attributes.context);
@@ -669,6 +669,7 @@ export class Store {
       this.#cache.put(key, revision, encoded, {
         ttlSeconds: this.definition.strategy.ttlSeconds?.(next) ?? 0,
         isForDeletion: next.metadata.deletionTimestamp !== undefined,
+        mayWrite: attributes.context.mayWrite,
       }),
     );
   }
@@ -747,7 +748,8 @@ export class Store {
       if (next === old) return { unwritten: { object: old, entry, removed: false } };
       if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
       const encoded = await this.#encodeLast(next, caller);
-      const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true });
+      const { mayWrite } = caller ?? {};
+      const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true, mayWrite });
       if (!result.ok) return { lostTo: result.current };
       await this.#settle(result.entry, caller);
       return { written: { object: this.object(result.entry), entry: result.entry, removed: false } };
@@ -764,11 +766,12 @@ export class Store {
     let { revision } = entry;
     if (!jsonEquals(last, this.object(entry))) {
       const encoded = await this.#encodeLast(last, caller);
-      const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true });
+      const { mayWrite } = caller ?? {};
+      const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true, mayWrite });
       if (!marked.ok) return { lostTo: marked.current };
       ({ revision } = marked.entry);
     }
-    const result = await this.#cache.remove(entry.key, revision);
+    const result = await this.#cache.remove(entry.key, revision, caller);
     if (!result.ok) return { lostTo: result.current };
     await this.#settle(result.entry, caller);
     const object = withMeta(last, { resourceVersion: String(result.entry.revision) });

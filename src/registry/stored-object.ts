@@ -34,8 +34,11 @@ export interface EntryView {
   converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
 }
 
-/** Who waits for a conversion; it is given up when nobody does. A signal costs something, so it is asked for late. */
-export type Caller = Pick<RequestContext, "signal">;
+/**
+ * Who waits for a conversion, which is given up when nobody does, or writes, which not everybody may for ever. A signal
+ * costs something, so it is asked for late.
+ */
+export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
 
 /** What webhooks converted, for as long as somebody needs it. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;

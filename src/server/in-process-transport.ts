@@ -136,6 +136,7 @@ class InProcessRequest implements ApiRequest {
   info = unknownInfo;
   user = unknownUser;
   deadlineMs: number;
+  readonly mayWrite: (() => boolean) | undefined;
   annotations: Map<string, string> | undefined = undefined;
   readonly identity: Authentication;
   readonly #body: Buffer | undefined;
@@ -157,6 +158,7 @@ class InProcessRequest implements ApiRequest {
     };
     this.receivedMs = options.now();
     this.deadlineMs = this.receivedMs + 60_000;
+    this.mayWrite = request.mayWrite;
     this.#body = request.body;
     this.#outer = request.signal;
     this.#outer?.addEventListener("abort", this.#abort, { once: true });

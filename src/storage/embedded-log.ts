@@ -20,6 +20,7 @@ import {
   StorageFailure,
   type StorageFull,
   type Unversioned,
+  WriterReplaced,
 } from "./log-store.ts";
 
 /** A write on its way to the log, with its revision; the event that it becomes. */
@@ -151,6 +152,7 @@ export class EmbeddedLog {
     // A key may be a slice of a larger string, which it would keep alive: make it a string of its own.
     const own = replaces === 0 ? Buffer.from(key, "utf8").toString("utf8") : key;
     if (own !== key) return Promise.reject(new Error("a key must be well-formed text"));
+    if (write.mayWrite?.() === false) return Promise.reject(new WriterReplaced("the writer no longer leads"));
     const revision = ++this.#given;
     const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
     const { submit } = this.#options;
@@ -259,7 +261,14 @@ export class EmbeddedLog {
     this.#expiryAt = Number.NEGATIVE_INFINITY;
     const due = this.#expiry.take(this.#options.clock.now(), expirySweepKeys);
     const removals = due.map(({ key, revision }) =>
-      this.commit({ key, expected: revision, value: undefined, ttlSeconds: 0, isForDeletion: true }),
+      this.commit({
+        key,
+        expected: revision,
+        value: undefined,
+        ttlSeconds: 0,
+        isForDeletion: true,
+        mayWrite: undefined,
+      }),
     );
     const outcomes = await Promise.allSettled(removals);
     const removed = outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value.committed).length;

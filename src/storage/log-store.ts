@@ -19,6 +19,11 @@ export interface LogWrite {
   readonly ttlSeconds: number;
   /** A step of a deletion: it passes while there is no room for other writes, as deletions do. */
   readonly isForDeletion: boolean;
+  /**
+   * Asked when all else is right, in the moment in which the write gets its revision; false refuses it with `WriterReplaced`.
+   * So nothing of a leader comes after what its successor writes.
+   */
+  readonly mayWrite: (() => boolean) | undefined;
 }
 
 /** A value without its revision (`versioned-value.ts`). */
@@ -166,6 +171,9 @@ export class StorageRefusal extends StorageFailure {}
 
 /** There is no room. Writes pass again by themselves when there is. */
 export class StorageFull extends StorageRefusal {}
+
+/** The writer may not write any more: another took its place. */
+export class WriterReplaced extends StorageRefusal {}
 
 /** Another process has the store. */
 export class StoreInUse extends StorageFailure {}

@@ -9,7 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 
-import { isCompacted, type Revision, StorageFailure } from "./log-store.ts";
+import { isCompacted, type Revision, StorageFailure, WriterReplaced } from "./log-store.ts";
 import type { EmbeddedOptions } from "./memory.ts";
 import { unversioned, unversionedBytes } from "./versioned-value.ts";
 import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions } from "./watch-cache.ts";
@@ -200,6 +200,22 @@ export function storeContract(subject: ContractSubject): void {
       assert.deepEqual([created.entry.revision, created.entry.created], [3, 3]);
       const refused = await late;
       assert.equal(!refused.ok && refused.current?.revision, 3);
+    });
+
+    check("who may not write any more is refused in the moment of the write, and changes nothing", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      let leads = true;
+      const mayWrite = (): boolean => leads;
+      assert.equal((await cache.put(podB, 0, textOf("b"), { mayWrite })).ok, true);
+      assert.equal((await cache.remove(podA, 1, { mayWrite })).ok, true);
+      leads = false;
+      await assert.rejects(cache.put(podA, 0, textOf("again"), { mayWrite }), WriterReplaced);
+      await assert.rejects(cache.put(podB, 2, textOf("c"), { mayWrite }), WriterReplaced);
+      await assert.rejects(cache.remove(podB, 2, { mayWrite }), WriterReplaced);
+      // A comparison that fails is told as such.
+      assert.equal((await cache.put(podB, 0, textOf("d"), { mayWrite })).ok, false);
+      assert.deepEqual([cache.get(podA), cache.get(podB)?.value.toString(), cache.revision], [undefined, "b@2", 3]);
+      assert.equal((await cache.put(podA, 0, textOf("of the successor"))).ok, true);
     });
 
     check("no update is lost among writers that retry", async (cache) => {

@@ -54,7 +54,12 @@ export interface Encoded extends Unversioned {
 }
 
 /** Options of a write beside its precondition. */
-export interface PutOptions {
+export interface RemoveOptions {
+  /** `LogWrite.mayWrite`. */
+  readonly mayWrite?: (() => boolean) | undefined;
+}
+
+export interface PutOptions extends RemoveOptions {
   /** Seconds after which the key expires; 0 for never. */
   readonly ttlSeconds?: number;
   /** A step of a deletion: it passes while there is no room for other writes. */
@@ -146,7 +151,7 @@ export interface WatchCache {
    */
   put(key: string, expected: Revision, encoded: Encoded, options?: PutOptions): Promise<WriteResult>;
   /** Deletes under the same comparison. */
-  remove(key: string, expected: Revision): Promise<WriteResult>;
+  remove(key: string, expected: Revision, options?: RemoveOptions): Promise<WriteResult>;
   /** Whether a key's current value would be stored in another form if it were written again. */
   isStale(key: string): boolean;
   /** `Compacted` when events after `after` are no longer complete. */

@@ -100,16 +100,25 @@ class Server {
     return this.term?.isHeld() === true;
   }
 
-  /** Writes as a controller would, if it may. */
-  async write(): Promise<void> {
-    if (this.term === undefined) return;
-    const client = fenced({ ...this.transport, request: (request) => this.#api.transport.request(request) }, this.term);
+  /**
+   * Writes as a controller would, if it may. The request spends `insideMs` in the server before it is stored. Whether it was.
+   */
+  async write(insideMs = 0): Promise<boolean> {
+    if (this.term === undefined) return false;
+    const request: Transport["request"] = async (sent) => {
+      if (insideMs > 0) await new Promise<void>((resolve) => this.#base.after(insideMs, resolve));
+      if (sent.mayWrite?.() === false) throw new Error("the writer no longer leads");
+      return this.#api.transport.request(sent);
+    };
+    const client = fenced({ ...this.transport, request }, this.term);
     const path = `/api/v1/namespaces/${namespace}/configmaps`;
     try {
       await client.create(path, { metadata: { generateName: `${this.identity}-` } });
       this.writes++;
+      return true;
     } catch {
       // It leads no longer.
+      return false;
     }
   }
 }
@@ -196,6 +205,23 @@ test("a leader whose machine slept, so that only its wall clock went on, makes n
   assert.equal(leader!.writes, writes);
   await world.pass(5000);
   assert.deepEqual(world.leaders, [leader!.identity]);
+  world.close();
+});
+
+test("a request of a leader that was in the server already is not stored when another may lead", async () => {
+  const world = new World(4);
+  await world.pass(10_000);
+  const [leader] = world.servers.filter(({ leads }) => leads);
+  const soon = leader!.write(3000);
+  await world.pass(4000);
+  assert.equal(await soon, true);
+  leader!.frozenUntilMs = world.clock.monotonic() + 60_000;
+  const late = leader!.write(30_000);
+  await world.pass(40_000);
+  assert.equal(await late, false);
+  // The signal of its term could not go off, since the process stood still.
+  assert.notEqual(leader!.term, undefined);
+  assert.equal(world.leaders.length, 1);
   world.close();
 });
 

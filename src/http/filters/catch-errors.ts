@@ -2,9 +2,9 @@
  * The only place that catches errors. A `StatusError` becomes its `Status` in the negotiated encoding, and so does a
  * full disk. Any other error is a bug: one line in the log with its stack, and a 500 without details.
  */
-import { badRequest, internalError, StatusError } from "#meta/status-error.ts";
+import { badRequest, internalError, serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { StorageRefusal } from "#storage/log-store.ts";
+import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { madeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
@@ -37,6 +37,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
       return errorReply(request, error);
     }
     // Clients can wait, or delete something; the log has it from the health check.
+    if (error instanceof WriterReplaced) return errorReply(request, serviceUnavailable(error.message));
     if (error instanceof StorageRefusal) return errorReply(request, internalError(error.message));
     // A client's own doing.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));

@@ -1,7 +1,7 @@
 /** Calls from a thread to the event loop, and their answers. */
-import { internalError, StatusError } from "#meta/status-error.ts";
+import { internalError, serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
-import { StorageRefusal } from "#storage/log-store.ts";
+import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import { isTextTooLong, outgrown } from "./memory.ts";
 import type { FromThread, ThreadQuestion, Questions, SentFailure, ToThread } from "./messages.ts";
 
@@ -44,6 +44,7 @@ export class Asking {
 /** The message form of an error. */
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
+  if (error instanceof WriterReplaced) return { status: serviceUnavailable(error.message).status };
   if (error instanceof StorageRefusal) return { status: internalError(error.message).status };
   if (isTooDeep(error)) return { isTooDeep: true };
   if (isTextTooLong(error)) return { status: outgrown().status };

@@ -125,11 +125,13 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
   }: Questions["write"]["ask"]): Promise<Questions["write"]["answer"]> {
     const { cache } = this.#options;
     const { strategy } = this.#scope.definition;
+    const { mayWrite } = this.#scope.context;
     const result = await (object === undefined
-      ? cache.remove(key, expected)
+      ? cache.remove(key, expected, { mayWrite })
       : cache.put(key, expected, encodedElsewhere({ ...object, bytes: bufferOf(object.bytes) }, object.labels), {
           ttlSeconds,
           isForDeletion,
+          mayWrite,
         }));
     if (!result.ok) {
       return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current, cache) };

@@ -37,6 +37,7 @@ import type {
   PutOptions,
   Range,
   RangeOptions,
+  RemoveOptions,
   StoreEvent,
   Watch,
   WatchCache,
@@ -87,6 +88,7 @@ class CacheWrite implements LogWrite {
   readonly value: Encoded | undefined;
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
+  readonly mayWrite: (() => boolean) | undefined;
   /** Once it is visible. */
   entry: Version | undefined = undefined;
 
@@ -96,6 +98,7 @@ class CacheWrite implements LogWrite {
     this.value = encoded;
     this.ttlSeconds = options.ttlSeconds ?? 0;
     this.isForDeletion = encoded === undefined || options.isForDeletion === true;
+    this.mayWrite = options.mayWrite;
   }
 }
 
@@ -350,8 +353,8 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     return this.#commit(new CacheWrite(key, expected, encoded, options));
   }
 
-  remove(key: string, expected: Revision): Promise<WriteResult> {
-    return this.#commit(new CacheWrite(key, expected, undefined, noOptions));
+  remove(key: string, expected: Revision, options: RemoveOptions = noOptions): Promise<WriteResult> {
+    return this.#commit(new CacheWrite(key, expected, undefined, options));
   }
 
   async watch(options: WatchOptions): Promise<Watch | Compacted> {
