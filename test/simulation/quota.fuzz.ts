@@ -18,7 +18,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 
 const firstSeed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
-const runs = Number(process.env["FUZZ_RUNS"] ?? 100);
+const runs = Number(process.env["FUZZ_RUNS"] ?? 1000);
 
 const configMaps = {
   resource: { group: "", version: "v1", resource: "configmaps" },
