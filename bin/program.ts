@@ -1,7 +1,6 @@
 /** The program: runs the command, and prints a failure in one line. Commands are loaded on demand. */
 import { fileURLToPath } from "node:url";
 import { StartError } from "#std/start-error.ts";
-import { loadOwnModulesDirectly } from "./direct-modules.ts";
 
 const help = `Binnacle, a Kubernetes-compatible API server in one process.
 
@@ -59,7 +58,6 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
 /** Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is as for commands. */
 export async function program(args: readonly string[], entry: string): Promise<void> {
   try {
-    loadOwnModulesDirectly();
     await main(args, entry);
   } catch (error) {
     const isExpected = error instanceof StartError;

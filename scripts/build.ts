@@ -1,34 +1,96 @@
 /**
- * `npm run build`: compiles `src/` and `bin/` to `dist/`. Quiet when all is well; incremental, so that `npm start` can
- * call it every time. Outputs whose source is gone are deleted.
+ * `npm run build`: bundles `src/` and `bin/` to `dist/`. A start loads a few files instead of seven hundred, in half the
+ * time. Quiet when all is well. With `--declarations` also writes the types of the package. Types are checked by `npm
+ * run check`, not here.
  */
-import { chmodSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { type Plugin, rolldown } from "rolldown";
+import { readCommandLine } from "./command-line.ts";
 import { root, tool } from "./steps.ts";
 
-/** Returns the compiler's messages, empty when everything compiled. */
-export async function build(): Promise<string> {
-  if (!existsSync(join(root, "dist/bin")))
-    rmSync(join(root, "node_modules/.cache/binnacle.tsbuildinfo"), { force: true });
+const usage = `Bundles the program to dist/.
+
+Usage: npm run build -- [options]
+
+  --declarations  also write the types of the package's entry points
+  -h, --help      print this`;
+
+/** Files that are started by name: the program, the package, and threads (`std/thread.ts`). */
+const entries: Readonly<Record<string, string>> = {
+  program: "bin/binnacle",
+  package: "src/server/start-server",
+  storage: "src/storage/sqlite/worker",
+  "large-requests": "src/server/large-requests/thread",
+};
+
+/** Returns what went wrong, empty when everything was written. */
+export async function build({ declarations = false } = {}): Promise<string> {
+  try {
+    await bundle();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  if (!declarations) return "";
   const { ok, output } = await tool("typescript/bin/tsc", ["-p", "tsconfig.build.json"]);
-  if (!ok) return output === "" ? "the compiler failed without a word" : output;
-  sweep();
-  const program = join(root, "dist/bin/binnacle.js");
-  if (existsSync(program)) chmodSync(program, 0o755);
-  return "";
+  return ok ? "" : output === "" ? "the compiler failed without a word" : output;
 }
 
-/** Deletes compiled files without a source. */
-function sweep(): void {
+const folderOf = (file: string): string | null => /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] ?? null;
+
+const ownImports: Plugin = {
+  name: "own-imports",
+  resolveId: (id) => (id.startsWith("#") ? join(root, "src", id.slice(1)) : null),
+};
+
+/** The runtime keeps the text of a file with a single character above Latin-1 in two bytes a character. */
+const asciiOnly: Plugin = {
+  name: "ascii-only",
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) if (file.type === "chunk") file.code = escaped(file.code);
+  },
+};
+
+const escaped = (code: string): string =>
+  code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+async function bundle(): Promise<void> {
+  const bundler = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(root, `${file}.ts`)])),
+    platform: "node",
+    preserveEntrySignatures: "allow-extension",
+    external: /^@?[a-z]/,
+    plugins: [ownImports, asciiOnly],
+  });
+  const { output } = await bundler.write({
+    dir: join(root, "dist"),
+    format: "esm",
+    entryFileNames: ({ name }) => `${entries[name]}.js`,
+    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.js`,
+    comments: false,
+    // A file for each folder and set of entries that need it: parsing a large file takes memory that is never given back.
+    codeSplitting: {
+      groups: [{ name: folderOf, debugName: "folders", entriesAware: true }],
+      includeDependenciesRecursively: false,
+    },
+  });
+  await bundler.close();
+  sweep(new Set(output.map(({ fileName }) => fileName)));
+  chmodSync(join(root, "dist/bin/binnacle.js"), 0o755);
+}
+
+/** Deletes code that an earlier build wrote and this one did not. */
+function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (!/\.(?:js|d\.ts)$/.test(name)) continue;
-    if (!existsSync(join(root, name.replace(/\.(?:js|d\.ts)$/, ".ts")))) rmSync(join(dist, name));
+    if (name.endsWith(".js") && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 
 if (import.meta.main) {
-  const problems = await build();
+  const { declarations = false } = readCommandLine(usage, { declarations: { type: "boolean" } }).values;
+  const problems = await build({ declarations });
   if (problems !== "") {
     process.stderr.write(`${problems}\nbuild failed\n`);
     process.exitCode = 1;

@@ -22,7 +22,7 @@ Usage: npm test -- [options]
 const { verbose = false } = readCommandLine(usage, { verbose: { type: "boolean", short: "v" } }).values;
 
 const built = await step("build", async () => {
-  const output = await build();
+  const output = await build({ declarations: true });
   return { ok: output === "", output };
 });
 const clean = await checkSources();

@@ -123,7 +123,7 @@ void test("a file that only its own test imports is dead", () => {
     ["src/std/a.ts", "/** A. */\n"],
     ["src/std/a.test.ts", '/** Test. */\nimport "./a.ts";\n'],
     ["src/std/b.ts", "/** B. */\n"],
-    ["src/std/c.ts", '/** C. */\nimport "./b.ts";\nconst worker = new URL("./w.ts", import.meta.url);\n'],
+    ["src/std/c.ts", '/** C. */\nimport "./b.ts";\nconst thread = import.meta.resolve("#std/w.ts");\n'],
     ["src/std/w.ts", "/** Worker. */\n"],
   ]);
   const dead = tidy(sources, { ...packages, entries: ["src/std/c.ts"] }).map(({ file }) => file);

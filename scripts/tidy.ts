@@ -62,7 +62,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
 interface Import {
   readonly specifier: string;
   readonly line: number;
-  /** Static and dynamic imports; not mere paths such as a worker's file. */
+  /** Static and dynamic imports; not mere names such as a thread's file. */
   readonly isImport: boolean;
 }
 
@@ -72,7 +72,8 @@ function importsOf(code: string): Import[] {
     [/(?:^|[;}\s])(?:import|export)\b[^"'`;]*?\bfrom\s*["']([^"']+)["']/g, true],
     [/(?:^|[;}\s])import\s*["']([^"']+)["']/g, true],
     [/\bimport\(\s*["']([^"']+)["']/g, true],
-    [/\bnew URL\(\s*[`"'](\.[^`"']*?)(?:\$\{[^}]*\})?[`"']/g, false],
+    [/\bimport\.meta\.resolve\(\s*["'](#[^"']+)["']/g, false],
+    [/\bnew URL\(\s*["'](\.[^"']*)["']/g, false],
   ];
   for (const [pattern, isImport] of patterns) {
     for (const match of code.matchAll(pattern)) {

@@ -1,7 +1,7 @@
 /** The event loop's handle of a thread of large requests: starts jobs, answers questions, notices the end. */
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Clock } from "#std/clock.ts";
+import { startThread } from "#std/thread.ts";
 import { errorOf, failureOf } from "./ask.ts";
 import { memoryMbMax, outgrown } from "./memory.ts";
 import type { FromThread, ThreadStart, ToThread } from "./messages.ts";
@@ -32,12 +32,8 @@ export class WorkerThread {
   constructor(start: ThreadStart, clock: Clock, on: { free(): void; ended(): void }) {
     this.#clock = clock;
     this.#on = on;
-    // In the source tree this file and the thread's end in .ts, in the package in .js.
-    const extension = extname(import.meta.url);
-    this.#worker = new Worker(new URL(`./thread${extension}`, import.meta.url), {
+    this.#worker = startThread(import.meta.resolve("#server/large-requests/thread.ts"), {
       workerData: start,
-      // Not the flags of this process.
-      execArgv: extension === ".ts" ? ["--conditions=source"] : [],
       name: "binnacle-large-request",
       resourceLimits: { maxOldGenerationSizeMb: heapMbMax, maxYoungGenerationSizeMb: 32, stackSizeMb: stackMb },
     });

@@ -1,6 +1,5 @@
 /** The main thread's side of the thread that owns the log (`worker.ts`): messages, and questions with their answers. */
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
+import { startThread } from "#std/thread.ts";
 
 import { StorageFailure } from "../log-store.ts";
 import type { Answers, FromWorker, Mailbox, Question, ToWorker, WorkerStart } from "./messages.ts";
@@ -17,13 +16,8 @@ export interface Link {
 
 /** Starts the thread that owns the log. */
 export function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
-  // In the source tree this file and the worker end in .ts, in the package in .js.
-  const extension = extname(import.meta.url);
-  const url = new URL(`./worker${extension}`, import.meta.url);
-  const worker = new Worker(url, {
+  const worker = startThread(import.meta.resolve("#storage/sqlite/worker.ts"), {
     workerData: start,
-    // Not the flags of this process.
-    execArgv: extension === ".ts" ? ["--conditions=source"] : [],
     name: "binnacle-storage",
     // All it allocates is short-lived. Measured: 30 MB less after loading 100,000 objects, no slower.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
