@@ -157,10 +157,10 @@ class Case {
 
   /** Policies of the case before may still refuse it for a while. */
   async #store(param: PolicyRequest): Promise<void> {
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 600; attempt++) {
       const answers = await this.#both(param);
       if (answers.every(({ code }) => code === 201 || code === 409)) return;
-      await pause(50);
+      await pause(100);
     }
     throw new Error(`seed ${this.#seed}: ${param.path} is not created`);
   }

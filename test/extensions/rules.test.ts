@@ -201,6 +201,40 @@ inBothDomains("rules compare with the object before, by the keys of lists and ma
   assert.deepEqual(causes((await change({ once: "b" })).expect(422)), ['spec.once: Invalid value: "string": set once']);
 });
 
+inBothDomains("an optional old value is read without its schema, as in 1.32", async (api) => {
+  const group = "untyped.example.com";
+  const untyped = (rule: string): Rule => ({
+    rule: `!oldSelf.hasValue() || ${rule}`,
+    optionalOldSelf: true,
+    message: rule,
+  });
+  const day = text({ format: "date" });
+  const names = list(text({ maxLength: 9 }), { "x-kubernetes-list-type": "set", maxItems: 9 });
+  const given = [
+    // Names are not escaped, absent or not.
+    "oldSelf.value().dash__dash__ed == 'a'",
+    "has(oldSelf.value().dash__dash__ed)",
+    "oldSelf.value().plain == 'a'",
+    // A date is a text, and a set a list in its order.
+    "self.day == oldSelf.value().day",
+    "oldSelf.value().names == ['b', 'a']",
+    "oldSelf.value().names == ['a', 'b']",
+    "self.names == oldSelf.value().names",
+    // An absent value and null are not the same.
+    "has(oldSelf.value().none)",
+  ];
+  const fields = { "dash-ed": text(), plain: text(), day, names, none: text({ nullable: true }) };
+  await install(api, group, spec(fields, rules(...given.map(untyped))));
+  const old = { "dash-ed": "a", plain: "a", day: "2024-01-02", names: ["a", "b"], none: null };
+  (await api.post(widgets(group), custom(group, "w", { spec: old }))).expect(201);
+  const change = { spec: { names: ["b", "a"] } };
+  const at = 'spec: Invalid value: "object"';
+  assert.deepEqual(causes((await api.patch(`${widgets(group)}/w`, change, patchTypes.merge)).expect(422)), [
+    `${at}: no such key: dash__dash__ed evaluating rule: ${given[0]}`,
+    ...[1, 3, 4].map((index) => `${at}: ${given[index]}`),
+  ]);
+});
+
 const rangeSchema = (...given: readonly string[]): Schema =>
   object({ spec: object({ min: integer(), max: integer() }, rules(...given)), status: object({ phase: text() }) });
 

@@ -8,9 +8,9 @@ import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
 import { Allowance } from "../allowance.ts";
-import { environmentWith, instantiate, type Problem } from "../expression.ts";
+import { checkExpression, environmentWith, instantiate, type Problem } from "../expression.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
-import { optionalOf } from "../types.ts";
+import { type CelType, dyn, optionalOf } from "../types.ts";
 import type { Pieces } from "#std/turn.ts";
 
 /** Expressions that a stored definition has: they may use what new ones may not yet. */
@@ -76,27 +76,40 @@ export class RuleCompiler {
   }
 }
 
+/** What rules of one kind may name. */
+interface RuleEnvironment {
+  readonly declared: Environment;
+  /** As values are read: upstream does not read those inside of an optional `oldSelf` by the schema. */
+  readonly evaluated: Environment;
+}
+
 /** Environments of a place, made when needed. */
 class Environments {
   readonly #variable: SchemaVariable;
-  readonly #made = new Map<string, Environment>();
+  readonly #made = new Map<string, RuleEnvironment>();
 
   constructor(variable: SchemaVariable) {
     this.#variable = variable;
   }
 
-  get(isOptional: boolean, isNew: boolean): Environment {
+  get(isOptional: boolean, isNew: boolean): RuleEnvironment {
     const key = `${isOptional} ${isNew}`;
-    let environment = this.#made.get(key);
-    if (environment === undefined) {
+    let made = this.#made.get(key);
+    if (made === undefined) {
       const { type } = this.#variable;
-      const variables = new Map([
-        ["self", type],
-        ["oldSelf", isOptional ? optionalOf(type) : type],
-      ]);
-      this.#made.set(key, (environment = environmentWith({ variables }, { isNew })));
+      const declared = this.#with(isOptional ? optionalOf(type) : type, isNew);
+      made = { declared, evaluated: isOptional ? this.#with(optionalOf(dyn), isNew) : declared };
+      this.#made.set(key, made);
     }
-    return environment;
+    return made;
+  }
+
+  #with(oldSelf: CelType, isNew: boolean): Environment {
+    const variables = new Map([
+      ["self", this.#variable.type],
+      ["oldSelf", oldSelf],
+    ]);
+    return environmentWith({ variables }, { isNew });
   }
 }
 
@@ -116,33 +129,41 @@ function compileRule(
   const { environments, stored, variable } = context;
   if (text.trim() === "") return { usesOldSelf: false };
   const isOptional = optionalOldSelf === true;
-  const checked = context.check(text, environments.get(isOptional, !stored.isRule(text)));
+  const environment = environments.get(isOptional, !stored.isRule(text));
+  const checked = context.check(text, environment.declared);
   if ("problem" in checked) return { usesOldSelf: false, rule: checked };
   if (checked.type.kind !== "bool") {
     return { usesOldSelf: false, rule: refused("cel expression must evaluate to a bool") };
   }
   const usesOldSelf = usesVariable(checked, "oldSelf");
-  const rule = complete(checked, variable);
+  const rule = complete(text, checked, environment, variable);
   if ("problem" in rule || messageExpression === "") return { usesOldSelf, rule };
-  const environment = environments.get(isOptional, !stored.isMessage(messageExpression));
-  return { usesOldSelf, rule, message: compileMessage(messageExpression, environment, context) };
+  const ofMessage = environments.get(isOptional, !stored.isMessage(messageExpression));
+  return { usesOldSelf, rule, message: compileMessage(messageExpression, ofMessage, context) };
 }
 
 function compileMessage(
   text: string,
-  environment: Environment,
+  environment: RuleEnvironment,
   { check, variable }: Context,
 ): CompiledExpression | Problem {
-  const checked = check(text, environment);
+  const checked = check(text, environment.declared);
   if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
   if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
-  const message = complete(checked, variable);
+  const message = complete(text, checked, environment, variable);
   if (!("problem" in message)) return message;
   return refused(message.problem.replace(/^program/, "messageExpression"));
 }
 
-function complete(checked: Checked, variable: SchemaVariable): CompiledExpression | Problem {
-  const program = instantiate(checked);
+function complete(
+  text: string,
+  checked: Checked,
+  { declared, evaluated }: RuleEnvironment,
+  variable: SchemaVariable,
+): CompiledExpression | Problem {
+  const read = evaluated === declared ? checked : checkExpression(text, evaluated);
+  // An expression that is right by declared types is right without them.
+  const program = instantiate("problem" in read ? checked : read);
   if ("problem" in program) return program;
   return { program, costMax: estimateCost(checked, variable.declaration) };
 }

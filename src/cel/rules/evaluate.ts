@@ -17,6 +17,7 @@ import type { Pieces } from "#std/turn.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
 import { readerOf } from "../evaluate/read.ts";
+import { dyn } from "../types.ts";
 import { Optional, type Value } from "../values.ts";
 import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.ts";
 
@@ -84,6 +85,9 @@ interface Step {
   readonly at: string | number;
   readonly isProperty: boolean;
 }
+
+/** Upstream: what an optional `oldSelf` holds is not read by the schema. */
+const readUntyped = readerOf(dyn);
 
 /** Ends all evaluation. */
 class Stopped extends Error {}
@@ -213,9 +217,9 @@ export class RuleRun implements RuleFindings {
   }
 
   /** `undefined`: the budget of the object is used up. */
-  #evaluate(program: Program, { self, old, place }: At, isOptional: boolean): Evaluation | undefined {
+  #evaluate(program: Program, { self, old }: At, isOptional: boolean): Evaluation | undefined {
     if (this.#workLeft <= 0) return undefined;
-    const oldSelf = isOptional ? new Optional(old === undefined ? undefined : readerOf(place.variable.type)(old)) : old;
+    const oldSelf = isOptional ? new Optional(old === undefined ? undefined : readUntyped(old)) : old;
     const found = program.evaluate(
       { self, oldSelf },
       { costLimit: callCostMax, workLimit: Math.min(this.#workLeft, workMax) },
