@@ -5,9 +5,11 @@
  */
 import { posix } from "node:path";
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
+import { decodeInPieces, decodePlain } from "#codec/json-pieces.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
+import { inTurns } from "#std/turn.ts";
 import { connectionProblem } from "./connection-problem.ts";
 import {
   type OutgoingAnswer,
@@ -167,19 +169,21 @@ function reachedAt(shown: string, { host, port }: ServiceAddress): string {
   return url.href;
 }
 
-function objectOf({ code, headers, body }: OutgoingAnswer): Readonly<Record<string, unknown>> {
-  const text = body.toString();
+/** Others have a turn while a long answer is read. */
+async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readonly<Record<string, unknown>>> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = await inTurns(decodeInPieces(body, decodePlain));
   } catch {
     value = undefined;
   }
   if (code < 200 || code > 206) {
     const type = String(headers["content-type"] ?? "text/plain");
-    throw new WebhookCallError(refusalText(code, value, type.startsWith("text/") ? text : "unknown"), { code });
+    throw new WebhookCallError(refusalText(code, value, type.startsWith("text/") ? body.toString() : "unknown"), {
+      code,
+    });
   }
-  if (text === "") {
+  if (body.length === 0) {
     const type = headers["content-type"] ?? "application/json";
     throw new WebhookCallError(`0-length response with status code: ${code} and content type: ${String(type)}`);
   }

@@ -11,7 +11,9 @@ import { countKeys, withBigInts } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
+import type { Pieces } from "#std/turn.ts";
 import { decodeJson } from "./json.ts";
+import { decodeInPieces } from "./json-pieces.ts";
 import {
   checkKind,
   type DecodedObject,
@@ -56,6 +58,23 @@ export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWo
     if (!isStrict && wording.form === "merge") throw badRequest("Invalid JSON Patch", error);
     const prefix = isStrict && wording.form !== "strategic" ? "error decoding patch: " : "";
     throw badRequest(prefix + error.message, error);
+  }
+}
+
+/**
+ * The operations of a JSON Patch as `decodePatch` reads them with `Ignore`; others have a turn while a long one is read.
+ * Throws `badRequest`.
+ */
+export function* decodeJsonPatch(bytes: Buffer): Pieces<unknown> {
+  try {
+    const value = yield* decodeInPieces(bytes, (text) => {
+      const decoded = decodeJson(text);
+      return decoded.hasRawNumbers ? withBigInts(decoded.value) : decoded.value;
+    });
+    checkJsonPatch(value, false);
+    return value;
+  } catch (error) {
+    throw error instanceof DecodeError ? badRequest(error.message, error) : error;
   }
 }
 

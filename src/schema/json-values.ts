@@ -4,6 +4,7 @@
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
+import type { Pieces } from "#std/turn.ts";
 import { DecodeError } from "./decode-error.ts";
 
 /** Sets an own key, whatever its name: a plain assignment to `__proto__` would change the prototype. */
@@ -91,6 +92,37 @@ function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
     setKey(copy, key, changed);
   }
   return copy ?? value;
+}
+
+/** Others have a turn after so many members. */
+const membersPerTurn = 20_000;
+
+/** Whether a value is longer as JSON than so many bytes; it is taken for shorter where characters take several bytes. */
+export function* isLongerThan(value: unknown, bytes: number): Pieces<boolean> {
+  let left = bytes;
+  let members = 0;
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    left -= lengthOf(next);
+    if (left < 0) return true;
+    if (typeof next !== "object" || next === null || isRawNumber(next)) continue;
+    const names = Array.isArray(next) ? undefined : Object.keys(next);
+    for (const name of names ?? []) left -= name.length + 3;
+    const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
+    for (const item of inner) {
+      waiting.push(item);
+      if (++members % membersPerTurn === 0) yield undefined;
+    }
+  }
+  return left < 0;
+}
+
+/** Of a value by itself, with the comma after it. */
+function lengthOf(value: unknown): number {
+  if (typeof value === "string") return value.length + 3;
+  if (typeof value === "number" || typeof value === "bigint") return 2;
+  return isRawNumber(value) ? value.rawJSON.length + 1 : 3;
 }
 
 /** A budget for the output of a small input: additions take from it, and fail when it is empty. */

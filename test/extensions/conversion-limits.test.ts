@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import { crds } from "../crds.ts";
 import { Api, eventually, gated, openServer, type TestServer } from "../harness.ts";
 
@@ -29,11 +30,14 @@ async function startHook(isHanging: boolean, padding = ""): Promise<Hook> {
   const authority = await fakeAuthority("converters");
   const { certificate: cert, key } = await authority.issue({ commonName: "converter", usage: "server" });
   const counts = { begun: 0, ended: 0 };
+  // A webhook in Go keeps numbers that a double would change.
+  const exact = (key: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    key === "big" ? rawNumber(context!.source!) : value;
   const server = https.createServer({ cert, key }, (request, response) => {
     counts.begun++;
     response.once("close", () => void (response.writableFinished ? undefined : counts.ended++));
     void (async () => {
-      const { apiVersion, request: asked } = JSON.parse(await text(request)) as Review;
+      const { apiVersion, request: asked } = JSON.parse(await text(request), exact) as Review;
       if (isHanging) return;
       const convertedObjects = asked.objects.map((object) => ({ ...object, apiVersion: asked.desiredAPIVersion }));
       const said = { uid: asked.uid, result: { status: "Success" }, convertedObjects, padding };
@@ -60,7 +64,7 @@ async function startHook(isHanging: boolean, padding = ""): Promise<Hook> {
 const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
 
 /** Defines ports of the group, stored as `v1`, with one object. */
-async function define(api: Api, group: string, webhook: object): Promise<string> {
+async function define(api: Api, group: string, webhook: object, more = ""): Promise<string> {
   const definition = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -76,7 +80,7 @@ async function define(api: Api, group: string, webhook: object): Promise<string>
   (await api.post(crds, definition)).expect(201);
   const path = (version: string): string => `/apis/${group}/${version}/ports`;
   await eventually(async () => (await api.get(path("v1"))).expect(200));
-  const object = { apiVersion: `${group}/v1`, kind: "Port", metadata: { name: "a" } };
+  const object = `{"apiVersion":"${group}/v1","kind":"Port","metadata":{"name":"a"}${more}}`;
   (await api.post(path("v1"), object)).expect(201);
   return `${path("v2")}/a`;
 }
@@ -150,6 +154,18 @@ test("an answer of 10 MB is refused", async () => {
     async (_server, api) => {
       const path = await define(api, "long.example.com", hook.webhook);
       assert.match((await api.get(path)).expect(500).text, /the answer is longer than \d+ bytes/);
+    },
+    [hook],
+  );
+});
+
+test("whole numbers of 64 bits stay exact on their way through a conversion webhook", async () => {
+  const hook = await startHook(false);
+  await withServer(
+    async (_server, api) => {
+      const path = await define(api, "exact.example.com", hook.webhook, ',"spec":{"big":9007199254740993}');
+      const read = (await api.get(path)).expect(200, { apiVersion: "exact.example.com/v2" });
+      assert.match(read.text, /"big":9007199254740993\b/);
     },
     [hook],
   );

@@ -1,11 +1,11 @@
 /** Converts objects between served versions for admission, and lists the versions of a resource. */
 import type { Matched } from "#admission/matching.ts";
 import type { ObjectForms } from "#admission/object-form.ts";
-import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
+import { applyJsonPatch } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { settleLists, strictMessage } from "#codec/object.ts";
-import { decodePatch, decodePatched } from "#codec/patch-body.ts";
+import { decodeJsonPatch, decodePatched } from "#codec/patch-body.ts";
 import {
   apiVersionOf,
   type GroupVersionKind,
@@ -16,7 +16,7 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import { Room, withBigInts } from "#schema/json-values.ts";
+import { isLongerThan, Room, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -92,10 +92,13 @@ export class ServedForms implements ObjectForms {
   *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Pieces<Unstructured> {
     const isLong = patch.length > largeBytes;
     if (isLong) yield undefined;
-    const operations = asInternal(() => decodePatch(patch, jsonPatchSchema, { fieldValidation: "Ignore" }).value);
+    const operations = yield* asInternalPieces(decodeJsonPatch(patch));
     if (isLong) yield undefined;
     const changed = asInternal(() => applyJsonPatch(withBigInts(object), operations));
-    if (isLong) yield undefined;
+    if (isLong) {
+      const { objectBytesMax } = this.#options;
+      if (yield* isLongerThan(changed, objectBytesMax)) throw objectTooLarge(objectBytesMax);
+    }
     return asInternal(() => this.#reread(changed, kind, { isStrict: false }));
   }
 
@@ -122,11 +125,23 @@ function asInternal<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (!(error instanceof StatusError || error instanceof PatchError)) throw error;
-    // Without the object, which may be large or secret.
-    const why = error.cause instanceof DecodeError ? error.cause : error;
-    throw internalError(why.message);
+    throw internal(error);
   }
+}
+
+function* asInternalPieces<T>(pieces: Pieces<T>): Pieces<T> {
+  try {
+    return yield* pieces;
+  } catch (error) {
+    throw internal(error);
+  }
+}
+
+function internal(error: unknown): unknown {
+  if (!(error instanceof StatusError || error instanceof PatchError)) return error;
+  // Without the object, which may be large or secret.
+  const why = error.cause instanceof DecodeError ? error.cause : error;
+  return internalError(why.message);
 }
 
 const placeOf = ({ storage }: ResourceDefinition): string => `${storage.group}/${storage.resource}`;

@@ -3,6 +3,7 @@
  * and once a minute; the last documents of an unavailable server are kept and marked as stale.
  */
 import { isDeepStrictEqual } from "node:util";
+import { decodeInPieces, decodePlain } from "#codec/json-pieces.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
 import { type RemoteResource, resourcesOfAggregated, resourcesOfList } from "#extensions/remote-discovery.ts";
@@ -12,6 +13,7 @@ import type { RemoteVersion } from "#publication/discovery.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Log } from "#std/log.ts";
+import { inTurns } from "#std/turn.ts";
 import { ask, type Backends, type WholeAnswer } from "./backends.ts";
 
 export interface DocumentsOptions {
@@ -140,17 +142,17 @@ export class RemoteDocuments {
     const names = [...new Set([own, "apidiscovery.k8s.io"])];
     const accept = names.flatMap((name) => ["v2", "v2beta1"].map((v) => `application/json;g=${name};v=${v}${form}`));
     const aggregated = await this.#ask(api, "/apis", discoverer, ["Accept", accept.join(",")]);
-    const found = aggregated.code === 200 ? resourcesOfAggregated(jsonOf(aggregated), group, version) : undefined;
+    const found = aggregated.code === 200 ? resourcesOfAggregated(await jsonOf(aggregated), group, version) : undefined;
     if (found !== undefined) return found;
     const list = await this.#ask(api, `/apis/${group}/${version}`, discoverer, ["Accept", "application/json"]);
     if (list.code !== 200) throw new Error(`bad status ${list.code}`);
-    return resourcesOfList(jsonOf(list));
+    return resourcesOfList(await jsonOf(list));
   }
 
   /** Only paths of its own group and version: no server speaks for others. */
   async #openApiV3(api: AggregatedApi): Promise<ReadonlyMap<string, string>> {
     const answer = await this.#ask(api, "/openapi/v3", publisher, ["Accept", "application/json"]);
-    const paths = answer.code === 200 ? jsonOf(answer)["paths"] : undefined;
+    const paths = answer.code === 200 ? (await jsonOf(answer))["paths"] : undefined;
     const own = [`apis/${api.group}`, `apis/${api.group}/${api.version}`];
     return new Map(
       own.flatMap((path) => {
@@ -205,9 +207,9 @@ export class RemoteDocuments {
   }
 }
 
-/** Throws when it is no object. */
-function jsonOf({ body }: WholeAnswer): Readonly<Record<string, unknown>> {
-  const value: unknown = JSON.parse(body.toString());
+/** Rejects when it is no object. Others have a turn while a long one is read. */
+async function jsonOf({ body }: WholeAnswer): Promise<Readonly<Record<string, unknown>>> {
+  const value = await inTurns(decodeInPieces(body, decodePlain));
   if (!isObject(value)) throw new Error("the answer is no JSON object");
   return value;
 }

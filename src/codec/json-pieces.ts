@@ -1,0 +1,214 @@
+/**
+ * Long JSON texts that others sent, decoded in pieces between which others have a turn: a first pass finds the objects and
+ * lists that are long, a second one decodes their members, in groups of those that are short.
+ */
+import { DecodeError } from "#schema/decode-error.ts";
+import { plainNumbers, setKey } from "#schema/json-values.ts";
+import type { Pieces } from "#std/turn.ts";
+import { decodeJson, depthMax } from "./json.ts";
+
+/** What is decoded at once. At worst (empty objects) it takes a few milliseconds. */
+const pieceBytes = 64 * 1024;
+/** What is looked through at once. */
+const surveyBytes = 256 * 1024;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+
+const isOpening = (byte: number | undefined): boolean => byte === 0x7b || byte === 0x5b;
+const isClosing = (byte: number | undefined): boolean => byte === 0x7d || byte === 0x5d;
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+const invalid = (): DecodeError => new DecodeError("invalid JSON");
+
+/** Decodes a text that is short, or a part of a long one that is a whole list or object. */
+export type DecodeShort = (text: Buffer) => unknown;
+
+/** Numbers are plain ones, but for whole numbers of 64 bits, which stay exact. */
+export function decodePlain(text: Buffer): unknown {
+  const { value, hasRawNumbers } = decodeJson(text);
+  return hasRawNumbers ? plainNumbers(value) : value;
+}
+
+/** The value of the text. Throws `DecodeError`, and what `decode` throws. */
+export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Pieces<unknown> {
+  if (bytes.length <= pieceBytes) return decode(bytes);
+  const long = yield* longParts(bytes);
+  let start = 0;
+  while (isSpace(bytes[start])) start++;
+  const end = long.get(start);
+  // A single text or number.
+  if (end === undefined) return decode(bytes);
+  if (!isBlank(bytes, end + 1, bytes.length)) throw invalid();
+  const whole = new LongPart(bytes, start, end, decode);
+  const open = [whole];
+  for (let innermost = open.at(-1); innermost !== undefined; innermost = open.at(-1)) {
+    const inner = innermost.next(long);
+    if (inner === undefined) open.pop();
+    else if (inner !== "pause") open.push(inner);
+    yield undefined;
+  }
+  return whole.value;
+}
+
+/** Where objects and lists that are long begin and end. */
+function* longParts(bytes: Buffer): Pieces<ReadonlyMap<number, number>> {
+  const long = new Map<number, number>();
+  const open: number[] = [];
+  let pauseAt = surveyBytes;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === quote) at = stringEnd(bytes, at);
+    else if (isOpening(byte)) {
+      if (open.push(at) > depthMax) throw new DecodeError("exceeded max depth");
+    } else if (isClosing(byte)) {
+      const start = open.pop();
+      if (start === undefined) throw invalid();
+      if (at - start >= pieceBytes) long.set(start, at);
+    }
+    if (at >= pauseAt) {
+      pauseAt = at + surveyBytes;
+      yield undefined;
+    }
+  }
+  if (open.length > 0) throw new DecodeError("unexpected end of JSON input");
+  return long;
+}
+
+/** Position of the quote that ends the string which begins at `at`. */
+function stringEnd(bytes: Buffer, at: number): number {
+  for (let end = bytes.indexOf(quote, at + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
+    let before = end - 1;
+    while (bytes[before] === backslash) before--;
+    if ((end - before) % 2 === 1) return end;
+  }
+  throw new DecodeError("unexpected end of JSON input");
+}
+
+function isBlank(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (!isSpace(bytes[at])) return false;
+  return true;
+}
+
+const [openList, closeList, openObject, closeObject] = ["[", "]", "{", "}"].map((text) => Buffer.from(text)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+  Buffer,
+]; // four of them
+/** In the place of a long value; no text before it makes a value of it. */
+const keyOnly = Buffer.from("null}");
+
+/** A long list or object whose members are being decoded. */
+class LongPart {
+  readonly value: unknown[] | Record<string, unknown>;
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  readonly #decode: DecodeShort;
+  /** What is decoded next begins here. */
+  #from: number;
+  #at: number;
+  /** Whether the member before `#from` is long, and was decoded by itself. */
+  #isAfterLong = false;
+  /** Whether there was a member, or a comma that asks for one. */
+  #isBegun = false;
+
+  constructor(bytes: Buffer, start: number, end: number, decode: DecodeShort) {
+    const isList = bytes[start] === 0x5b;
+    if ((bytes[end] === 0x5d) !== isList) throw invalid();
+    this.value = isList ? [] : {};
+    this.#bytes = bytes;
+    this.#end = end;
+    this.#decode = decode;
+    this.#from = start + 1;
+    this.#at = start + 1;
+  }
+
+  /** Decodes some members. Returns a long one, to be decoded first; `undefined` at the end. */
+  next(long: ReadonlyMap<number, number>): LongPart | "pause" | undefined {
+    const bytes = this.#bytes;
+    let depth = 0;
+    for (; this.#at < this.#end; this.#at++) {
+      const byte = bytes[this.#at]!;
+      if (byte === quote) this.#at = stringEnd(bytes, this.#at);
+      else if (isOpening(byte)) {
+        const end = depth === 0 ? long.get(this.#at) : undefined;
+        if (end !== undefined) return this.#long(end);
+        depth++;
+      } else if (isClosing(byte)) depth--;
+      else if (byte === comma && depth === 0 && (this.#isAfterLong || this.#at - this.#from >= pieceBytes)) {
+        this.#take(this.#at);
+        this.#from = ++this.#at;
+        this.#isBegun = true;
+        return "pause";
+      }
+    }
+    const isEmpty = !this.#isBegun && isBlank(bytes, this.#from, this.#end);
+    if (!isEmpty) this.#take(this.#end);
+    return undefined;
+  }
+
+  /** The long member at the current place, which ends at `end`. */
+  #long(end: number): LongPart {
+    const inner = new LongPart(this.#bytes, this.#at, end, this.#decode);
+    const { value } = this;
+    const keyFrom = this.#beforeMember();
+    if (Array.isArray(value)) {
+      if (!isBlank(this.#bytes, keyFrom, this.#at)) throw invalid();
+      value.push(inner.value);
+    } else {
+      const named = this.#decode(Buffer.concat([openObject, this.#bytes.subarray(keyFrom, this.#at), keyOnly]));
+      const [key, other] = Object.keys(named as object); // it was in braces
+      if (key === undefined || other !== undefined) throw invalid();
+      setKey(value, key, inner.value);
+    }
+    this.#isAfterLong = true;
+    this.#isBegun = true;
+    this.#at = end + 1;
+    this.#from = end + 1;
+    return inner;
+  }
+
+  /** Decodes the members before the one at the current place. Returns where that begins. */
+  #beforeMember(): number {
+    if (this.#isAfterLong) throw invalid();
+    const last = this.#lastComma();
+    if (last === undefined) return this.#from;
+    this.#take(last);
+    return last + 1;
+  }
+
+  /** The comma before the current place. */
+  #lastComma(): number | undefined {
+    let found: number | undefined;
+    let depth = 0;
+    for (let at = this.#from; at < this.#at; at++) {
+      const byte = this.#bytes[at]!;
+      if (byte === quote) at = stringEnd(this.#bytes, at);
+      else if (isOpening(byte)) depth++;
+      else if (isClosing(byte)) depth--;
+      else if (byte === comma && depth === 0) found = at;
+    }
+    return found;
+  }
+
+  /** Decodes the members up to `to`, of which there is at least one. */
+  #take(to: number): void {
+    if (this.#isAfterLong) {
+      if (!isBlank(this.#bytes, this.#from, to)) throw invalid();
+      this.#isAfterLong = false;
+      return;
+    }
+    if (isBlank(this.#bytes, this.#from, to)) throw invalid();
+    const text = this.#bytes.subarray(this.#from, to);
+    const { value } = this;
+    if (Array.isArray(value)) {
+      // Theirs is a list: it was in brackets. There are too many to be arguments.
+      for (const item of this.#decode(Buffer.concat([openList, text, closeList])) as unknown[]) value.push(item);
+      return;
+    }
+    const members = this.#decode(Buffer.concat([openObject, text, closeObject])) as Record<string, unknown>; // in braces
+    for (const [key, member] of Object.entries(members)) setKey(value, key, member);
+  }
+}

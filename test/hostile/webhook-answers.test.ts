@@ -1,0 +1,99 @@
+/** Answers of webhooks that are long and made of very many values: others have a turn while they are read. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Api, gated, openServer } from "../harness.ts";
+import { configMap } from "../objects.ts";
+import { type WebhookAnswer, WebhookServer } from "../webhook-server.ts";
+
+const hooks = await WebhookServer.open();
+after(() => hooks.close());
+
+const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+const configuration = (clientConfig: object): object => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "MutatingWebhookConfiguration",
+  metadata: { name: "long" },
+  webhooks: [
+    {
+      name: "long.example.com",
+      clientConfig,
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      timeoutSeconds: 30,
+    },
+  ],
+});
+
+/** Runs with a server whose webhook for new config maps answers so. */
+async function whileAnswering(answer: WebhookAnswer, run: (api: Api) => Promise<void>): Promise<void> {
+  const server = await openServer("k8s.io", gated);
+  const api = new Api(server);
+  try {
+    (await api.post(configurations, configuration(await hooks.at("/long", answer)))).expect(201);
+    await run(api);
+  } finally {
+    api.close();
+    await server.close();
+  }
+}
+
+/** The longest time that the event loop did not turn, beside how long everything took. */
+async function longestPause(
+  work: () => Promise<unknown>,
+): Promise<{ readonly longestMs: number; readonly wholeMs: number }> {
+  const startedMs = performance.now();
+  let lastMs = startedMs;
+  let longestMs = 0;
+  let isOver = false;
+  const look = (): void => {
+    const nowMs = performance.now();
+    longestMs = Math.max(longestMs, nowMs - lastMs);
+    lastMs = nowMs;
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  await work().finally(() => (isOver = true));
+  return { longestMs, wholeMs: performance.now() - startedMs };
+}
+
+const empty = (count: number): readonly object[] => Array.from({ length: count }, () => ({}));
+
+test("an answer of two million values is read in pieces", async () => {
+  await whileAnswering({ response: { more: empty(2_000_000) } }, async (api) => {
+    const { longestMs, wholeMs } = await longestPause(async () => {
+      (await api.post(configMaps, configMap("read"))).expect(201);
+    });
+    // In one piece it would be most of the time.
+    assert.ok(longestMs < 150, `${longestMs} of ${wholeMs} ms`);
+  });
+});
+
+test("a patch of more than an object may hold is read in pieces, and refused", async () => {
+  const patch = [{ op: "add", path: "/metadata/annotations", value: { a: empty(1_500_000) } }];
+  await whileAnswering({ patch }, async (api) => {
+    const { longestMs, wholeMs } = await longestPause(async () => {
+      (await api.post(configMaps, configMap("refused"))).refused(
+        413,
+        "RequestEntityTooLarge",
+        /larger than the 1572864 bytes/,
+      );
+    });
+    assert.ok(longestMs < 150, `${longestMs} of ${wholeMs} ms`);
+  });
+});
+
+test("a patch nested as deeply as fits, and one that ends early, are refused", async () => {
+  for (const value of ["[".repeat(9000) + "]".repeat(9000), `[${"{},".repeat(1_000_000)}`]) {
+    const patch = `[{"op":"add","path":"/data/x","value":${value}}]`;
+    const response = { allowed: true, patchType: "JSONPatch", patch: Buffer.from(patch).toString("base64") };
+    await whileAnswering({ response }, async (api) => {
+      const { status: code } = await api.post(configMaps, configMap("nested"));
+      assert.ok(code === 500 || code === 400, String(code));
+      (await api.get(configMaps)).expect(200);
+    });
+  }
+});
