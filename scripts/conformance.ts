@@ -12,6 +12,7 @@ import { styleText } from "node:util";
 import { build } from "./build.ts";
 import { readCommandLine } from "./command-line.ts";
 import { type Program, startProgram } from "./program.ts";
+import { amendedRecordings } from "../test/scenarios/amendments.ts";
 import { readSkips, reasonFor } from "../test/scenarios/skips.ts";
 import { addTallies, emptyTally, printSkips, type SkippedTest, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
@@ -131,9 +132,11 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
     .filter((path) => set.files.test(basename(path)))
     .sort();
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
+  const golden = join(folder, "golden");
+  amendedRecordings(join(shared, "golden"), golden);
   const server = await startFor(domain, folder, set.controllers);
   try {
-    return await replay(domain, server.url, { files, only: selection.only, verbose });
+    return await replay(domain, server.url, { files, golden, only: selection.only, verbose });
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -157,16 +160,20 @@ function startFor(domain: string, folder: string, controllers: string): Promise<
 
 interface Replayed {
   readonly files: readonly string[];
+  /** The folder of recorded answers. */
+  readonly golden: string;
   readonly only: string;
   readonly verbose: boolean;
 }
 
-async function replay(domain: string, url: string, { files, only, verbose }: Replayed): Promise<Tally> {
+async function replay(domain: string, url: string, { files, golden, only, verbose }: Replayed): Promise<Tally> {
   const args = [
     join(shared, "replay.mjs"),
     "--server",
     url,
     ...(domain === "k8s.io" ? [] : ["--domain", domain]),
+    "--golden",
+    golden,
     "--only",
     only,
     "--max-diff",

@@ -94,19 +94,28 @@ inBothDomains("oldSelf is refused where old and new values cannot be paired", as
   ]);
 });
 
-inBothDomains("a rule whose estimate is too high is refused, and so are many together [LIMIT-06]", async (api) => {
-  const once = rules("self.all(a, self.all(b, a + b >= 0))");
-  assert.deepEqual(await refusal(api, spec({ l: list(integer(), { maxItems: 2000, ...once }) })), [
-    `$.properties[spec].properties[l].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 2.8x ${advice}`,
-  ]);
-  const many = rules(...Array.from({ length: 12 }, () => "self.all(a, self.all(b, a + b >= 0))"));
-  const found = await refusal(api, spec({ l: list(integer(), { maxItems: 1150, ...many }) }));
-  const part = "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-  assert.deepEqual(found, [
-    ...[0, 1, 2, 3].map((at) => `$.properties[spec].properties[l].x-kubernetes-validations[${at}].rule: ${part}`),
-    `$: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.111590x ${advice}`,
-  ]);
-});
+inBothDomains(
+  "a rule whose estimate is too high is refused, and so are many together [ERR-07] [LIMIT-06]",
+  async (api) => {
+    const once = rules("self.all(a, self.all(b, a + b >= 0))");
+    assert.deepEqual(await refusal(api, spec({ l: list(integer(), { maxItems: 2000, ...once }) })), [
+      `$.properties[spec].properties[l].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 2.8x ${advice}`,
+    ]);
+    const group = "grown.example.com";
+    await install(api, group, spec({ l: list(integer(), { maxItems: 200, ...once }) }));
+    const schema = spec({ l: list(integer(), { maxItems: 2000, ...once }) });
+    const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }];
+    const changed = await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge);
+    changed.refused(422, "Invalid", /estimated rule cost exceeds budget by factor of 2\.8x/);
+    const many = rules(...Array.from({ length: 12 }, () => "self.all(a, self.all(b, a + b >= 0))"));
+    const found = await refusal(api, spec({ l: list(integer(), { maxItems: 1150, ...many }) }));
+    const part = "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    assert.deepEqual(found, [
+      ...[0, 1, 2, 3].map((at) => `$.properties[spec].properties[l].x-kubernetes-validations[${at}].rule: ${part}`),
+      `$: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.111590x ${advice}`,
+    ]);
+  },
+);
 
 inBothDomains(
   "rules see objects at every place of the schema, and answer with their message and reason",

@@ -1,0 +1,33 @@
+/** Amended recordings: what was recorded changes where it is said, and what was not there cannot be amended. */
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../harness.ts";
+import { amendedRecordings } from "./amendments.ts";
+
+const recordings = (): { from: string; to: string } => {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "golden"));
+  const answers = [{ status: 200 }, { status: 500, body: { code: 500, message: "no" } }];
+  writeFileSync(join(folder, "golden/core.json"), JSON.stringify({ "it fails": answers }));
+  return { from: join(folder, "golden"), to: join(folder, "amended") };
+};
+
+const amended = (answers: Readonly<Record<string, Readonly<Record<string, unknown>>>>, name = "it fails"): unknown => {
+  const { from, to } = recordings();
+  amendedRecordings(from, to, [{ reason: "the specification", recorded: { core: { [name]: answers } } }]);
+  return JSON.parse(readFileSync(join(to, "core.json"), "utf8"));
+};
+
+test("what is said is amended, everything else stays as recorded", () => {
+  assert.deepEqual(amended({ 1: { status: 400, "body.code": 400, "body.reason": "BadRequest" } }), {
+    "it fails": [{ status: 200 }, { status: 400, body: { code: 400, message: "no", reason: "BadRequest" } }],
+  });
+});
+
+test("an answer that is not there, or is as it is to be, cannot be amended", () => {
+  assert.throws(() => amended({ 2: { status: 400 } }), /nothing is recorded for core: it fails/);
+  assert.throws(() => amended({ 1: { status: 400 } }, "it works"), /nothing is recorded for core: it works/);
+  assert.throws(() => amended({ 0: { status: 200 } }), /status is recorded so for core: it fails/);
+});
