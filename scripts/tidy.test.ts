@@ -1,7 +1,9 @@
 /** Each rule of the checker finds a planted violation. */
 import assert from "node:assert";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { layers } from "./layers.ts";
+import { root } from "./steps.ts";
 import { blank, type Packages, tidy } from "./tidy.ts";
 
 const packages: Packages = {
@@ -134,7 +136,17 @@ void test("seeing no import at all is an error of the check", () => {
   assert.throws(() => tidy(new Map([["src/std/a.ts", "/** A. */\n"]]), packages), /no imports seen/);
 });
 
-void test("the map has no cycle: a folder names only folders above it", () => {
+void test("ARCHITECTURE.md shows the folders of the map in its order, on two screens", () => {
+  const lines = readFileSync(`${root}ARCHITECTURE.md`, "utf8").trimEnd().split("\n");
+  const shown = lines.flatMap((line) => /^ {2}([a-z]+)\/ /.exec(line)?.[1] ?? []);
+  assert.deepStrictEqual(
+    shown,
+    Object.keys(layers).filter((folder) => folder !== "cli"),
+  );
+  assert.ok(lines.length <= 110, `${lines.length} lines`);
+});
+
+test("the map has no cycle: a folder names only folders above it", () => {
   const above = new Set<string>();
   for (const [folder, imports] of Object.entries(layers)) {
     for (const other of imports) assert.ok(above.has(other), `${folder} imports ${other}`);
