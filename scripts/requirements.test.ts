@@ -29,10 +29,11 @@ void test("a row needs a test or a step it waits for", () => {
   const index = requirementIndex(
     rows,
     [{ ids: ["GEN-01", "GEN-99"], file: "f", name: "n" }],
-    { "GEN-02": { step: "2", reason: "needs it" } },
+    { "GEN-01": { step: "1", reason: "needed it" }, "GEN-02": { step: "2", reason: "needs it" } },
     new Set(["GEN-01", "GEN-02", "GEN-03"]),
   );
   assert.deepStrictEqual(index.open, ["GEN-03"]);
+  assert.deepStrictEqual(index.proven, ["GEN-01"]);
   assert.deepStrictEqual(index.unknown, ["GEN-99"]);
   assert.match(index.page, /^\| GEN-01 \| One\. \| f: n \|$/m);
   assert.match(index.page, /^\| GEN-02 \| Two\. \| step 2: needs it \|$/m);

@@ -22,6 +22,7 @@ const sections = [
   "TABLE",
   "DELOPT",
   "DELST",
+  "FORCE",
   "PVC",
   "RCT",
   "VAC",
@@ -146,6 +147,8 @@ export interface Index {
   readonly page: string;
   /** Rows with neither test nor step. */
   readonly open: readonly string[];
+  /** Rows that are said to wait for a step, and have a test. */
+  readonly proven: readonly string[];
   /** IDs in test names or in the list of later rows that no row has. */
   readonly unknown: readonly string[];
 }
@@ -182,7 +185,8 @@ export function requirementIndex(
   }
   const named = [...byRow.keys(), ...Object.keys(later)];
   const unknown = [...new Set(named.filter((id) => known.size > 0 && !known.has(id)))].sort();
-  return { page: `${lines.join("\n")}\n`, open, unknown };
+  const proven = Object.keys(later).filter((id) => byRow.has(id));
+  return { page: `${lines.join("\n")}\n`, open, proven, unknown };
 }
 
 /** As a cell of the page has it. */
@@ -233,6 +237,7 @@ export function requirementProblems(): string[] {
   return [
     ...missing,
     ...index.open.map((id) => `${id} has no test and waits for no step (scripts/requirements-later.json)`),
+    ...index.proven.map((id) => `${id} has a test and is said to wait for a step (scripts/requirements-later.json)`),
     ...index.unknown.map((id) => `${id} is no row of the specification`),
     ...(index.page === committed ? [] : ["docs/requirements.md is out of date: node scripts/requirements.ts"]),
   ];

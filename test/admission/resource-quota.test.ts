@@ -182,6 +182,90 @@ inBothDomains(
   },
 );
 
+inBothDomains(
+  "under a quota on everything sixty-four clients make and delete objects of all kinds, and none is exceeded",
+  async (api) => {
+    const { ns, configMaps, secrets } = await api.place();
+    const core = `/api/v1/namespaces/${ns}`;
+    const hard = {
+      "count/configmaps": "9",
+      secrets: "7",
+      "count/secrets": "6",
+      pods: "8",
+      "count/pods": "9",
+      "requests.cpu": "5",
+      "requests.memory": "6Gi",
+      services: "5",
+      "services.nodeports": "3",
+      persistentvolumeclaims: "4",
+      "requests.storage": "3Gi",
+      "count/deployments.apps": "2",
+    };
+    const path = await made(api, ns, "q", hard);
+    const port = { ports: [{ port: 80 }] };
+    const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
+    const kinds: readonly (readonly [string, (name: string) => object])[] = [
+      [configMaps, (name) => configMap(name)],
+      [secrets, (name) => secret(name)],
+      [`${core}/pods`, (name) => sized(name, { cpu: "1", memory: "1Gi" })],
+      [`${core}/services`, (name) => ({ kind: "Service", metadata: { name }, spec: { ...port, type: "NodePort" } })],
+      [`${core}/services`, (name) => ({ kind: "Service", metadata: { name }, spec: port })],
+      [`${core}/persistentvolumeclaims`, (name) => claim(name)],
+      [
+        deployments,
+        (name) => ({
+          kind: "Deployment",
+          metadata: { name },
+          spec: {
+            replicas: 0,
+            selector: { matchLabels: { a: name } },
+            template: { metadata: { labels: { a: name } }, spec: { containers: [{ name: "c", image: "i" }] } },
+          },
+        }),
+      ],
+    ];
+    const codes = new Set<number>();
+    await Promise.all(
+      Array.from({ length: 64 }, async (_, client) => {
+        for (let at = 0; at < 6; at++) {
+          const [collection, object] = kinds[(client + at) % kinds.length]!;
+          const name = `x-${client}-${at}`;
+          const { status } = await api.post(collection, object(name));
+          codes.add(status);
+          if (at % 2 === 0 && status === 201) (await api.delete(`${collection}/${name}`)).expect(200);
+        }
+      }),
+    );
+    assert.deepEqual([...codes].sort(), [201, 403]);
+    const count = async (collection: string): Promise<number> => (await api.get(collection)).list("items").length;
+    const ports = (await api.get(`${core}/services`))
+      .list("items")
+      .filter((one) => one.string("spec.type") === "NodePort");
+    const [pods, claims] = [await count(`${core}/pods`), await count(`${core}/persistentvolumeclaims`)];
+    const left = {
+      "count/configmaps": await count(configMaps),
+      secrets: await count(secrets),
+      "count/secrets": await count(secrets),
+      pods,
+      "count/pods": pods,
+      "requests.cpu": pods,
+      services: await count(`${core}/services`),
+      "services.nodeports": ports.length,
+      persistentvolumeclaims: claims,
+      "requests.storage": claims,
+      "count/deployments.apps": await count(deployments),
+    };
+    for (const [name, used] of Object.entries(left)) {
+      assert.ok(used <= parseInt(hard[name as keyof typeof hard], 10), `${used} of ${name}`);
+    }
+    await counted(api, path, {
+      ...Object.fromEntries(Object.entries(left).map(([name, used]) => [name, `${used}`])),
+      "requests.memory": pods === 0 ? "0" : `${pods}Gi`,
+      "requests.storage": claims === 0 ? "0" : `${claims}Gi`,
+    });
+  },
+);
+
 inBothDomains("a create that comes to nothing gives back what was charged", async (api) => {
   const { ns, secrets } = await api.place();
   const path = await made(api, ns, "q", { secrets: "2" });

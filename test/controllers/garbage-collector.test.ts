@@ -1,4 +1,5 @@
 /** The garbage collector in a running server: dependents of deleted owners. */
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AggregatedServer, base, group, register } from "../aggregation/aggregated-server.ts";
@@ -183,6 +184,43 @@ inBothDomains("custom resources own and are owned, from when they are served unt
   (await api.delete(`${crds}/${name}`)).expect(200);
   await gone(api, `${configMaps}/of-second`);
 });
+
+inBothDomains(
+  "a definition deleted in the middle of a deletion holds up nothing and takes nothing along",
+  async (api) => {
+    const { ns, configMaps } = await api.place();
+    const ofTheirs = `${api.unique("g")}.example.com`;
+    const widgets = `/apis/${ofTheirs}/v1/namespaces/${ns}/widgets`;
+    const of = { apiVersion: `${ofTheirs}/v1`, kind: "Widget" };
+    (await api.post(crds, definition(ofTheirs, { scope: "Namespaced" }))).expect(201);
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    const [top, other] = [
+      await make(api, configMaps, configMap("top")),
+      await make(api, configMaps, configMap("other")),
+    ];
+    const middle = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => {
+        const metadata = { name: `w-${at}`, ...ownedBy({ ...top, blocks: true }) };
+        return make(api, widgets, custom(ofTheirs, metadata.name, { metadata }));
+      }),
+    );
+    await Promise.all(
+      middle.flatMap((widget, at) => [
+        make(api, configMaps, configMap(`goes-${at}`, {}, ownedBy({ ...widget, ...of, blocks: true }))),
+        make(api, configMaps, configMap(`stays-${at}`, {}, ownedBy({ ...widget, ...of }, other))),
+      ]),
+    );
+    (await api.delete(`${configMaps}/top?propagationPolicy=Foreground`)).expect(200);
+    (await api.delete(`${crds}/widgets.${ofTheirs}`)).expect(200);
+    await gone(api, `${configMaps}/top`);
+    await eventually(async () => {
+      const names = (await api.get(configMaps)).list("items").map((one) => one.string("metadata.name"));
+      assert.deepEqual(names.filter((name) => !name.startsWith("stays-")).sort(), ["other"]);
+      assert.equal(names.length, 101);
+    });
+    await gone(api, `${crds}/widgets.${ofTheirs}`);
+  },
+);
 
 inBothDomains("many dependents go with their one owner, in each way", async (api) => {
   const { configMaps } = await api.place();
