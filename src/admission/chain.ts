@@ -15,7 +15,7 @@ import {
 export interface AdmissionChain {
   /** Names of the plugins, in order. */
   readonly names: readonly string[];
-  /** Whether any plugin has a word on this operation. */
+  /** Whether any plugin handles this operation. */
   handles(operation: Operation): boolean;
   /** The object as the plugins changed it; `undefined` where they left it as it was, or there is none (deletes). */
   admit(attributes: AdmissionAttributes): MaybePromise<Unstructured | undefined>;

@@ -169,7 +169,7 @@ class ImageReviews {
   }
 }
 
-/** The result of `asked`, which goes on for others when the signal ends this wait. */
+/** The result of `asked`. The signal ends only this wait; other requests still get the result. */
 function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return asked;
   return new Promise((resolve, reject) => {

@@ -144,7 +144,7 @@ const exemptKinds: ReadonlySet<string> = new Set([
 const hasLabels = (object: ApiObject | undefined, selector: LabelSelector): boolean =>
   object !== undefined && selector.matches(object.metadata?.labels);
 
-/** A selector, or what there is in its place. */
+/** A selector, or `everything` without one, or `unreadable`. */
 type Selecting = LabelSelector | "everything" | "unreadable";
 
 function selecting(selector: LabelSelectorObject | null | undefined): Selecting {

@@ -183,7 +183,7 @@ export class Quotas {
     }
   }
 
-  /** Charges a batch: each quota is written once, whoever it is charged to. */
+  /** Charges a batch. Each quota is written once. */
   async #settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
     let left = batch;
     for (let tries = 1; left.length > 0; tries++) {
@@ -199,7 +199,7 @@ export class Quotas {
     }
   }
 
-  /** Whom each quota is charged for; refused writes are told at once. */
+  /** The writes that each quota is charged for. Refused writes are answered at once. */
   #check(namespace: string, batch: readonly Waiting[]): Map<QuotaState, Waiting[]> {
     const states = (this.#index.of(namespace) ?? []).map(({ quota }) => new QuotaState(quota));
     const payers = new Map<QuotaState, Waiting[]>();

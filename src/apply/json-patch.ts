@@ -230,7 +230,9 @@ const scalarBytes = (value: unknown): number =>
 
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 
-/** What is said of a path that leads nowhere, and of one whose end cannot be used: the words of upstream's library. */
+/**
+ * Errors for a path that does not exist, and for one whose last segment cannot be used: texts of upstream's library.
+ */
 interface Words {
   readonly missing: (path: string) => string;
   readonly wrong: (path: string, problem: string) => string;

@@ -16,7 +16,7 @@ export interface PreparedRule {
   readonly urls: readonly string[];
 }
 
-/** A list of words that is asked what it contains. */
+/** A list of words as a set. */
 export interface Words {
   /** Whether the word for all is among them. */
   readonly all: boolean;

@@ -25,7 +25,7 @@ export interface ReviewSpec {
 
 export type FailurePolicy = "NoOpinion" | "Deny";
 
-/** Whether the webhook is asked. Throws when the condition cannot be evaluated. */
+/** Whether the webhook is called. Throws when the condition cannot be evaluated. */
 export type MatchCondition = (spec: ReviewSpec) => boolean;
 
 /** How a question ended, in upstream's words. */

@@ -29,7 +29,7 @@ class Pending extends Error {
   }
 }
 
-/** The checks that the expressions of one request make: each is asked of the authorizer once. */
+/** The checks of all expressions of one request. Each is sent to the authorizer once. */
 export class AuthorizationChecks {
   readonly #authorize: (attributes: CheckAttributes) => MaybePromise<CheckVerdict>;
   readonly #answers = new Map<string, CheckVerdict>();

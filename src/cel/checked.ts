@@ -47,5 +47,5 @@ export interface FunctionReference {
 
 export type Reference = VariableReference | ConstantReference | FunctionReference;
 
-/** Finds what types do not tell. */
+/** Finds errors beyond types. */
 export type Validator = (checked: Checked) => readonly Issue[];

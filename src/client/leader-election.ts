@@ -72,7 +72,7 @@ class Candidate {
   #own: Lease | undefined;
   /** When the last renewal that succeeded began. */
   #renewedMs = Number.NEGATIVE_INFINITY;
-  /** The same by the wall clock, which goes on while a machine sleeps. */
+  /** The same by the wall clock, which does not stop while a machine sleeps. */
   #renewedWallMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LeaderElectionOptions) {
@@ -143,7 +143,7 @@ class Candidate {
     return clock.after(Math.max(0, this.#renewedMs + times.renewDeadlineMs - clock.monotonic()), ended);
   }
 
-  /** Whether nobody has the lease: it was given up, has run out as far as this candidate saw, or is its own. */
+  /** Whether the lease can be taken: it was released, has expired as observed by this candidate, or is its own. */
   #isFree({ metadata: { resourceVersion = "" }, spec }: Lease): boolean {
     const now = this.#options.clock.monotonic();
     if (this.#seen?.version !== resourceVersion) this.#seen = { version: resourceVersion, sinceMs: now };

@@ -192,7 +192,7 @@ async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readon
   return value;
 }
 
-/** What is said of answers with these codes, whatever their body. */
+/** Texts for answers with these codes, for any body. */
 const refusals: ReadonlyMap<number, string> = new Map([
   [400, "the server rejected our request for an unknown reason"],
   [401, "the server has asked for the client to provide credentials"],

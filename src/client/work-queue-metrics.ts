@@ -13,7 +13,7 @@ export interface QueueState {
   readonly started: Iterable<number>;
 }
 
-/** What a queue tells of each key. Durations in milliseconds. */
+/** Events of a queue for each key. Durations in milliseconds. */
 export interface QueueObserver {
   added(): void;
   retried(): void;
@@ -72,7 +72,7 @@ export class WorkQueueMetrics {
     );
   }
 
-  /** Measures a queue; `state` is asked at each scrape. */
+  /** Measures a queue; `state` is called at each scrape. */
   queue(name: string, state: () => QueueState): QueueObserver {
     const queues = this.#queues.get(name) ?? new Set();
     this.#queues.set(name, queues.add(state));

@@ -44,7 +44,7 @@ const ownersKept = 10_000;
 /** How long a definition may take until it is established. */
 const establishMs = 30_000;
 const pollMs = 100;
-/** How often a server that is busy is asked again. */
+/** How often a request to a busy server is repeated. */
 const busyTries = 5;
 const busyMs = 1000;
 const manager = "binnacle-import";

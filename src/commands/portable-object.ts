@@ -6,7 +6,7 @@ import { type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { DiscoveredResource } from "./discovery.ts";
 
-/** Resources that are told of, not made: each server has its own. As `resource` or `resource.group`'s first part. */
+/** Resources that are not exported: each server has its own. As `resource` or `resource.group`'s first part. */
 const notCarried = new Set([
   "events",
   "events.events",

@@ -13,7 +13,7 @@ import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 const timeoutMs = 60 * 60_000;
 
 export interface StoreWork<T> {
-  /** Where the running server does it, and what it is told. */
+  /** The path of the running server, and the body. */
   readonly path: string;
   readonly body: object;
   /** Does the same with an open store. */

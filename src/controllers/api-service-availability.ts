@@ -53,7 +53,7 @@ class AvailabilityWatcher {
     this.#queue = workQueue(environment, {
       name: "AvailableConditionController",
       workersMax,
-      work: (name) => this.#settle(name),
+      work: (name) => this.#reconcile(name),
       logKey: "name",
       failure: "the status of an APIService was not written; trying again",
     });
@@ -109,8 +109,8 @@ class AvailabilityWatcher {
     });
   }
 
-  /** One that is not available is looked at again soon, then later and later. */
-  async #settle(name: string): Promise<"again" | void> {
+  /** An unavailable one is checked again soon, with growing delays. */
+  async #reconcile(name: string): Promise<"again" | void> {
     const { client, signal } = this.#environment;
     const known = this.#services.get(name);
     if (known === undefined || signal.aborted) return undefined;

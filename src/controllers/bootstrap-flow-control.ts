@@ -51,12 +51,12 @@ async function reconcile<T extends Configuration>(
   const names = new Set(wanted.map(({ metadata }) => metadata.name));
   const unknown = items.filter((one) => !names.has(one.metadata.name) && readMark(one, annotation) === true);
   return Promise.allSettled([
-    ...wanted.map((object) => settle(client, collection, object, present.get(object.metadata.name ?? ""))),
+    ...wanted.map((object) => reconcileOne(client, collection, object, present.get(object.metadata.name ?? ""))),
     ...unknown.map((object) => forget(client, path, object)),
   ]);
 }
 
-async function settle<T extends Configuration>(
+async function reconcileOne<T extends Configuration>(
   client: RestClient,
   { path, annotation, keepShares }: Collection<T>,
   object: T,

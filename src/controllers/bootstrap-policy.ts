@@ -36,7 +36,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     }),
   );
   const manager = `fieldManager=${domain.prefix}-apiserver`;
-  const settle = async (wanted: PolicyObject): Promise<void> => {
+  const reconcile = async (wanted: PolicyObject): Promise<void> => {
     const { namespace, name = "" } = wanted.metadata;
     const home = namespace === undefined ? root : `${root}/namespaces/${namespace}`;
     const kind = wanted.kind ?? "";
@@ -57,7 +57,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     const next = reconciled(object, wanted, options);
     if (next !== object) await client.update<PolicyObject>(`${path}?${manager}`, next);
   };
-  const settled = await Promise.allSettled(policy.map(settle));
+  const settled = await Promise.allSettled(policy.map(reconcile));
   for (const result of settled) if (result.status === "rejected") throw result.reason;
 }
 

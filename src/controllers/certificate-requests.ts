@@ -16,14 +16,14 @@ export interface WaitingRequests {
   readonly signerName?: string;
   isWaiting(request: CertificateSigningRequest): boolean;
   /** Processes a current, still waiting request. `"again"`: it stays and is retried. */
-  settle(request: CertificateSigningRequest): Promise<"again" | void>;
+  reconcile(request: CertificateSigningRequest): Promise<"again" | void>;
 }
 
 /** Before another look: rights may be given later. */
 const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
 
 /** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */
-export function settleWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
+export function reconcileWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
   const { client } = environment;
   const { verb, signerName, isWaiting } = waiting;
   const path = requestsPath(environment);
@@ -39,7 +39,7 @@ export function settleWaiting(environment: ControllerEnvironment, waiting: Waiti
     keyOf: (request) => (isWaiting(request) ? request.metadata.name : undefined),
     async work(name) {
       const request = await found(client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`));
-      return request !== undefined && isWaiting(request) ? waiting.settle(request) : undefined;
+      return request !== undefined && isWaiting(request) ? waiting.reconcile(request) : undefined;
     },
   });
 }

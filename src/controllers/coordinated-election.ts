@@ -99,7 +99,7 @@ class Elections {
     await this.#write({ path, name, namespace }, lease, { strategy, electee, now });
   }
 
-  /** Asks those of whom nothing was heard lately. Whether all have answered, or had their time. */
+  /** Pings candidates without a recent renewal. Returns whether all have answered or timed out. */
   async #haveAnswered(candidates: readonly LeaseCandidate[], now: number): Promise<boolean> {
     let isComplete = true;
     for (const candidate of candidates) {
@@ -161,7 +161,7 @@ class Elections {
 
 const renewedMs = ({ renewTime = "" }: LeaseCandidate["spec"]): number => timeToMs(renewTime, "micro") ?? 0;
 
-/** Whether nobody holds the lease, or whoever does has not renewed it in time. */
+/** Whether the lease has no holder, or has expired. */
 function isFree({ holderIdentity = "", renewTime = "", leaseDurationSeconds = 0 }: LeaseSpec, now: number): boolean {
   const ms = timeToMs(renewTime, "micro");
   return holderIdentity === "" || ms === undefined || ms + leaseDurationSeconds * 1000 < now;

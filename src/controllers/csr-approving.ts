@@ -11,17 +11,17 @@ import {
   nodeClientProblem,
   parsedRequest,
   requestsPath,
-  settleWaiting,
+  reconcileWaiting,
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 export const csrApprovingController: Controller = (environment) => {
   const signerName = environment.domain.rename("kubernetes.io/kube-apiserver-client-kubelet");
-  return settleWaiting(environment, {
+  return reconcileWaiting(environment, {
     verb: "approve",
     signerName,
     isWaiting: (request) => request.spec.signerName === signerName && !hasCertificate(request) && !isDecided(request),
-    settle: (request) => approve(environment, request),
+    reconcile: (request) => approve(environment, request),
   });
 };
 

@@ -15,7 +15,7 @@ import {
   nodeServingProblem,
   parsedRequest,
   requestsPath,
-  settleWaiting,
+  reconcileWaiting,
   trueCondition,
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -50,7 +50,7 @@ export const csrSigningController =
     const { rename } = environment.domain;
     const byName = new Map<string, Signer>(signers.map((signer) => [rename(`kubernetes.io/${signer}`), signer]));
     const signerOf = ({ spec }: CertificateSigningRequest): Signer | undefined => byName.get(spec.signerName);
-    return settleWaiting(environment, {
+    return reconcileWaiting(environment, {
       verb: "sign",
       isWaiting: (request) =>
         signerOf(request) !== undefined &&
@@ -58,7 +58,7 @@ export const csrSigningController =
         trueCondition(request, "Approved") !== undefined &&
         trueCondition(request, "Denied") === undefined &&
         trueCondition(request, "Failed") === undefined,
-      async settle(request) {
+      async reconcile(request) {
         const signer = signerOf(request);
         const authority = signer === undefined ? undefined : options.authority(signer);
         if (signer !== undefined && authority !== undefined) {

@@ -206,7 +206,7 @@ class EndpointSlices {
     };
   }
 
-  /** The node of a pod. The service is looked at again when that comes, goes or moves to another zone. */
+  /** The node of a pod. The service is reconciled when the node is created, deleted or changes its zone. */
   #nodeOf(key: string, { spec: { nodeName = "" } }: Pod): Node | undefined {
     if (nodeName === "") return undefined;
     const nodes = this.#nodes.get(key) ?? new Set();

@@ -94,7 +94,7 @@ class ServiceEndpoints {
     }
   }
 
-  /** What is known here may be late, so the service is asked for. */
+  /** The known state may be stale, so the service is read live. */
   async #removeWithoutService(service: string, path: string): Promise<void> {
     const { client } = this.#environment;
     if ((await found(client.get(service))) !== undefined) return;

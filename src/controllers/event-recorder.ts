@@ -9,11 +9,11 @@ const toldMax = 4096;
 export class EventRecorder {
   readonly #environment: Omit<ControllerEnvironment, "reader">;
   readonly #component: string;
-  /** Of which was told, the last ones. */
+  /** The last recorded events. */
   readonly #told = new Set<string>();
   #count = 0n;
 
-  /** `component` is who tells, with upstream's name. */
+  /** `component` is the source of the events, with upstream's name. */
   constructor(environment: Omit<ControllerEnvironment, "reader">, component: string) {
     this.#environment = environment;
     this.#component = component;

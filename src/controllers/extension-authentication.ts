@@ -11,10 +11,10 @@ import { expecting } from "./expecting.ts";
 import { workQueue } from "./reconcile.ts";
 
 const name = "extension-apiserver-authentication";
-/** Authorities change in files; nobody tells. */
+/** Authorities change in files, without a notification. */
 const periodMs = 60_000;
 
-/** `data` is asked for what the ConfigMap has to hold; other keys of it are left alone. */
+/** `data` returns the wanted content of the ConfigMap; other keys are not changed. */
 export const extensionAuthenticationController =
   (data: () => Readonly<Record<string, string>>): Controller =>
   async (environment) => {

@@ -45,7 +45,7 @@ class GarbageCollector {
   readonly #looks: WorkQueue;
   /** Uids of owners whose dependents are to be orphaned. */
   readonly #orphans: WorkQueue;
-  /** Those that are to be looked at once all resources have been read; `undefined` afterwards. */
+  /** Objects to examine once all resources have been listed; `undefined` afterwards. */
   #early: Set<string> | undefined = new Set();
   /** Those that have to wait until other kinds are served. */
   #parked = new Set<string>();
@@ -133,7 +133,7 @@ class GarbageCollector {
     }
   }
 
-  /** All has been read once: what came up meanwhile is looked at. */
+  /** All resources have been listed: examines the objects found meanwhile. */
   #start(): void {
     const early = this.#early;
     if (early === undefined) return;

@@ -50,7 +50,7 @@ class Keeper<T extends ApiObject> {
     this.#queue = workQueue(environment, {
       name: kept.queue,
       workersMax: 8,
-      work: (namespace) => this.#settle(namespace),
+      work: (namespace) => this.#reconcile(namespace),
       logKey: "namespace",
       failure: `could not keep the ${kept.what} of a namespace; trying again`,
     });
@@ -129,7 +129,7 @@ class Keeper<T extends ApiObject> {
   }
 
   /** A concurrent write arrives as an event and is checked again. */
-  async #settle(namespace: string): Promise<void> {
+  async #reconcile(namespace: string): Promise<void> {
     if (!this.#active.has(namespace) || this.#settled.has(namespace)) return;
     const { client } = this.#environment;
     const { resource, name, object, mend } = this.#kept;

@@ -192,7 +192,7 @@ class PodGc {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** Marks the pod as failed, so that nobody takes it for running while finalizers keep it, and deletes it at once. */
+  /** Marks the pod as failed, so that it does not count as running while finalizers keep it, and deletes it at once. */
   async #delete(pod: Pod, why?: string): Promise<void> {
     const { namespace = "", name = "", uid } = pod.metadata;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;

@@ -118,7 +118,7 @@ function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSche
   return version === undefined ? undefined : kinds.ofKind({ ...version, kind });
 }
 
-/** The kinds of one policy that are looked at. */
+/** The kinds of one policy that are checked, at most. */
 const kindsMax = 10;
 
 /** Those that rules name without a wildcard, by group, version and kind; of many, the first resources. */

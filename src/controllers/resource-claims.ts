@@ -217,7 +217,7 @@ class ResourceClaims {
     await this.#removeUnneeded(claim);
   }
 
-  /** Whether a user of a claim is a pod that may still run. What is no pod counts as such: nobody knows about it. */
+  /** Whether a user of a claim may still run. Users other than pods count as running, since their state is unknown. */
   async #isUsing(
     namespace: string,
     { apiGroup = "", resource, name, uid }: ResourceClaimConsumerReference,

@@ -22,7 +22,7 @@ export class RestingQueue {
   /** Until when keys rest. */
   readonly #restUntilMs = new Map<string, number>();
   readonly #running = new Set<string>();
-  /** Keys added while they are looked at: they rest first. */
+  /** Keys added during their reconciliation: they wait first. */
   readonly #again = new Set<string>();
 
   constructor(environment: ControllerEnvironment, { work, ...options }: RestingQueueOptions) {

@@ -47,7 +47,7 @@ export const serviceAccountTokensController =
       work: async (key) => {
         const account = known.accountOf(key);
         if (account === undefined) return;
-        const isThere = await settle(environment, options, names, key, account);
+        const isThere = await reconcile(environment, options, names, key, account);
         // One that was made again meanwhile is not forgotten.
         if (!isThere && !present.has(key)) known.forget(key);
       },
@@ -132,7 +132,7 @@ class SecretsByAccount {
 }
 
 /** False when there is no such Secret any more. */
-async function settle(
+async function reconcile(
   environment: ControllerEnvironment,
   { sign, rootCertificates }: ServiceAccountTokensOptions,
   names: Names,

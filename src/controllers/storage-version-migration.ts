@@ -91,7 +91,7 @@ async function writeAll(client: RestClient, root: string, resource: string, sign
   if (failures.length > 0) throw failures[0];
 }
 
-/** An object that somebody else wrote or deleted since it was read is not in need of it any more. */
+/** An object that another client wrote or deleted since it was read needs no migration. */
 async function rewrite(
   client: RestClient,
   path: string,

@@ -40,7 +40,7 @@ async function look({ client, clock }: ControllerEnvironment, key: string, queue
   await expecting([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
 }
 
-/** When a job is to go, in milliseconds; `undefined` when nobody has said so, or it has not finished. */
+/** When a job is to be deleted, in milliseconds; `undefined` when it has no TTL or has not finished. */
 function endMs({ metadata, spec, status }: Job): number | undefined {
   const { ttlSecondsAfterFinished: seconds } = spec;
   if (seconds === undefined || metadata.deletionTimestamp !== undefined) return undefined;

@@ -72,7 +72,7 @@ export interface Unknown {
 /** Others have a turn after so many. */
 const valuesPerTurn = 256;
 
-/** Of values that nobody could read. */
+/** Of unreadable values. */
 const unreadableOrigin = "?";
 
 const nothing = { bytes: Buffer.alloc(0), place: -1 };
@@ -87,7 +87,7 @@ export class EncryptedLog implements LogStore {
   #extraBytes = 0;
   /** Current values that cannot be read, as they are stored. */
   readonly #unreadable = new Map<string, LogEntry>();
-  /** What followers will be told after something that has to be waited for; `undefined`: nothing. */
+  /** Notifications of followers that wait for an earlier asynchronous step; `undefined`: none. */
   #tail: Promise<void> | undefined;
 
   constructor(log: LogStore, transformers: Transformers) {

@@ -29,8 +29,8 @@ export class AggregatedApis {
   readonly #changed: (name: string) => void;
 
   /**
-   * `ownGroup` is that of APIServices: no APIService takes it away, since nobody could delete that one. `changed` hears of
-   * every change to an API of another server, and of its removal.
+   * `ownGroup` is the group of APIServices: no APIService can take it over, or it could not be deleted. `changed` is
+   * called at every change of an API of another server, and at its removal.
    */
   constructor(ownGroup: string, changed: (name: string) => void) {
     this.#ownGroup = ownGroup;

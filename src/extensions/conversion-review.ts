@@ -15,8 +15,8 @@ import type { Random } from "#std/random.ts";
 import { mapInTurns } from "#std/turn.ts";
 
 /**
- * Sends a review, in JSON, to the webhook; resolves with its answer, decoded. Rejects with a message in upstream's words, or with a
- * `StatusError`, which clients are told as it is.
+ * Sends a review, in JSON, to the webhook; resolves with its decoded answer. Rejects with upstream's message, or with a
+ * `StatusError`, which clients get unchanged.
  */
 export type AskReview = (
   webhook: WebhookConversion,

@@ -148,10 +148,7 @@ export function identityHeaders({ name, uid = "", groups, extra = {} }: UserInfo
   return out;
 }
 
-/**
- * Invariant: who passes authorization here as somebody is nobody else there, so a value that no header can carry is no
- * reason to change it.
- */
+/** Invariant: the user is the same on both servers, so a value that no header can carry is not changed to fit. */
 function headerValue(value: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they would end the header
   if (/[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$/.test(value)) {
@@ -247,7 +244,7 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
   return headers;
 }
 
-/** The largest status code that both protocols can tell. */
+/** The largest status code in both protocols. */
 const codeMax = 599;
 
 function replyOf(request: ApiRequest, answer: ForwardedAnswer, clock: Clock): Reply {
@@ -313,7 +310,7 @@ class AnswerBody implements Chunks {
 /** A client that reads nothing for this long loses its stream. */
 const stallMs = 60_000;
 
-/** A body without end: each piece goes on as it comes. A client that reads slowly holds the other server back. */
+/** A streamed body: each chunk is forwarded as it comes. A slow client slows the other server down. */
 function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
   const pour = async (sink: StreamSink): Promise<void> => {
     let proceed: (() => void) | undefined;

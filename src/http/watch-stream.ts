@@ -290,7 +290,7 @@ export class WatchStream implements ReplyStream {
     onBegun?.();
   }
 
-  /** The result of `show`. When an object cannot be shown the client is told why, and the watch is over. */
+  /** The result of `show`. When an object cannot be shown, the watch ends with an ERROR event. */
   #shown<T>(show: () => T): T | undefined {
     try {
       return show();
@@ -301,7 +301,10 @@ export class WatchStream implements ReplyStream {
     }
   }
 
-  /** Tells the client of a failed conversion, or of an object that cannot be read. Of a store that is closed or broken others tell. */
+  /**
+   * Sends an ERROR event for a failed conversion or an unreadable object. A closed or broken store is reported
+   * elsewhere.
+   */
   #fail(error: unknown): void {
     if (this.#over) return;
     if (error instanceof StatusError) this.#write(this.#options.encoder.error(error.status), 0);

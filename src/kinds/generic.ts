@@ -52,8 +52,8 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   /** Finalizers may have any name. */
   readonly anyFinalizers?: boolean;
   /**
-   * How often findings about the metadata of an update are repeated, as upstream's several checks do: by default those
-   * about what the update changes are told twice; n > 0 tells the others n more times; -1 tells each once.
+   * How often errors about the metadata of an update are repeated, as by upstream's several checks. By default errors
+   * about changed metadata come twice; n > 0 adds the others n more times; with -1 each comes once.
    */
   readonly metadataRepeats?: number;
   /** DELETE answers with the object that went, where others answer with a Status. */

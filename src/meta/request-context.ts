@@ -18,7 +18,7 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
-  /** Calls back when the request has been handled, with whether it succeeded. Left out where nobody knows. */
+  /** Calls back when the request has been handled, with whether it succeeded. Left out where this is unknown. */
   whenDone?(callback: (isSuccess: boolean) => void): void;
   /** Asked when a write of the request gets its revision: whether it may still be made. Left out: always. */
   readonly mayWrite?: (() => boolean) | undefined;

@@ -26,7 +26,7 @@ export interface DiscoveryOptions {
   definitions(): readonly ResourceDefinition[];
   /** Group versions of other servers. Changed ones are another array. */
   remote?(): readonly RemoteVersion[];
-  /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
+  /** `host:port` in the answer of `/api`, called at every request; without it, the one the client used. */
   serverAddress?(): string;
 }
 

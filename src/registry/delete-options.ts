@@ -5,7 +5,7 @@ import { type FieldError, goQuote, invalid, notSupported } from "#meta/field-err
 import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
-/** What is asked for, read. */
+/** Parsed delete options. */
 export interface DeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds: Int64 | undefined;
@@ -15,7 +15,7 @@ export interface DeleteOptions {
   readonly ignoreStoreReadError: boolean;
 }
 
-/** Validates the options. Throws `invalid`. Without `forcedDeletion`, nobody asks to ignore read errors. */
+/** Validates the options. Throws `invalid`. Without `forcedDeletion`, the option to ignore read errors is dropped. */
 export function checkedDeleteOptions(
   given: DeleteOptionsBody,
   domain: ApiDomain,
@@ -47,7 +47,7 @@ export function checkedDeleteOptions(
   };
 }
 
-/** What must be unset when read errors are ignored: nobody could tell whether it was obeyed. */
+/** Options that must be unset when read errors are ignored, since they need the object. */
 function besideForce(given: DeleteOptionsBody): FieldError[] {
   const names = ["dryRun", "propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const;
   return names.flatMap((name) => {

@@ -35,12 +35,12 @@ export interface EntryView {
 }
 
 /**
- * Who waits for a conversion, which is given up when nobody does, or writes, which not everybody may for ever. A signal
- * costs something, so it is asked for late.
+ * The requests that wait for a conversion, or write. A conversion is cancelled when no request is left; a write may lose its
+ * permission. A signal is expensive, so it is created late.
  */
 export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
 
-/** What webhooks converted, for as long as somebody needs it. */
+/** Results of webhook conversions, while a request needs them. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
 
 /** How a resource's objects lie in bytes. */

@@ -75,7 +75,7 @@ interface FieldPlan {
   readonly dropZero: boolean;
   /** Value when the field is absent or zero; `undefined` for none. */
   readonly fill: unknown;
-  /** An empty list that must be shown is shown as null: upstream's storage does not tell them apart. */
+  /** An empty list that must be shown is shown as null: upstream's storage does not distinguish them. */
   readonly emptyIsNull: boolean;
 }
 

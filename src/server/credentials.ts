@@ -25,7 +25,10 @@ export interface Credentials {
   readonly serving: KeyPair;
   /** A client in the group `system:masters`. */
   readonly admin: KeyPair & { readonly token: string };
-  /** By which aggregated API servers know this one; its authority signs nothing else, so nobody else can be it. */
+  /**
+   * The client certificate for aggregated API servers. Its authority signs nothing else, so no other client can
+   * impersonate this server.
+   */
   readonly frontProxy: { readonly ca: KeyPair; readonly client: KeyPair };
   /** Signs service account tokens; PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };

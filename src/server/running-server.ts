@@ -62,7 +62,7 @@ export class Refused extends StartError {
   readonly reason: string;
   /** The server's own words. */
   readonly said: string;
-  /** With which a list goes on that took too long; empty without one. */
+  /** The continue token of a 410 answer to a list; empty without one. */
   readonly continue: string;
 
   constructor(url: string, code: number, { message, reason, metadata }: Partial<Status>) {

@@ -5,7 +5,7 @@ import { Discovery } from "#publication/discovery.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Aggregation } from "./aggregation.ts";
 
-/** `onTableChange` takes who is to hear when this server serves other resources. */
+/** `onTableChange` adds a listener for changes of the served resources. */
 export function servedResources(
   domain: ApiDomain,
   table: () => ResourceTable,

@@ -96,7 +96,7 @@ async function planOf(verification: Verification) {
   return plan;
 }
 
-/** The value as clients see it; why it cannot be read; `undefined` when it is encrypted and nobody said how. */
+/** The plain value, or why it cannot be read; `undefined` when it is encrypted and there is no configuration. */
 async function clearValue(
   { key, revision, value }: VerifiedEntry,
   values: StoredValues | undefined,

@@ -42,7 +42,7 @@ import { WebSocketResponseWriter } from "./websocket-response-writer.ts";
 export interface TlsFiles {
   readonly key: string | Buffer;
   readonly cert: string | Buffer;
-  /** Client certificates are asked for, and verified against these, when it is set. */
+  /** When set, client certificates are requested and verified against these authorities. */
   readonly clientCa?: string | Buffer;
   /** Default: TLS 1.2. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
@@ -101,7 +101,7 @@ export interface Listener {
   readonly port: number;
   /** New connections get these; existing ones keep what they have. `clientCa` can be changed, not added. */
   updateTls(tls: TlsFiles): void;
-  /** Stops accepting connections. Existing ones go on; clients are told to open new ones elsewhere. */
+  /** Stops accepting connections. Existing ones stay open; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
   /**
    * Ends streams and waits until every request is answered or `deadlineMs` (of the clock) has come. True when none was
@@ -129,7 +129,7 @@ class Connection implements Peer {
   /** Of HTTP/2. */
   session: ServerHttp2Session | undefined;
   readonly remoteAddress: string;
-  /** Set when certificates are asked for. */
+  /** Set when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
   #certificate: ClientCertificate | undefined;
   #problem = "";

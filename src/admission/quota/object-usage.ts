@@ -73,7 +73,7 @@ export function claimEvaluator({ rename }: ApiDomain): Evaluator {
   };
 }
 
-/** What is asked for, or what has been allocated already when that is more: it may be given back later. */
+/** The larger of the requested and the allocated amount. */
 function storageOf({ spec, status }: PersistentVolumeClaim): Quantity | undefined {
   const requested = parseQuantity(spec.resources.requests?.["storage"] ?? "");
   const allocated = parseQuantity(status?.allocatedResources?.["storage"] ?? "");

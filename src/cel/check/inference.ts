@@ -33,12 +33,12 @@ export class Inference {
     return parameter(`_var${this.#variables++}`);
   }
 
-  /** Counts variables that nobody needs. */
+  /** Counts unused variables. */
   skipVariables(count: number): void {
     this.#variables += count;
   }
 
-  /** Whether a value of type `from` may be where `to` is asked for; if so, type variables stand for what makes it true. */
+  /** Whether `from` is assignable to `to`. If so, type variables are bound accordingly. */
   fits(from: CelType, to: CelType): boolean {
     return this.#settle(this.#fits(from, to));
   }

@@ -17,7 +17,7 @@ export interface Argument {
 
 export interface CallMax {
   readonly cost: number;
-  /** Left out: nobody knows. */
+  /** Left out: unknown. */
   readonly size?: SizeRange;
 }
 

@@ -113,7 +113,7 @@ const formatOf = remember(
     }),
 );
 
-/** Seconds east of UTC; `undefined` for a zone that nobody knows. */
+/** Seconds east of UTC; `undefined` for an unknown zone. */
 function offsetIn(zone: string, timestamp: Timestamp): number | undefined {
   if (zone === "" || zone === "UTC" || zone === "Local") return 0;
   const seconds = Number(floor(timestamp.nanoseconds, second));

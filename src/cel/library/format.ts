@@ -93,7 +93,7 @@ export function format(text: string, values: readonly Value[], context: Evaluati
 interface Verb {
   print(value: Value, precision: number | undefined, context: EvaluationContext): Printed;
   readonly clause: string;
-  /** The kinds of types that it prints, and of those whose values nobody knows before. */
+  /** The kinds of types that it prints, and those whose values are not known before. */
   readonly kinds: ReadonlySet<CelType["kind"]>;
 }
 

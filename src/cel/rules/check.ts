@@ -22,13 +22,13 @@ interface Place {
   readonly isWhole: boolean;
   /** Limits of the lists and maps around. */
   readonly around: readonly (Int64 | undefined)[];
-  /** The outermost place around whose parts cannot be told apart on an update. */
+  /** The outermost node whose parts cannot be matched on an update. */
   readonly uncorrelatable: string | undefined;
 }
 
 /**
- * Findings about the rules of the schema at `path`. `isRight` says whether a part of the schema has been found free of
- * other faults: of others, rules are not looked at.
+ * Findings about the rules of the schema at `path`. Only the rules of nodes without other errors (`isRight`) are
+ * checked.
  */
 export function checkRules(
   props: JsonSchemaProps,

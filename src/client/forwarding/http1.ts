@@ -77,7 +77,7 @@ const start = (agent: Agent, address: ServiceAddress, call: Head, more: readonly
     maxHeaderSize: headerBytesMax,
   });
 
-/** How the end of the body is told, where the headers do not. */
+/** How the end of the body is marked, where the headers do not say it. */
 function framingOf({ method, headers, body }: Forwarded): string[] {
   if (headers.some((name, at) => at % 2 === 0 && name === "content-length")) return [];
   if (body !== undefined) return ["Transfer-Encoding", "chunked"];

@@ -135,7 +135,7 @@ export class Http2 {
     return out;
   }
 
-  /** What ended a call, in Go's words. Node tells of no error when the connection closed, or the peer cancelled. */
+  /** What ended a call, in Go's words. Node reports no error when the connection closed, or the peer cancelled. */
   #problem({ id = 0, rstCode }: ClientHttp2Stream, failure: Error | undefined): string {
     if (this.#session.destroyed && this.#goAway !== undefined) {
       const { code, lastStreamId } = this.#goAway;

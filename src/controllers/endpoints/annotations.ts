@@ -4,5 +4,5 @@
 export const triggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
 /** Of Endpoints that have not all addresses. */
 export const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
-/** Of Endpoints that only serve an election: there is no service, and nobody wants their addresses. */
+/** On Endpoints that are only used for leader election, without a service and addresses. */
 export const electionAnnotation = "control-plane.alpha.kubernetes.io/leader";

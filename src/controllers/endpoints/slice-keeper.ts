@@ -49,7 +49,7 @@ export class SliceKeeper {
     this.#managerLabel = rename("endpointslice.kubernetes.io/managed-by");
   }
 
-  /** Calls with the key of a service when somebody else changed or deleted one of its slices. */
+  /** Calls with the key of a service when another client changed or deleted one of its slices. */
   follow(changed: (key: string) => void): Promise<void> {
     const seen = ({ metadata }: EndpointSlice, isGone: boolean): void => {
       const { namespace = "", uid = "", resourceVersion, labels } = metadata;

@@ -32,7 +32,7 @@ export function subsetsOf(entries: readonly PortAddress[]): EndpointSubset[] {
   return [...groups.values()].map(subsetOf).sort((one, other) => firstPort(one) - firstPort(other));
 }
 
-/** Each address once. One that is ready for somebody is ready. */
+/** Each address once. It is ready if any of its entries is. */
 function distinct(entries: readonly PortAddress[]): PortAddress[] {
   const byAddress = new Map<string, PortAddress>();
   for (const entry of entries) {

@@ -19,7 +19,7 @@ export interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "s
   readonly graph: OwnershipGraph;
   readonly objects: LiveObjects;
   resources(): ResourceMap;
-  /** An object is to be looked at. */
+  /** An object is to be examined. */
   suspect(node: GraphNode): void;
   /** There is no such owner in the namespace of this dependent. */
   absentHere(dependent: GraphNode, owner: OwnerClaim, of: ServedResource): void;
@@ -37,8 +37,8 @@ interface Owners {
 const orphansAtATime = 10;
 
 /**
- * Watches of different resources are delivered apart, so dependents that were made before their owner was deleted may be
- * told after it. This long is waited for them before an owner goes on without dependents.
+ * Events of different resources come in any order, so dependents created before the deletion of their owner may be seen
+ * after it. An owner without dependents waits this long for them.
  */
 const settleMs = 10;
 

@@ -25,7 +25,7 @@ export interface Coordinates {
   readonly name: string;
 }
 
-/** What a watch or a list said of an object. */
+/** An object as a watch or a list reported it. */
 export interface Sighting extends Coordinates {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
@@ -38,9 +38,9 @@ export interface Sighting extends Coordinates {
   readonly round: number;
 }
 
-/** Hears what has to be looked at. */
+/** Gets the objects to examine. */
 export interface GraphListener {
-  /** An owner that no watch has told of, or no longer: does it exist? */
+  /** An owner that no watch has reported, or that a watch reported as deleted: it is to be verified. */
   unverified(node: GraphNode): void;
   /** An object whose owners, or dependents, may have changed its fate. */
   suspect(node: GraphNode): void;

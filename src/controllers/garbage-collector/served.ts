@@ -53,7 +53,7 @@ export class ResourceMap {
     return this.#kinds.get(`${apiVersion} ${kind}`);
   }
 
-  /** Whether changes of its objects are heard of. */
+  /** Whether its objects are watched. */
   isWatched({ group, kind }: ServedResource): boolean {
     return this.#watchedTypes.has(`${group}/${kind}`);
   }

@@ -15,8 +15,8 @@ const uidField = Buffer.from('"uid":"');
 const quote = 0x22;
 
 /**
- * Whether the graph has to hear of the objects in this JSON. It may say so without need. `hasNodes`: whether the graph
- * has objects of their type.
+ * Whether the graph needs the objects in this JSON; true may be a false alarm. `hasNodes`: whether the graph has
+ * objects of their type.
  */
 export function concerns(json: Buffer, graph: Pick<OwnershipGraph, "get">, hasNodes: boolean): boolean {
   if (json.includes(ownersField)) return true;

@@ -7,7 +7,7 @@ import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 
 export type Annotations = Readonly<Record<string, Buffer>>;
 
-/** What a plugin says of itself. */
+/** The status of a plugin. */
 export interface KmsStatus {
   readonly version: string;
   readonly healthz: string;

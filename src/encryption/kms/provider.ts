@@ -63,11 +63,11 @@ interface Writing extends Seed {
 
 const healthyPollMs = 60_000;
 const unhealthyPollMs = 10_000;
-/** How old the last status may be that a health check tells. */
+/** The maximal age of a status for health checks. */
 const healthyAgeMs = 20_000;
 const unhealthyAgeMs = 3000;
 const seedMs = 3 * 60_000;
-/** Seeds in memory, and questions at a time: far more than a store has unless somebody made it so. */
+/** Seeds in memory, and concurrent calls: far more than an ordinary store needs. */
 const seedsMax = 1000;
 const askedMax = 64;
 const keyIdBytesMax = 1024;
@@ -219,7 +219,7 @@ export class KmsProvider implements ValueTransformer {
     this.#options.observe.seeds?.(this.#seeds.size);
   }
 
-  /** The plugin cannot be reached: nobody waits for it until it has a good status again. */
+  /** The plugin cannot be reached: requests do not wait for it until it has a good status again. */
   #fail(error: KmsError): void {
     this.#unreachable = error;
     this.#tell(error.message);

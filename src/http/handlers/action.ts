@@ -17,7 +17,7 @@ import {
   withoutSystemFields,
 } from "../write-steps.ts";
 
-/** Most bytes of what is asked. Actions need much of the server, and run on the event loop. */
+/** The maximal size of a body. Actions are expensive and run on the event loop. */
 const bodyBytesMax = 256 * 1024;
 
 export async function runAction(scope: Scope, action: Action): Promise<Reply> {

@@ -14,7 +14,7 @@ const namedMax = 100;
 const verb = "unsafe-delete-ignore-read-errors";
 const option = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/** Removes it, and throws if it can be read after all. `admit` sees what can be said of it: its name. */
+/** Removes the object; throws if it can be read after all. `admit` gets its name only. */
 export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured) => Promise<void>): Promise<void> {
   const { parts, context, definition, store, namespace, name } = scope;
   context.annotate(parts.domain.rename("apiserver.k8s.io/unsafe-delete-ignore-read-error"), "");

@@ -48,7 +48,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
 }
 
-/** `admittedName` is what plugins are told. */
+/** `admittedName` is the name that plugins get. */
 function remove(scope: Scope, name: string, options: DeleteOptions, admittedName = name): Promise<Deleted> {
   const { store, definition } = scope;
   return store.delete(scope.namespace, name, {

@@ -26,7 +26,7 @@ import { validateRule } from "./rules.ts";
 type Webhook = MutatingWebhook | ValidatingWebhook;
 type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
-/** What is asked of every webhook of a configuration. */
+/** Checks of every webhook of a configuration. */
 interface Demands {
   readonly hasUniqueNames: boolean;
   readonly hasNoSideEffects: boolean;

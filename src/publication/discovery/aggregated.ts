@@ -26,7 +26,7 @@ function versionDiscovery(group: string, { version, definitions, remote }: Serve
   return { version, resources, freshness: "Current" as const };
 }
 
-/** Upstream: a version that nothing was heard of has no list of resources. */
+/** Upstream: a version whose discovery was never fetched has no list of resources. */
 function remoteDiscovery(version: string, { resources, freshness }: RemoteDiscovery) {
   return { version, ...(resources.length === 0 ? {} : { resources }), freshness };
 }

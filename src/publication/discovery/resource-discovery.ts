@@ -19,7 +19,7 @@ interface SubresourceDiscovery {
   readonly verbs: readonly string[];
 }
 
-/** What another server says of the resources of a version. */
+/** The resources of a version of another server. */
 export interface RemoteDiscovery {
   readonly resources: readonly ResourceDiscovery[];
   readonly freshness: "Current" | "Stale";

@@ -100,7 +100,7 @@ const composite = (text: string): FieldError => invalidField("", "", text);
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
-  /** For parts of which only that they fit is asked. */
+  /** For quick checks of parts. */
   readonly #quick: Budget;
   /** The number of enclosing combinations; inside one, matches count too. */
   #branches = 0;
