@@ -2,17 +2,22 @@
  * The policies of one kind and their bindings. Hot path: every write looks up the policies for its resource; the result
  * is cached until a policy or the served resources change.
  */
-import type { MatchResources as PolicyMatch, ParamKind, ParamRef } from "#api/admissionregistration/v1.ts";
+import type {
+  MatchResources as PolicyMatch,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from "#api/admissionregistration/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { type Matched, type MatchEnvironment, type MatchRule, RequestMatcher } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 
+/** What policies of both kinds have. */
 interface PolicyObject extends ApiObject {
-  readonly spec: { readonly paramKind?: ParamKind; readonly matchConstraints?: PolicyMatch };
+  readonly spec: Pick<ValidatingAdmissionPolicy["spec"], "paramKind" | "matchConstraints">;
 }
 
 interface BindingObject extends ApiObject {
-  readonly spec: { readonly policyName?: string; readonly paramRef?: ParamRef; readonly matchResources?: PolicyMatch };
+  readonly spec: Pick<ValidatingAdmissionPolicyBinding["spec"], "policyName" | "paramRef" | "matchResources">;
 }
 
 /** A binding, and what it narrows its policy to. */

@@ -2,6 +2,7 @@
  * The expected number of pods of a budget: the sum of the replicas of their controllers, which are read live. Custom
  * controllers are read by their `scale`.
  */
+import type { ScaleSpec } from "#api/autoscaling/v1.ts";
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
@@ -20,7 +21,7 @@ export interface ScaledKinds {
 
 /** An object with a number of pods: the kinds of the apps group, and Scale. */
 interface Scaled extends ApiObject {
-  readonly spec?: { readonly replicas?: number };
+  readonly spec?: ScaleSpec;
 }
 
 interface Expected {

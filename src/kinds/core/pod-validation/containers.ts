@@ -15,8 +15,8 @@ const messagePolicies = ["File", "FallbackToLogsOnError"];
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const protocols = ["SCTP", "TCP", "UDP"];
 
-/** What containers of one pod share. */
-interface Pod {
+/** What the checks of all containers of a pod share. */
+interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
   readonly own: OwnPrefix;
@@ -31,7 +31,7 @@ export function checkContainers(
   own: OwnPrefix,
   errors: Errors,
 ): void {
-  const pod: Pod = { spec, volumes, own, errors };
+  const pod: PodParts = { spec, volumes, own, errors };
   const names = new Set<string>();
   checkMain(pod, names, path.child("containers"));
   checkInit(pod, names, path.child("initContainers"));
@@ -39,7 +39,7 @@ export function checkContainers(
   if (spec.hostNetwork === true) checkHostNetwork(spec.containers ?? [], path.child("containers"), errors);
 }
 
-function checkMain(pod: Pod, names: Set<string>, path: FieldPath): void {
+function checkMain(pod: PodParts, names: Set<string>, path: FieldPath): void {
   const { spec, errors } = pod;
   const containers = spec.containers ?? [];
   if (containers.length === 0) errors.push(required(path));
@@ -55,7 +55,7 @@ function checkMain(pod: Pod, names: Set<string>, path: FieldPath): void {
   checkHostPorts(containers, path, errors);
 }
 
-function checkInit(pod: Pod, names: Set<string>, path: FieldPath): void {
+function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
   const { spec, errors } = pod;
   for (const [i, container] of (spec.initContainers ?? []).entries()) {
     const at = path.index(i);
@@ -89,7 +89,7 @@ const notInEphemeral = [
   "lifecycle",
 ] as const;
 
-function checkEphemeral(pod: Pod, names: Set<string>, path: FieldPath): void {
+function checkEphemeral(pod: PodParts, names: Set<string>, path: FieldPath): void {
   const { spec, errors } = pod;
   const containers = spec.ephemeralContainers ?? [];
   if (containers.length === 0) return;
@@ -135,7 +135,7 @@ function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors
 }
 
 /** What containers of every sort have. */
-function checkContainer(container: Container | EphemeralContainer, pod: Pod, path: FieldPath): void {
+function checkContainer(container: Container | EphemeralContainer, pod: PodParts, path: FieldPath): void {
   const { errors, volumes } = pod;
   const { terminationMessagePolicy, imagePullPolicy } = container;
   checkRequiredName(container.name, dns1123Label, path.child("name"), errors);
