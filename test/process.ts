@@ -25,12 +25,15 @@ export interface ProcessOptions {
   readonly domain: Domain;
   readonly dataDir?: string;
   readonly storage?: "disk" | "memory";
+  /** Of `--controllers`; those that leave a suite's objects alone unless they are named. */
+  readonly controllers?: readonly string[];
   readonly flags?: readonly string[];
 }
 
 /** Starts `binnacle serve` on a free port and waits until it is ready. */
 export async function spawnServer(options: ProcessOptions): Promise<ServerProcess> {
   const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", flags = [] } = options;
+  const { controllers = ownObjectsOnly } = options;
   const rename = renamer(domain);
   const child = spawn(
     process.execPath,
@@ -48,7 +51,7 @@ export async function spawnServer(options: ProcessOptions): Promise<ServerProces
       `--token-auth-file=${tokenFile()}`,
       `--feature-gates=${gated.featureGates!.join(",")}`,
       `--runtime-config=${rename(gated.runtimeConfig!.join(","))}`,
-      `--controllers=${ownObjectsOnly.join(",")}`,
+      `--controllers=${controllers.join(",")}`,
       ...flags,
     ],
     { stdio: ["ignore", "pipe", "pipe"] },

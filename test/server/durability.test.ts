@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../client.ts";
-import { Api, domains, temporaryFolder } from "../harness.ts";
-import { configMap, namespace, placeOf } from "../objects.ts";
+import { Api, domains, eventually, temporaryFolder } from "../harness.ts";
+import { configMap, namespace, placeOf, secret } from "../objects.ts";
 import { spawnServer } from "../process.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
@@ -107,6 +107,81 @@ for (const domain of domains) {
       assert.equal(await server.stop("SIGTERM"), 0);
     }
   });
+}
+
+/** What one owner and its dependents should come to. */
+interface Family {
+  readonly names: readonly string[];
+  /** Whether its deletion was acknowledged; `undefined` when it was sent and nobody knows. */
+  isDeleted: boolean | undefined;
+}
+
+for (const domain of domains) {
+  test(`${domain}: controllers that are killed in the middle finish their work, and do no more than that`, {
+    skip,
+  }, async () => {
+    const dataDir = join(temporaryFolder(), "data");
+    const open = { domain, dataDir, storage: "disk", controllers: ["*"] } as const;
+    const { configMaps, secrets } = placeOf("n1");
+    const families = new Map<string, Family>();
+    for (let round = 0; round < rounds; round++) {
+      const { api, stop } = await spawnServer(open);
+      if (round === 0) {
+        (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+        const spec = { hard: { "count/secrets": "100000", "count/configmaps": "100000" } };
+        const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec };
+        (await api.post("/api/v1/namespaces/n1/resourcequotas", quota)).expect(201);
+      }
+      const made = Array.from({ length: 20 }, (_, at) => `o-${round}-${at}`);
+      await Promise.all(made.map(async (name) => families.set(name, await makeFamily(api, configMaps, secrets, name))));
+      const deletions = made
+        .filter((_, at) => at % 2 === 0)
+        .map(async (name, at) => {
+          const family = families.get(name)!;
+          family.isDeleted = undefined;
+          const policy = at % 3 === 0 ? "Foreground" : "Background";
+          const answer = await api.delete(`${configMaps}/${name}?propagationPolicy=${policy}`);
+          if (answer.status === 200) family.isDeleted = true;
+        });
+      // Some dependents are gone by then, others are not.
+      await Promise.race([...deletions, new Promise((resolve) => setTimeout(resolve, 20 * round))]);
+      await stop("SIGKILL");
+      await Promise.allSettled(deletions);
+    }
+
+    const server = await spawnServer(open);
+    const { api } = server;
+    try {
+      await eventually(async () => {
+        const owners = new Set((await api.get(configMaps)).list("items").map((item) => item.string("metadata.name")));
+        const left = (await api.get(secrets)).list("items").map((item) => item.string("metadata.name"));
+        const expected: string[] = [];
+        for (const [owner, { names, isDeleted }] of families) {
+          if (isDeleted !== undefined) assert.equal(owners.has(owner), !isDeleted, owner);
+          if (owners.has(owner)) expected.push(...names);
+        }
+        assert.deepEqual(left.sort(), expected.sort());
+        (await api.get("/api/v1/namespaces/n1/resourcequotas/q")).expect(200, {
+          "status.used[count/secrets]": `${expected.length}`,
+          "status.used[count/configmaps]": `${owners.size}`,
+        });
+      });
+    } finally {
+      api.close();
+      assert.equal(await server.stop("SIGTERM"), 0);
+    }
+  });
+}
+
+/** An owner and five dependents of it. */
+async function makeFamily(api: Api, configMaps: string, secrets: string, name: string): Promise<Family> {
+  const uid = (await api.post(configMaps, configMap(name))).expect(201).string("metadata.uid");
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid, blockOwnerDeletion: true }];
+  const names = Array.from({ length: 5 }, (_, at) => `${name}-${at}`);
+  await Promise.all(
+    names.map(async (one) => (await api.post(secrets, secret(one, {}, { ownerReferences }))).expect(201)),
+  );
+  return { names, isDeleted: false };
 }
 
 /** Each object is in a state that clients know, or in that of an unanswered write, which is known from then on. */
