@@ -4,51 +4,18 @@
  * mod download`.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { fakeAuthority } from "#authn/fake-authority.ts";
+import { freePort, GoModule, stop } from "../go-program.ts";
 import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
 import { namespaces } from "../objects.ts";
 import { apiServices, discovered, group } from "./aggregated-server.ts";
 
-const folder = fileURLToPath(new URL("../sample-apiserver/", import.meta.url));
+const sample = new GoModule("sample-apiserver");
 const program = join(temporaryFolder(), "sample-apiserver");
-
-/** Runs Go without a network; returns its output when it fails. */
-function go(args: readonly string[]): string | undefined {
-  const env = { ...process.env, GOPROXY: "off", GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
-  const { status, error, stdout, stderr } = spawnSync("go", args, { cwd: folder, env, encoding: "utf8" });
-  return status === 0 ? undefined : (error?.message ?? `${stdout}${stderr}`);
-}
-
-function missing(): string | undefined {
-  if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
-  if (go(["version"]) !== undefined) return "Go is not here";
-  if (go(["list", "-deps", "."]) !== undefined) return "the Go modules of test/sample-apiserver are not here";
-  return undefined;
-}
-
-const skip = missing();
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // a TCP server's address is never a text
-  server.close();
-  return port;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  const exited = once(child, "exit");
-  child.kill();
-  await exited;
-}
+const skip = sample.missing(".");
 
 const patienceMs = 60_000;
 const versions = ["v1alpha1", "v1beta1"];
@@ -57,7 +24,7 @@ test(
   "sample-apiserver serves its group through this server, and is available again after a stop [MEDIA-14]",
   skip === undefined ? { timeout: 600_000 } : { skip },
   async () => {
-    assert.equal(go(["build", "-o", program, "."]), undefined);
+    sample.build(".", program);
     const server = await openServer("k8s.io", {});
     const api = new Api(server);
     const port = await freePort();

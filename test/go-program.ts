@@ -1,0 +1,54 @@
+/** Programs written in Go for tests: built from the module cache, without a network, and run beside the server. */
+import { type ChildProcess, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+
+/** A folder of `test/` that is a Go module. */
+export class GoModule {
+  readonly #folder: string;
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+    this.#folder = fileURLToPath(new URL(`${name}/`, import.meta.url));
+  }
+
+  /** Why a package cannot be built here. */
+  missing(packageName: string): string | undefined {
+    if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
+    if ("problem" in this.run(["version"])) return "Go is not here";
+    if ("problem" in this.run(["list", "-deps", packageName])) {
+      return `the Go modules of test/${this.#name} are not here`;
+    }
+    return undefined;
+  }
+
+  /** Builds a program. Throws with Go's output. */
+  build(packageName: string, program: string): void {
+    const built = this.run(["build", "-o", program, packageName]);
+    if ("problem" in built) throw new Error(built.problem);
+  }
+
+  run(args: readonly string[]): { readonly output: string } | { readonly problem: string } {
+    const env = { ...process.env, GOPROXY: "off", GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
+    const { status, error, stdout, stderr } = spawnSync("go", args, { cwd: this.#folder, env, encoding: "utf8" });
+    return status === 0 ? { output: stdout } : { problem: error?.message ?? `${stdout}${stderr}` };
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // a TCP server's address is never a text
+  server.close();
+  return port;
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill();
+  await exited;
+}
