@@ -16,6 +16,7 @@ import {
 } from "./library/authorizer.ts";
 import type { Library } from "./functions.ts";
 import { isReserved } from "./schema/field-name.ts";
+import type { Pieces } from "#std/turn.ts";
 import {
   bool,
   type CelType,
@@ -184,16 +185,16 @@ export interface TypedProgram {
 }
 
 /**
- * Compiles an expression for its purpose. `environment` is `admissionEnvironment`'s, or extends it. `allowance` is that of all
+ * Compiles an expression for its purpose; others have a turn where that takes long. `environment` is `admissionEnvironment`'s, or extends it. `allowance` is that of all
  * expressions of the object.
  */
-export function compileAdmission(
+export function* compileAdmission(
   source: string,
   purpose: ExpressionPurpose,
   environment: Environment,
   allowance: Allowance,
-): TypedProgram | Problem {
-  const checked = allowance.check(source, environment);
+): Pieces<TypedProgram | Problem> {
+  const checked = yield* allowance.check(source, environment);
   if ("problem" in checked) return checked;
   const wanted = valueTypes[purpose].map(typeName);
   const found = typeName(checked.type);

@@ -1,8 +1,9 @@
 /** Limits the size of all expressions of one object together, so that compiled programs need little memory. */
 import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
-import { checkExpression, patternsProblem, patternsSize, type Problem } from "./expression.ts";
+import { checkInPieces, patternsProblem, patternsSize, type Problem } from "./expression.ts";
 import type { Repetition } from "./parse.ts";
+import type { Pieces } from "#std/turn.ts";
 
 /** How many nodes the macros of all expressions of one object may repeat. */
 const allRepeatedMax = 20_000;
@@ -20,11 +21,10 @@ export class Allowance {
     this.#whose = whose;
   }
 
-  /** As `checkExpression`, for the next one of them. */
-  check(source: string, environment: Environment): Checked | Problem {
+  /** As `checkInPieces`, for the next one of them. */
+  *check(source: string, environment: Environment): Pieces<Checked | Problem> {
     this.#patternsSize += patternsSize(source);
-    return this.#patternsSize > allPatternsSizeMax
-      ? patternsProblem(this.#whose, allPatternsSizeMax)
-      : checkExpression(source, environment, { repetition: this.#repetition });
+    if (this.#patternsSize > allPatternsSizeMax) return patternsProblem(this.#whose, allPatternsSizeMax);
+    return yield* checkInPieces(source, environment, { repetition: this.#repetition });
   }
 }

@@ -6,6 +6,7 @@ import type { Expression, Issue } from "./ast.ts";
 import { Checker } from "./check/checker.ts";
 import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
+import type { Pieces } from "#std/turn.ts";
 
 /**
  * Checks a tree that the parser made, and asks the environment's validators if its types are right. Takes time in
@@ -13,7 +14,22 @@ import type { Environment } from "./environment.ts";
  * have a message, the others are there to be counted.
  */
 export function check(ast: Expression, environment: Environment): Checked | { readonly issues: readonly Issue[] } {
-  const checked = new Checker(environment).run(ast);
+  return validated(new Checker(environment).run(ast), environment);
+}
+
+/** As `check`; others have a turn while a large tree is checked. */
+export function* checkInPieces(
+  ast: Expression,
+  environment: Environment,
+): Pieces<Checked | { readonly issues: readonly Issue[] }> {
+  const checked = yield* new Checker(environment).runInPieces(ast);
+  yield undefined;
+  return validated(checked, environment);
+}
+
+type Outcome = Checked | { readonly issues: readonly Issue[] };
+
+function validated(checked: Outcome, environment: Environment): Outcome {
   if ("issues" in checked) return checked;
   const issues = environment.validators.flatMap((validator) => validator(checked));
   return issues.length === 0 ? checked : { issues };

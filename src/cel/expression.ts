@@ -2,7 +2,8 @@
  * Parses, checks and compiles expressions in the environment of Kubernetes 1.32. Errors have the texts that clients
  * see. Source: upstream's `apiserver/pkg/cel/environment`.
  */
-import { check } from "./check.ts";
+import type { Expression } from "./ast.ts";
+import { check, checkInPieces as checkTree } from "./check.ts";
 import { commonLibraries } from "./common-libraries.ts";
 import { comprehensionsLibrary } from "./library/comprehensions.ts";
 import type { Checked } from "./checked.ts";
@@ -13,6 +14,7 @@ import { readDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
 import { expandedSize } from "#schema/structural.ts";
+import type { Pieces } from "#std/turn.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
 import { homogeneousLiterals, validArgument, validFormats } from "./validators.ts";
@@ -94,12 +96,41 @@ export function checkExpression(
   environment: Environment,
   options: Pick<ParseOptions, "repetition"> = {},
 ): Checked | Problem {
+  const parsed = parseExpression(source, environment, options);
+  return "problem" in parsed ? parsed : told(source, check(parsed.ast, environment));
+}
+
+/** Longer sources take milliseconds. */
+const longSource = 4000;
+
+/** As `checkExpression`; others have a turn while a long source is checked, and at its end. */
+export function* checkInPieces(
+  source: string,
+  environment: Environment,
+  options: Pick<ParseOptions, "repetition"> = {},
+): Pieces<Checked | Problem> {
+  if (source.length <= longSource) return checkExpression(source, environment, options);
+  yield undefined;
+  const parsed = parseExpression(source, environment, options);
+  if ("problem" in parsed) return parsed;
+  yield undefined;
+  const checked = told(source, yield* checkTree(parsed.ast, environment));
+  yield undefined;
+  return checked;
+}
+
+function parseExpression(
+  source: string,
+  environment: Environment,
+  options: Pick<ParseOptions, "repetition">,
+): { readonly ast: Expression } | Problem {
   if (patternsSize(source) > patternsSizeMax) return patternsProblem("an expression", patternsSizeMax);
   const parsed = parse(source, { ...options, hasTwoVariables: hasTwoVariables(environment) });
-  if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
-  const checked = check(parsed.ast, environment);
-  return "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
+  return "issues" in parsed ? refused(`compilation failed: ${showIssues(source, parsed.issues)}`) : parsed;
 }
+
+const told = (source: string, checked: ReturnType<typeof check>): Checked | Problem =>
+  "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
 
 /** The second half. */
 export function instantiate(checked: Checked): Program | Problem {

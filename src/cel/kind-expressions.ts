@@ -6,7 +6,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Pieces } from "#std/turn.ts";
 import { admissionEnvironment, type AdmissionVariables, withVariables } from "./admission.ts";
 import type { Environment } from "./environment.ts";
-import { checkExpression } from "./expression.ts";
+import { checkInPieces } from "./expression.ts";
 import { typeOfSchema } from "./schema/kind-types.ts";
 import { type CelType, dyn } from "./types.ts";
 
@@ -49,7 +49,7 @@ export function* withTypedVariables(
       yield undefined;
     }
     length += expression.length;
-    const checked = checkExpression(expression, extended);
+    const checked = yield* checkInPieces(expression, extended);
     types.set(name, "problem" in checked ? dyn : checked.type);
   }
   return extended;
@@ -60,7 +60,7 @@ const typeOf = ({ kind, schema }: NamedSchema): CelType => typeOfSchema(schema, 
 const prefix = "compilation failed: ";
 
 /** What is wrong with the expression there; `undefined` for nothing. */
-export function typeFindings(source: string, environment: Environment): string | undefined {
-  const checked = checkExpression(source, environment);
+export function* typeFindings(source: string, environment: Environment): Pieces<string | undefined> {
+  const checked = yield* checkInPieces(source, environment);
   return "problem" in checked ? checked.problem.replace(prefix, "") : undefined;
 }

@@ -102,7 +102,7 @@ export function* typeWarnings(
           length = 0;
           yield undefined;
         }
-        const finding = typeFindings(source, place[name]);
+        const finding = yield* typeFindings(source, place[name]);
         if (finding !== undefined) findings.push(`${place.title}: ${finding}\n`);
         length += source.length;
       }

@@ -156,3 +156,44 @@ test("others have a turn while the policies that a request is the first to meet 
     assert.ok(first > second + 10, `${first} rounds, then ${second}`);
   });
 });
+
+const longExpression = (term: (at: number) => string): string =>
+  Array.from({ length: 3000 }, (_, at) => term(at)).join(" && ");
+
+test("others have a turn while a policy's one long expression is compiled", async () => {
+  await withServer(async (api) => {
+    const expression = longExpression((at) => `request.name != '${at}'`);
+    (await api.post(`${admission}/validatingadmissionpolicies`, policy("long", expression))).expect(201);
+    const binding = {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name: "long" },
+      spec: { policyName: "long", validationActions: ["Deny"] },
+    };
+    (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
+    const creates = Array.from({ length: 3 }, (_, at) => () => api.post(configMaps, configMap(`first-${at}`)));
+    // Those that come meanwhile wait for the same compilation.
+    const first = await roundsDuring(async () => {
+      for (const answer of await Promise.all(creates.map((create) => create()))) answer.expect(201);
+    });
+    const second = await roundsDuring(async () => (await api.post(configMaps, configMap("second"))).expect(201));
+    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+    (await api.post(configMaps, configMap("17"))).expect(422);
+  });
+});
+
+test("others have a turn while one long rule of a custom resource is compiled", async () => {
+  await withServer(async (api) => {
+    const group = "long.example.com";
+    const rule = longExpression((at) => `self.size() != ${at + 9}`);
+    (await api.post(crds, definition(group, { schema: listSchema(rule) }))).expect(201);
+    const widgets = `/apis/${group}/v1/widgets`;
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    const create = (name: string, length: number) =>
+      api.post(widgets, custom(group, name, { l: Array.from({ length }, (_, at) => at) }));
+    const first = await roundsDuring(async () => (await create("first", 1)).expect(201));
+    const second = await roundsDuring(async () => (await create("second", 1)).expect(201));
+    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+    (await create("refused", 20)).expect(422);
+  });
+});

@@ -5,7 +5,7 @@ import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { turn } from "#std/turn.ts";
+import { atOnce, inTurns, type Pieces, turn } from "#std/turn.ts";
 
 /** A program, or why there is none. */
 export type CompiledOrProblem = TypedProgram | { readonly problem: string };
@@ -13,11 +13,13 @@ export type CompiledOrProblem = TypedProgram | { readonly problem: string };
 /** An expression, compiled when it is first used. */
 export class LazyExpression {
   readonly source: string;
-  readonly #compile: () => CompiledOrProblem;
+  readonly #compile: () => Pieces<CompiledOrProblem>;
   #compiled: CompiledOrProblem | undefined;
+  /** While it is compiled in pieces. */
+  #compiling: Promise<CompiledOrProblem> | undefined;
   #lastCost = 0;
 
-  constructor(source: string, compile: () => CompiledOrProblem) {
+  constructor(source: string, compile: () => Pieces<CompiledOrProblem>) {
     this.source = source;
     this.#compile = compile;
   }
@@ -35,8 +37,20 @@ export class LazyExpression {
     return this.#compiled !== undefined;
   }
 
+  /** Compiles at once what was not prepared. */
   get compiled(): CompiledOrProblem {
-    return (this.#compiled ??= this.#compile());
+    return (this.#compiled ??= atOnce(this.#compile()));
+  }
+
+  /** Compiles it; a promise where that takes several turns. Many callers wait for one compilation. */
+  prepare(): MaybePromise<CompiledOrProblem> {
+    if (this.#compiled !== undefined) return this.#compiled;
+    if (this.#compiling !== undefined) return this.#compiling;
+    const compiled = inTurns(this.#compile());
+    if (!(compiled instanceof Promise)) return (this.#compiled = compiled);
+    const keep = compiled.then((made) => (this.#compiled ??= made)).finally(() => (this.#compiling = undefined));
+    this.#compiling = keep;
+    return keep;
   }
 }
 
@@ -159,6 +173,8 @@ export function* evaluateAll(
     }
     const pause = budget.pauseBefore(expression);
     if (pause !== undefined) yield pause;
+    const prepared = expression.prepare();
+    if (prepared instanceof Promise) yield prepared;
     const before = budget.sinceTurn;
     const outcome = evaluateExpression(expression, activation, budget, checks);
     outcomes.push(outcome instanceof Promise ? ((yield outcome) as EvaluationOutcome) : outcome); // of that promise

@@ -94,8 +94,8 @@ function declareVariables(given: readonly Variable[], about: AdmissionVariables,
   const environment = withVariables(base, types);
   const variables = given.map(({ name, expression }) => ({
     name,
-    expression: new LazyExpression(expression, () => {
-      const compiled = compileAdmission(expression, "variable", environment, allowance);
+    expression: new LazyExpression(expression, function* () {
+      const compiled = yield* compileAdmission(expression, "variable", environment, allowance);
       types.set(name, "problem" in compiled ? dyn : compiled.type);
       return compiled;
     }),
@@ -115,7 +115,8 @@ export function* compileVariables({ variables }: CompiledCommon): Generator<Prom
       length = 0;
       yield turn();
     }
-    void expression.compiled;
+    const prepared = expression.prepare();
+    if (prepared instanceof Promise) yield prepared;
     length += expression.source.length;
   }
 }

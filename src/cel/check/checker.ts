@@ -28,11 +28,16 @@ import {
   string,
   uint,
 } from "../types.ts";
+import type { Pieces } from "#std/turn.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
 import { CheckFindings } from "./findings.ts";
+import { childrenOf, heavyNodes } from "./heavy-nodes.ts";
 import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
+
+/** Of a large tree, others have a turn after so many nodes, which take a few milliseconds. */
+const nodesPerPiece = 1000;
 
 /** For one check. */
 export class Checker {
@@ -43,6 +48,9 @@ export class Checker {
   readonly #findings = new CheckFindings();
   /** Variables of the loops around the current node, the innermost last. */
   readonly #loops: VariableReference[] = [];
+  /** Nodes whose parts are checked before them; only where a tree is checked in pieces. */
+  #heavy: ReadonlySet<number> | undefined;
+  #sincePause = 0;
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -50,6 +58,19 @@ export class Checker {
 
   run(ast: Expression): Checked | { readonly issues: readonly Issue[] } {
     this.#check(ast);
+    return this.#outcome(ast);
+  }
+
+  /** As `run`; others have a turn while a large tree is checked: its large parts are checked one by one. */
+  *runInPieces(ast: Expression): Pieces<Checked | { readonly issues: readonly Issue[] }> {
+    this.#heavy = heavyNodes(ast, nodesPerPiece);
+    yield undefined;
+    yield* this.#checkInPieces(ast);
+    yield undefined;
+    return this.#outcome(ast);
+  }
+
+  #outcome(ast: Expression): Checked | { readonly issues: readonly Issue[] } {
     const types = this.#resolvedTypes();
     if (this.#inference.isExhausted)
       return { issues: [{ offset: ast.offset, message: "the types of the expression are too complex" }] };
@@ -82,10 +103,39 @@ export class Checker {
 
   /** Finds, keeps and returns the type of a node. Type variables may be in it. */
   #check(node: Expression): CelType {
+    const known = this.#heavy === undefined ? undefined : this.#types.get(node.id);
+    if (known !== undefined) return known;
     this.#inference.addNode();
+    this.#sincePause++;
     const type = this.#typeOf(node);
     this.#types.set(node.id, type);
     return type;
+  }
+
+  /** Checks a node after its parts. Short names before a field or call are left out: they may be a part of its name. */
+  *#checkInPieces(node: Expression): Pieces<CelType> {
+    if (this.#heavy?.has(node.id) === true) {
+      if (node.kind === "comprehension") return yield* this.#comprehensionInPieces(node);
+      const first = node.kind === "select" ? node.operand : node.kind === "call" ? node.target : undefined;
+      for (const part of childrenOf(node)) {
+        if (part !== first || this.#heavy.has(part.id)) yield* this.#checkInPieces(part);
+      }
+    }
+    const type = this.#check(node);
+    if (this.#sincePause > nodesPerPiece) {
+      this.#sincePause = 0;
+      yield undefined;
+    }
+    return type;
+  }
+
+  *#comprehensionInPieces(node: Comprehension): Pieces<CelType> {
+    const steps = this.#comprehensionSteps(node);
+    let next = steps.next();
+    while (next.done !== true) next = steps.next(yield* this.#checkInPieces(next.value));
+    this.#inference.addNode();
+    this.#types.set(node.id, next.value);
+    return next.value;
   }
 
   #typeOf(node: Expression): CelType {
@@ -305,8 +355,16 @@ export class Checker {
   // Loops.
 
   #comprehension(node: Comprehension): CelType {
-    const checkedRange = this.#check(node.range);
-    const accumulator = this.#check(node.initial);
+    const steps = this.#comprehensionSteps(node);
+    let next = steps.next();
+    while (next.done !== true) next = steps.next(this.#check(next.value));
+    return next.value;
+  }
+
+  /** Yields each part when its variables are known, and is given its type. */
+  *#comprehensionSteps(node: Comprehension): Generator<Expression, CelType, CelType> {
+    const checkedRange = yield node.range;
+    const accumulator = yield node.initial;
     const range = this.#inference.resolve(checkedRange);
     const [first, second] = this.#variableTypes(node, range);
     const outside = this.#loops.length;
@@ -314,10 +372,10 @@ export class Checker {
     const around = this.#loops.length;
     this.#enter(node.variable, first);
     if (node.variable2 !== undefined) this.#enter(node.variable2, second);
-    this.#assertType(node.condition, bool, this.#check(node.condition));
-    this.#assertType(node.step, accumulator, this.#check(node.step));
+    this.#assertType(node.condition, bool, yield node.condition);
+    this.#assertType(node.step, accumulator, yield node.step);
     this.#loops.length = around;
-    const result = this.#check(node.result);
+    const result = yield node.result;
     this.#loops.length = outside;
     return this.#inference.resolve(result);
   }

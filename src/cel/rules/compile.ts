@@ -8,7 +8,7 @@ import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
 import { Allowance } from "../allowance.ts";
-import { checkExpression, environmentWith, instantiate, type Problem } from "../expression.ts";
+import { checkInPieces, environmentWith, instantiate, type Problem } from "../expression.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { type CelType, dyn, optionalOf } from "../types.ts";
 import type { Pieces } from "#std/turn.ts";
@@ -69,7 +69,7 @@ export class RuleCompiler {
         length = 0;
         yield undefined;
       }
-      rules.push(compileRule(given, context));
+      rules.push(yield* compileRule(given, context));
       length += (given.rule?.length ?? 0) + (given.messageExpression?.length ?? 0);
     }
     return { variable, rules };
@@ -119,52 +119,53 @@ interface Context {
   readonly variable: SchemaVariable;
   readonly environments: Environments;
   readonly stored: StoredExpressions;
-  check(text: string, environment: Environment): Checked | Problem;
+  check(text: string, environment: Environment): Pieces<Checked | Problem>;
 }
 
-function compileRule(
+function* compileRule(
   { rule: text = "", messageExpression = "", optionalOldSelf }: ValidationRule,
   context: Context,
-): CompiledRule {
+): Pieces<CompiledRule> {
   const { environments, stored, variable } = context;
   if (text.trim() === "") return { usesOldSelf: false };
   const isOptional = optionalOldSelf === true;
   const environment = environments.get(isOptional, !stored.isRule(text));
-  const checked = context.check(text, environment.declared);
+  const checked = yield* context.check(text, environment.declared);
   if ("problem" in checked) return { usesOldSelf: false, rule: checked };
   if (checked.type.kind !== "bool") {
     return { usesOldSelf: false, rule: refused("cel expression must evaluate to a bool") };
   }
   const usesOldSelf = usesVariable(checked, "oldSelf");
-  const rule = complete(text, checked, environment, variable);
+  const rule = yield* complete(text, checked, environment, variable);
   if ("problem" in rule || messageExpression === "") return { usesOldSelf, rule };
   const ofMessage = environments.get(isOptional, !stored.isMessage(messageExpression));
-  return { usesOldSelf, rule, message: compileMessage(messageExpression, ofMessage, context) };
+  return { usesOldSelf, rule, message: yield* compileMessage(messageExpression, ofMessage, context) };
 }
 
-function compileMessage(
+function* compileMessage(
   text: string,
   environment: RuleEnvironment,
   { check, variable }: Context,
-): CompiledExpression | Problem {
-  const checked = check(text, environment.declared);
+): Pieces<CompiledExpression | Problem> {
+  const checked = yield* check(text, environment.declared);
   if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
   if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
-  const message = complete(text, checked, environment, variable);
+  const message = yield* complete(text, checked, environment, variable);
   if (!("problem" in message)) return message;
   return refused(message.problem.replace(/^program/, "messageExpression"));
 }
 
-function complete(
+function* complete(
   text: string,
   checked: Checked,
   { declared, evaluated }: RuleEnvironment,
   variable: SchemaVariable,
-): CompiledExpression | Problem {
-  const read = evaluated === declared ? checked : checkExpression(text, evaluated);
+): Pieces<CompiledExpression | Problem> {
+  const read = evaluated === declared ? checked : yield* checkInPieces(text, evaluated);
   // An expression that is right by declared types is right without them.
   const program = instantiate("problem" in read ? checked : read);
   if ("problem" in program) return program;
+  if (text.length > pieceLength) yield undefined;
   return { program, costMax: estimateCost(checked, variable.declaration) };
 }
 

@@ -7,6 +7,7 @@ import type { CelType } from "#cel/types.ts";
 import { duplicate, type FieldError, internalError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
+import { atOnce } from "#std/turn.ts";
 
 const conditionsMax = 64;
 
@@ -56,7 +57,7 @@ export function checkExpression(
   allowance: Allowance,
   path: FieldPath,
 ): { readonly errors: readonly FieldError[]; readonly type?: CelType } {
-  const compiled = compileAdmission(source, purpose, environment, allowance);
+  const compiled = atOnce(compileAdmission(source, purpose, environment, allowance));
   if (!("problem" in compiled)) return { errors: [], type: compiled.type };
   const { problem, isInternal } = compiled;
   return { errors: [isInternal ? internalError(path, problem) : invalid(path, source, problem)] };
