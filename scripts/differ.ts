@@ -14,6 +14,8 @@ Usage: npm run differ -- --rules | --policies | --webhooks --ours URL,TOKEN --re
   --policies        admission policies, bindings and parameters, and requests that meet them. Mutating ones need
                     --feature-gates MutatingAdmissionPolicy=true and --runtime-config
                     admissionregistration.k8s.io/v1alpha1=true on both servers
+                    Start the reference anew for it: after many policies come and go it finds no parameters of built-in
+                    kinds any more
   --audit OURS,REFERENCE
                     of --policies: files of audit events (level Metadata), to compare what policies leave there
   --webhooks        the cases of test/webhooks and random configurations of webhooks with random writes: what both servers
