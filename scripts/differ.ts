@@ -1,5 +1,6 @@
 /** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. */
 import { readCommandLine } from "./command-line.ts";
+import { compareKinds } from "./differ-kind-requests.ts";
 import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
 import { type RuleCase, ruleCase } from "./differ-rules.ts";
 import { Comparison, type Json, readServer } from "./differ-servers.ts";
@@ -7,7 +8,7 @@ import { compareWebhooks } from "./differ-webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --policies | --webhooks --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workloads --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
@@ -20,6 +21,10 @@ Usage: npm run differ -- --rules | --policies | --webhooks --ours URL,TOKEN --re
                     of --policies: files of audit events (level Metadata), to compare what policies leave there
   --webhooks        the cases of test/webhooks and random configurations of webhooks with random writes: what both servers
                     ask a webhook server that this starts, and what they answer
+  --pods            pods, and changes of them, of their status, size and ephemeral containers: which are refused and with what
+                    findings and warnings, and what is stored of the others
+  --workloads       the same for pod templates, replication controllers, replica sets, deployments, stateful sets, daemon
+                    sets, jobs, cron jobs and autoscalers
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io
@@ -91,6 +96,8 @@ const { values } = readCommandLine(usage, {
   policies: { type: "boolean" },
   audit: { type: "string" },
   webhooks: { type: "boolean" },
+  pods: { type: "boolean" },
+  workloads: { type: "boolean" },
   record: { type: "string" },
   only: { type: "string" },
   ours: { type: "string" },
@@ -100,8 +107,11 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-if ([values.rules, values.policies, values.webhooks].filter((chosen) => chosen === true).length !== 1) {
-  process.stderr.write("say what to compare: --rules, --policies or --webhooks; --help prints what there is\n");
+const { rules, policies, webhooks, pods, workloads } = values;
+if ([rules, policies, webhooks, pods, workloads].filter((chosen) => chosen === true).length !== 1) {
+  process.stderr.write(
+    "say what to compare: --rules, --policies, --webhooks, --pods or --workloads; --help prints more\n",
+  );
   process.exit(2);
 }
 const servers = [readServer("ours", values.ours), readServer("reference", values.reference)];
@@ -129,6 +139,8 @@ function differences(): Promise<number> {
     const logs = values.audit?.split(",") ?? [];
     return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));
   }
+  if (values.pods === true) return seeded((comparison, seed) => compareKinds(comparison, "pods", seed));
+  if (values.workloads === true) return seeded((comparison, seed) => compareKinds(comparison, "workloads", seed));
   const isFixed = values.seed === undefined;
   return compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed });
 }

@@ -1,0 +1,234 @@
+/**
+ * Random edits of an object that stay within its type: fields that go, that come, and other values, right and wrong. The same
+ * random numbers give the same edits.
+ */
+import type { Field, Schema } from "#schema/schema.ts";
+import type { Random } from "#std/random.ts";
+
+/** Sets the value at a path, or removes it. */
+export interface Edit {
+  readonly path: readonly (string | number)[];
+  /** `undefined` removes. */
+  readonly value: unknown;
+}
+
+export const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!; // not empty
+export const chance = (random: Random, share: number): boolean => random.next() < share;
+export const upTo = (random: Random, max: number): number => Math.floor(random.next() * (max + 1));
+
+const names = ["a", "b", "c", "data", "web-1", "", "Bad_Name", "-x", "a.b", "x".repeat(64), "a/b", "x".repeat(254)];
+const keys = ["app", "example.com/key", "", "Bad Key", "/x", "x".repeat(64), "kubernetes.io/hostname", "a_b"];
+const quantities = ["1", "100m", "0", "-1", "1Gi", "1.5", "2", "64Mi", "1n", "3Mi"];
+const numbers = [-1, 0, 1, 2, 3, 5, 30, 80, 101, 8080, 65535, 65536, 2147483647];
+const times = ["2024-01-02T03:04:05Z", "2025-01-02T03:04:05Z", "2023-01-02T03:04:05Z"];
+const paths = ["/data", "data", "", "../x", "a/../b", "/", "/a:b", "/var/run", "a", "/a b"];
+const addresses = ["10.0.0.1", "10.0.0.1/24", "fd00::1", "nonsense", "", "256.1.1.1", "010.0.0.1", "127.0.0.1"];
+
+/** Texts by the last fields of their path; the first that fits counts. */
+const texts: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/ (podIP|hostIP|ip|nameservers)$/, addresses],
+  [/ (mountPath|path|subPath|subPathExpr|workingDir|localhostProfile|devicePath|terminationMessagePath)$/, paths],
+  [/ restartPolicy$/, ["Always", "OnFailure", "Never", "Sometimes"]],
+  [/ dnsPolicy$/, ["ClusterFirst", "Default", "None", "ClusterFirstWithHostNet", "Other"]],
+  [/ imagePullPolicy$/, ["Always", "IfNotPresent", "Never", "Other"]],
+  [/ protocol$/, ["TCP", "UDP", "SCTP", "tcp", "HTTP"]],
+  [/ scheme$/, ["HTTP", "HTTPS", "http"]],
+  [/ terminationMessagePolicy$/, ["File", "FallbackToLogsOnError", "Other"]],
+  [/ mountPropagation$/, ["None", "HostToContainer", "Bidirectional", "Other"]],
+  [/ recursiveReadOnly$/, ["Disabled", "Enabled", "IfPossible", "Other"]],
+  [
+    / (nodeSelectorTerms|matchExpressions|matchFields) operator$/,
+    ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"],
+  ],
+  [/ operator$/, ["In", "NotIn", "Exists", "DoesNotExist", "Equal", "Gt", "Other"]],
+  [/ effect$/, ["NoSchedule", "PreferNoSchedule", "NoExecute", "Other"]],
+  [/ whenUnsatisfiable$/, ["DoNotSchedule", "ScheduleAnyway", "Other"]],
+  [/ node(Affinity|Taints)Policy$/, ["Honor", "Ignore", "Other"]],
+  [/ preemptionPolicy$/, ["PreemptLowerPriority", "Never", "Other"]],
+  [/ (add|drop)$/, ["NET_ADMIN", "ALL", "KILL", ""]],
+  [/ seccompProfile type$/, ["RuntimeDefault", "Unconfined", "Localhost", "Other"]],
+  [/ appArmorProfile type$/, ["RuntimeDefault", "Unconfined", "Localhost", "Other"]],
+  [/ hostPath type$/, ["", "Directory", "File", "Socket", "Other"]],
+  [/ procMount$/, ["Default", "Unmasked", "Other"]],
+  [/ fsGroupChangePolicy$/, ["OnRootMismatch", "Always", "Other"]],
+  [/ supplementalGroupsPolicy$/, ["Merge", "Strict", "Other"]],
+  [/ sysctls name$/, ["kernel.shm_rmid_forced", "net.core.somaxconn", "Bad Name", ""]],
+  [/ os name$/, ["linux", "windows", "plan9"]],
+  [/ medium$/, ["", "Memory", "HugePages", "HugePages-2Mi", "Other"]],
+  [/ fieldPath$/, ["metadata.name", "metadata.labels['app']", "status.podIP", "spec.nodeName", "spec.other", ""]],
+  [/ resourceFieldRef resource$/, ["limits.cpu", "requests.memory", "limits.other", "cpu", ""]],
+  [/ divisor$/, ["1", "1m", "1Mi", "7"]],
+  [/ (topologyKey|key|labelKeys|matchLabelKeys|mismatchLabelKeys|conditionType|schedulingGates name)$/, keys],
+  [/ values$/, ["a", "b", "5", "not ok", "x".repeat(64), ""]],
+  [/ accessModes$/, ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteOncePod", "Other"]],
+  [/ volumeMode$/, ["Filesystem", "Block", "Other"]],
+  [/ strategy type$/, ["RollingUpdate", "Recreate", "Other"]],
+  [/ updateStrategy type$/, ["RollingUpdate", "OnDelete", "Other"]],
+  [/ podManagementPolicy$/, ["OrderedReady", "Parallel", "Other"]],
+  [/ when(Deleted|Scaled)$/, ["Retain", "Delete", "Other"]],
+  [/ completionMode$/, ["NonIndexed", "Indexed", "Other"]],
+  [/ podReplacementPolicy$/, ["TerminatingOrFailed", "Failed", "Other"]],
+  [/ (action)$/, ["FailJob", "FailIndex", "Ignore", "Count", "Other"]],
+  [/ concurrencyPolicy$/, ["Allow", "Forbid", "Replace", "Other"]],
+  [
+    / schedule$/,
+    ["* * * * *", "@hourly", "*/5 1,2 * 1-3 *", "61 * * * *", "@never", "", "TZ=UTC * * * * *", "* * * *"],
+  ],
+  [/ timeZone$/, ["Etc/UTC", "Europe/Berlin", "Local", "", "No/Where", "/etc/x", "UTC"]],
+  [/ (succeededIndexes|completedIndexes|failedIndexes)$/, ["", "0", "0,2", "1-3", "3,1", "x", "0-", "1,1", "99"]],
+  [/ managedBy$/, ["kubernetes.io/job-controller", "acme.io/foo", "x", "x".repeat(70)]],
+  [/ selectPolicy$/, ["Max", "Min", "Disabled", "Other"]],
+  [/ policies type$/, ["Pods", "Percent", "Other"]],
+  [/ target type$/, ["Utilization", "Value", "AverageValue", "Other"]],
+  [/ metrics type$/, ["Resource", "Pods", "Object", "External", "ContainerResource", "Other"]],
+  [/ conditions status$/, ["True", "False", "Unknown", "", "Other"]],
+  [/ phase$/, ["Pending", "Running", "Succeeded", "Failed", "Other"]],
+  [/ qosClass$/, ["BestEffort", "Burstable", "Guaranteed", "Other"]],
+  [
+    / conditions type$/,
+    ["Ready", "Complete", "Failed", "FailureTarget", "Suspended", "SuccessCriteriaMet", "Progressing"],
+  ],
+  [/ image$/, ["registry.example.com/a:1", "a", "", " a", "b:2"]],
+  [/ (apiVersion)$/, ["v1", "apps/v1", "", "a/b/c"]],
+  [/ kind$/, ["Deployment", "ReplicaSet", "", "a/b"]],
+  [/ (hostname|subdomain|serviceName)$/, names],
+  [/ (searches)$/, ["example.com", "Bad_Domain", "a.", ""]],
+  [/ (hostnames)$/, ["a.example.com", "Bad_Name", ""]],
+  [/ (maxSurge|maxUnavailable)$/, ["25%", "0%", "101%", "x"]],
+  [/ name$/, names],
+];
+
+/** A value of the type. `depth`: how far objects have fields of objects. */
+export function valueOf(random: Random, schema: Schema, path: string, depth: number): unknown {
+  if (schema.special !== undefined) return specialValue(random, schema);
+  switch (schema.type) {
+    case "string":
+      return textOf(random, schema, path);
+    case "integer":
+      return pick(random, schema.format === "int64" ? [...numbers, 4294967296] : numbers);
+    case "number":
+      return pick(random, numbers);
+    case "boolean":
+      return chance(random, 0.5);
+    case "array":
+      return Array.from(
+        { length: pick(random, [0, 1, 1, 1, 2]) },
+        () => valueOf(random, schema.items!, path, depth - 1), // lists have items
+      );
+    case "map":
+      return Object.fromEntries(
+        Array.from({ length: upTo(random, 2) }, () => [
+          keyOf(random, path),
+          valueOf(random, schema.items!, path, depth - 1), // maps have them
+        ]),
+      );
+    case "object":
+      return objectOf(random, schema, path, depth);
+    case "any":
+      return {};
+  }
+}
+
+const ofMachines = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "other", "storage"];
+
+const keyOf = (random: Random, path: string): string =>
+  pick(random, / (limits|requests|capacity|overhead|allocatedResources)$/.test(path) ? ofMachines : keys);
+
+function specialValue(random: Random, { special }: Schema): unknown {
+  switch (special) {
+    case "quantity":
+      return pick(random, quantities);
+    case "intOrString":
+      return pick<unknown>(random, [0, 1, -1, 80, 70000, "25%", "http", "", "101%", "x y", "100%", "UPPER"]);
+    case "time":
+      return pick(random, times);
+    case "microTime":
+      return "2024-01-02T03:04:05.000000Z";
+    default:
+      return {};
+  }
+}
+
+function textOf(random: Random, schema: Schema, path: string): string {
+  const [, own] = texts.find(([fits]) => fits.test(path)) ?? [];
+  if (own !== undefined) return pick(random, own);
+  return schema.enum === undefined || chance(random, 0.2) ? pick(random, names) : pick(random, schema.enum);
+}
+
+function objectOf(random: Random, schema: Schema, path: string, depth: number): unknown {
+  const value: Record<string, unknown> = {};
+  for (const [name, field] of schema.fields ?? []) {
+    const isLeaf = ["string", "integer", "number", "boolean"].includes(field.schema.type);
+    const share = field.required === true ? 0.9 : isLeaf ? 0.3 : depth > 0 ? 0.2 : 0;
+    if (chance(random, share)) value[name] = valueOf(random, field.schema, `${path} ${name}`, depth - 1);
+  }
+  return value;
+}
+
+/** Where something can be changed. */
+interface Place {
+  readonly path: readonly (string | number)[];
+  readonly schema: Schema;
+  readonly value: unknown;
+}
+
+const textPath = (path: readonly (string | number)[]): string =>
+  path
+    .filter((part) => typeof part === "string")
+    .map((part) => ` ${part}`)
+    .join("");
+
+function collect(place: Place, present: Place[], absent: Place[]): void {
+  const { path, schema, value } = place;
+  present.push(place);
+  if (schema.type === "array" && Array.isArray(value)) {
+    value.forEach((item, at) => collect({ path: [...path, at], schema: schema.items!, value: item }, present, absent)); // lists have items
+    absent.push({ path: [...path, value.length], schema: schema.items!, value: undefined });
+  } else if (schema.type === "object" && typeof value === "object" && value !== null) {
+    for (const [name, { schema: inner }] of schema.fields ?? new Map<string, Field>()) {
+      const field = { path: [...path, name], schema: inner, value: (value as Record<string, unknown>)[name] }; // an object
+      if (field.value === undefined) absent.push(field);
+      else collect(field, present, absent);
+    }
+  }
+}
+
+/** A few edits of what is at `root` in an object. */
+export function editsOf(
+  random: Random,
+  schema: Schema,
+  value: unknown,
+  root: readonly string[],
+  count: number,
+): Edit[] {
+  const present: Place[] = [];
+  const absent: Place[] = [];
+  collect({ path: root, schema, value }, present, absent);
+  return Array.from({ length: count }, () => {
+    if (absent.length > 0 && chance(random, 0.45)) {
+      const { path, schema: inner } = pick(random, absent);
+      return { path, value: valueOf(random, inner, textPath(path), 2) };
+    }
+    const place = pick(random, present);
+    const list = place.schema.type === "array" && Array.isArray(place.value) ? place.value : [];
+    if (list.length > 0 && chance(random, 0.5)) return { path: place.path, value: [...list, pick(random, list)] };
+    if (place.path.length > root.length && chance(random, 0.25)) return { path: place.path, value: undefined };
+    return { path: place.path, value: valueOf(random, place.schema, textPath(place.path), 2) };
+  });
+}
+
+/** The object with an edit; as it is where the edit's place is not there. */
+export function edited(value: unknown, { path, value: next }: Edit): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined) return next;
+  if (Array.isArray(value) && typeof first === "number") {
+    if (first > value.length) return value;
+    const item = edited(value[first], { path: rest, value: next });
+    return item === undefined ? value.toSpliced(first, 1) : value.toSpliced(first, 1, item);
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const members = value as Record<string, unknown>; // an object
+  const { [first]: before, ...others } = members;
+  const item = edited(before, { path: rest, value: next });
+  return item === undefined ? others : { ...members, [first]: item };
+}

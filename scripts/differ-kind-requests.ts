@@ -1,0 +1,90 @@
+/** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
+import { edited } from "./differ-edits.ts";
+import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
+import { type Answer, ask, type Comparison, essence, type Json, type Question } from "./differ-servers.ts";
+
+/** Waits for the account that pods of a namespace have. */
+async function makeNamespace(comparison: Comparison, name: string): Promise<void> {
+  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name } });
+  await comparison.until(200, "GET", `/api/v1/namespaces/${name}/serviceaccounts/default`);
+}
+
+/** Sends the case of this number, in a namespace of its own. */
+export async function compareKinds(comparison: Comparison, set: KindSet, seed: number): Promise<void> {
+  const ns = `differ-${set}-${seed}-${Date.now().toString(36)}`;
+  await makeNamespace(comparison, ns);
+  try {
+    await compareCase(comparison, kindCase(set, seed), ns, seed);
+  } finally {
+    await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
+  }
+}
+
+async function compareCase(comparison: Comparison, { kind, bodies, changes }: KindCase, ns: string, seed: number) {
+  const path = `${kind.path}/namespaces/${ns}/${kind.resource}`;
+  const send = async (what: string, to: Omit<Question, "body">, shown: unknown, bodies: readonly Json[]) => {
+    const asked = comparison.servers.map((server, at) => ask(server, { ...to, body: bodies[at]! })); // one each
+    const answers = await Promise.all(asked);
+    const isSame = comparison.same(`seed ${seed}: ${kind.resource}: ${what}`, shown, differing(answers.map(linesOf)));
+    return {
+      isSame,
+      isDone: answers.every(({ code }) => code < 300),
+      isRefused: answers.every(({ code }) => code >= 300),
+    };
+  };
+  let isThere = false;
+  for (const [at, body] of bodies.entries()) {
+    isThere = (await send(`created ${at}`, { method: "POST", path }, body, [body, body])).isDone;
+    if (isThere) break;
+    await comparison.each("DELETE", `${path}/one?gracePeriodSeconds=0`);
+  }
+  if (!isThere) return;
+  for (const [at, { subresource, edits }] of changes.entries()) {
+    const stored = (await comparison.each("GET", `${path}/one`)).map(({ body }) => body);
+    if (stored.some(({ metadata }) => metadata === undefined)) return;
+    const wanted = edits(stored[0]!);
+    const next = stored.map((body) => wanted.reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+    const to = subresource === "" ? `${path}/one` : `${path}/one/${subresource}`;
+    const shown = { edits: wanted, of: stored[0]![kind.root] };
+    const what = `change ${at} of ${subresource || "the object"}`;
+    const { isSame, isRefused } = await send(what, { method: "PUT", path: to }, shown, next);
+    // What they store differs now, so what follows would, too.
+    if (!isSame && !isRefused) return;
+  }
+}
+
+/** What an answer says: of a refusal each finding once, of a write what is stored, a line for each value. */
+function linesOf(answer: Answer): readonly string[] {
+  // What is no finding are lines of differences in Go syntax.
+  const found = essence(answer)
+    .split("\n")
+    .filter((line) => /^\w/.test(line))
+    .map(withoutValues);
+  if (answer.code >= 300) return [...new Set(found)];
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = answer.body;
+  return [...found, ...leaves("", content)].map(withoutValues);
+}
+
+/** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
+const withoutValues = (line: string): string =>
+  line
+    .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|nil|null)(: )/g, "$1...$2")
+    .replace(/ \(changed: .*\)$/, "")
+    .replace(/kube-api-access-\w{5}/g, "kube-api-access")
+    .replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "UID");
+
+function leaves(path: string, value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [`${path} = ${JSON.stringify(value)}`];
+  const members = Object.entries(value);
+  if (members.length === 0) return [`${path} = ${JSON.stringify(value)}`];
+  return members.flatMap(([name, member]) => leaves(`${path}.${name}`, member)).sort();
+}
+
+/** Each without the lines that both have, apart from the first. */
+function differing(all: readonly (readonly string[])[]): string[] {
+  return all.map((lines, at) => {
+    const others = new Set(all[1 - at]);
+    const isOnlyHere = lines[0]!.startsWith("20") && all[1 - at]![0] !== lines[0];
+    return [lines[0], ...(isOnlyHere ? [] : lines.slice(1)).filter((line) => !others.has(line))].join("\n");
+  });
+}

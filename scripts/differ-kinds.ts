@@ -1,0 +1,318 @@
+/**
+ * Random pods, pod templates, workloads, jobs and autoscalers, right ones, and random edits of them, mostly wrong. The same
+ * seed gives the same.
+ */
+import { loadDefinitions } from "#api/definitions.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type Random, seededRandom } from "#std/random.ts";
+import { chance, editsOf, edited, type Edit, pick, upTo } from "./differ-edits.ts";
+import type { Json } from "./differ-servers.ts";
+
+/** A kind whose objects are compared. */
+export interface ComparedKind {
+  /** Path of its group version. */
+  readonly path: string;
+  readonly resource: string;
+  readonly schema: Schema;
+  /** Fields that are edited: `spec`, and of templates `template`. */
+  readonly root: string;
+  /** Subresources that are put, with the field that they are about. */
+  readonly subresources: Readonly<Record<string, string>>;
+  /** A right one. */
+  make(random: Random): Json;
+}
+
+const tables = loadDefinitions(kubernetesDomain);
+
+function schemaOf(group: string, version: string, kind: string): Schema {
+  const schema = tables.schemaOf({ group, version, kind });
+  if (schema === undefined) throw new Error(`no kind ${kind}`);
+  return schema;
+}
+
+const maybe = (random: Random, share: number, fields: (random: Random) => Json): Json =>
+  chance(random, share) ? fields(random) : {};
+const some = <T>(random: Random, share: number, from: readonly T[]): T[] => from.filter(() => chance(random, share));
+
+const probe = (random: Random): Json => ({
+  ...pick<Json>(random, [
+    { exec: { command: ["true"] } },
+    { httpGet: { path: "/", port: 80 } },
+    { tcpSocket: { port: "http" } },
+    { grpc: { port: 5000 } },
+  ]),
+  ...maybe(random, 0.3, () => ({ periodSeconds: 5, timeoutSeconds: 2 })),
+});
+
+const volumeSources: readonly Json[] = [
+  { emptyDir: {} },
+  { emptyDir: { medium: "Memory", sizeLimit: "1Gi" } },
+  { configMap: { name: "settings", items: [{ key: "a", path: "a" }] } },
+  { secret: { secretName: "secret", defaultMode: 256 } },
+  { hostPath: { path: "/var/data", type: "Directory" } },
+  { persistentVolumeClaim: { claimName: "claim" } },
+  { downwardAPI: { items: [{ path: "labels", fieldRef: { fieldPath: "metadata.labels" } }] } },
+  { projected: { sources: [{ secret: { name: "s" } }, { serviceAccountToken: { path: "token" } }] } },
+  { csi: { driver: "csi.example.com" } },
+  { nfs: { server: "nfs.example.com", path: "/" } },
+  {
+    ephemeral: {
+      volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } },
+    },
+  },
+];
+
+const environment: readonly Json[] = [
+  { name: "A", value: "1" },
+  { name: "B", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+  { name: "C", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1m" } } },
+  { name: "D", valueFrom: { secretKeyRef: { name: "s", key: "k", optional: true } } },
+];
+
+function container(random: Random, name: string, volumes: readonly string[]): Json {
+  const mounts = some(random, 0.6, volumes).map((volume) => ({ name: volume, mountPath: `/mnt/${volume}` }));
+  return {
+    name,
+    image: pick(random, ["registry.example.com/a:1", "b"]),
+    ...(mounts.length > 0 && { volumeMounts: mounts }),
+    ...maybe(random, 0.4, () => ({ env: some(random, 0.5, environment) })),
+    ...maybe(random, 0.4, () => ({
+      ports: [{ name: "http", containerPort: 80 }, ...some(random, 0.4, [{ containerPort: 53, protocol: "UDP" }])],
+    })),
+    ...maybe(random, 0.4, () => ({
+      resources: pick<Json>(random, [
+        { requests: { cpu: "100m", memory: "64Mi" }, limits: { cpu: "1", memory: "1Gi" } },
+        { limits: { memory: "1Gi", "example.com/gpu": "1" } },
+        { requests: { cpu: "1" } },
+      ]),
+    })),
+    ...maybe(random, 0.3, () => ({
+      securityContext: { runAsUser: 1000, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+    })),
+  };
+}
+
+const runningProbes = (random: Random): Json => ({
+  ...maybe(random, 0.3, () => ({ livenessProbe: probe(random) })),
+  ...maybe(random, 0.3, () => ({ readinessProbe: probe(random) })),
+  ...maybe(random, 0.2, () => ({ lifecycle: { preStop: { exec: { command: ["true"] } } } })),
+});
+
+const terms = { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["a", "b"] }] }] };
+const apart = { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "a" } } };
+
+const scheduling: readonly Json[] = [
+  { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } } },
+  { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } } },
+  { nodeSelector: { "kubernetes.io/os": "linux" } },
+  { tolerations: [{ key: "k", operator: "Exists", effect: "NoExecute", tolerationSeconds: 5 }] },
+  { topologySpreadConstraints: [{ ...apart, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] },
+];
+
+const ofPods: readonly Json[] = [
+  { hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" },
+  { dnsPolicy: "None", dnsConfig: { nameservers: ["10.0.0.1"], searches: ["example.com"] } },
+  { hostAliases: [{ ip: "10.0.0.1", hostnames: ["a.example.com"] }] },
+  { securityContext: { runAsNonRoot: true, fsGroup: 5, sysctls: [{ name: "kernel.shm_rmid_forced", value: "1" }] } },
+  { securityContext: { seccompProfile: { type: "RuntimeDefault" }, supplementalGroups: [1, 2] } },
+  { terminationGracePeriodSeconds: 5, hostname: "web", subdomain: "sub" },
+  { os: { name: "linux" }, shareProcessNamespace: true },
+  { imagePullSecrets: [{ name: "pull" }], automountServiceAccountToken: false },
+  { readinessGates: [{ conditionType: "example.com/ready" }], enableServiceLinks: false },
+];
+
+function podSpec(random: Random, restartPolicies: readonly string[]): Json {
+  const volumes = Array.from({ length: upTo(random, 2) }, (_, at) => `v${at}`);
+  const first = container(random, "a", volumes);
+  const sidecar = chance(random, 0.4) ? { restartPolicy: "Always", ...runningProbes(random) } : {};
+  return {
+    restartPolicy: pick(random, restartPolicies),
+    containers: [
+      { ...first, ...runningProbes(random) },
+      ...(chance(random, 0.3) ? [container(random, "b", volumes)] : []),
+    ],
+    ...maybe(random, 0.3, () => ({ initContainers: [{ ...container(random, "init", volumes), ...sidecar }] })),
+    ...(volumes.length > 0 && { volumes: volumes.map((name) => ({ name, ...pick(random, volumeSources) })) }),
+    ...maybe(random, 0.5, () => pick(random, scheduling)),
+    ...maybe(random, 0.5, () => pick(random, ofPods)),
+  };
+}
+
+const labels = { app: "a" };
+const template = (random: Random, restartPolicies: readonly string[] = ["Always"]): Json => ({
+  metadata: { labels: { ...labels, tier: "b" } },
+  spec: podSpec(random, restartPolicies),
+});
+const selected = (random: Random): Json => ({ selector: { matchLabels: labels }, template: template(random) });
+
+function jobSpec(random: Random): Json {
+  const isIndexed = chance(random, 0.5);
+  return {
+    template: template(random, ["Never", "OnFailure"]),
+    ...maybe(random, 0.6, () => ({ completions: 1 + upTo(random, 4), parallelism: 1 + upTo(random, 3) })),
+    ...(isIndexed && { completionMode: "Indexed", completions: 3 }),
+    ...maybe(random, 0.4, () => ({ backoffLimit: upTo(random, 5), activeDeadlineSeconds: 60 })),
+    ...maybe(random, 0.2, () => ({ suspend: true, ttlSecondsAfterFinished: 5 })),
+    ...(isIndexed && maybe(random, 0.3, () => ({ successPolicy: { rules: [{ succeededIndexes: "0-1" }] } }))),
+    ...(isIndexed && maybe(random, 0.3, () => ({ backoffLimitPerIndex: 1, maxFailedIndexes: 2 }))),
+  };
+}
+
+const statefulSet = (random: Random): Json => ({
+  ...selected(random),
+  serviceName: "web",
+  ...maybe(random, 0.4, () => ({ replicas: upTo(random, 3), minReadySeconds: 5, revisionHistoryLimit: 2 })),
+  ...maybe(random, 0.3, () => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } })),
+  ...maybe(random, 0.3, () => ({
+    volumeClaimTemplates: [
+      {
+        metadata: { name: "data" },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      },
+    ],
+  })),
+  ...maybe(random, 0.3, () => ({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } })),
+});
+
+const average = { type: "AverageValue", averageValue: "100m" };
+const metrics: readonly Json[] = [
+  { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } } },
+  { type: "Pods", pods: { metric: { name: "requests" }, target: average } },
+  {
+    type: "Object",
+    object: { describedObject: { kind: "Service", name: "a" }, metric: { name: "m" }, target: average },
+  },
+  { type: "External", external: { metric: { name: "queue" }, target: { type: "Value", value: "5" } } },
+  { type: "ContainerResource", containerResource: { name: "cpu", container: "a", target: average } },
+];
+
+const autoscaler = (random: Random): Json => ({
+  scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+  minReplicas: 1 + upTo(random, 2),
+  maxReplicas: 5,
+  ...maybe(random, 0.8, () => ({ metrics: some(random, 0.5, metrics) })),
+  ...maybe(random, 0.4, () => ({
+    behavior: {
+      scaleUp: { policies: [{ type: "Pods", value: 2, periodSeconds: 60 }], selectPolicy: "Max" },
+      ...maybe(random, 0.5, () => ({ scaleDown: { stabilizationWindowSeconds: 300 } })),
+    },
+  })),
+});
+
+const rolling = (random: Random): Json => ({
+  type: "RollingUpdate",
+  rollingUpdate: { maxUnavailable: pick<unknown>(random, [1, "25%"]) },
+});
+
+function compared(
+  group: string,
+  version: string,
+  kind: string,
+  resource: string,
+  spec: (random: Random) => Json,
+  more: Partial<ComparedKind> = {},
+): ComparedKind {
+  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  const root = more.root ?? "spec";
+  return {
+    path,
+    resource,
+    schema: schemaOf(group, version, kind),
+    root,
+    subresources: { status: "status" },
+    make: (random) => ({ apiVersion, kind, metadata: { name: "one", labels }, [root]: spec(random) }),
+    ...more,
+  };
+}
+
+export const kindSets = ["pods", "workloads"] as const;
+export type KindSet = (typeof kindSets)[number];
+
+const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
+  pods: [
+    compared("", "v1", "Pod", "pods", (random) => podSpec(random, ["Always", "OnFailure", "Never"]), {
+      subresources: { status: "status", ephemeralcontainers: "spec", resize: "spec" },
+    }),
+  ],
+  workloads: [
+    compared("", "v1", "PodTemplate", "podtemplates", (random) => template(random, ["Always", "Never"]), {
+      root: "template",
+      subresources: {},
+    }),
+    compared("", "v1", "ReplicationController", "replicationcontrollers", (random) => ({
+      replicas: upTo(random, 3),
+      selector: labels,
+      template: template(random),
+    })),
+    compared("apps", "v1", "ReplicaSet", "replicasets", (random) => ({
+      replicas: upTo(random, 3),
+      ...selected(random),
+    })),
+    compared("apps", "v1", "Deployment", "deployments", (random) => ({
+      ...selected(random),
+      ...maybe(random, 0.5, () => ({ strategy: rolling(random), progressDeadlineSeconds: 60, minReadySeconds: 5 })),
+    })),
+    compared("apps", "v1", "StatefulSet", "statefulsets", statefulSet),
+    compared("apps", "v1", "DaemonSet", "daemonsets", (random) => ({
+      ...selected(random),
+      ...maybe(random, 0.5, () => ({ updateStrategy: rolling(random), minReadySeconds: 5 })),
+    })),
+    compared("batch", "v1", "Job", "jobs", jobSpec),
+    compared("batch", "v1", "CronJob", "cronjobs", (random) => ({
+      schedule: pick(random, ["*/5 * * * *", "@hourly"]),
+      jobTemplate: { spec: jobSpec(random) },
+      ...maybe(random, 0.4, () => ({ timeZone: "Etc/UTC", concurrencyPolicy: "Forbid", suspend: true })),
+    })),
+    compared("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", autoscaler),
+    compared("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", (random) => ({
+      scaleTargetRef: { kind: "Deployment", name: "web" },
+      maxReplicas: 1 + upTo(random, 4),
+    })),
+  ],
+};
+
+/** A change of a stored object. */
+export interface KindChange {
+  /** Empty for the object itself. */
+  readonly subresource: string;
+  /** The edits, given the object as it is stored. */
+  edits(stored: Json): readonly Edit[];
+}
+
+export interface KindCase {
+  readonly kind: ComparedKind;
+  /** Bodies to create, one after the other, until one is taken. The last is right. */
+  readonly bodies: readonly Json[];
+  readonly changes: readonly KindChange[];
+}
+
+const attempts = 3;
+const changesCount = 8;
+
+/** The case of this number. */
+export function kindCase(set: KindSet, seed: number): KindCase {
+  const random = seededRandom(seed);
+  const kind = pick(random, sets[set]);
+  const body = kind.make(random);
+  const { root, schema, subresources } = kind;
+  const inner = schema.fields!.get(root)!.schema; // kinds have the fields that are named
+  const wrong = Array.from({ length: attempts }, () =>
+    editsOf(random, inner, body[root], [root], 1 + upTo(random, 2)).reduce<unknown>(edited, body),
+  );
+  return {
+    kind,
+    bodies: [...(wrong as Json[]), body], // edits of a field leave an object
+    changes: Array.from({ length: changesCount }, () => {
+      const subresource = pick(random, ["", ...Object.keys(subresources)]);
+      const own = seededRandom(Math.floor(random.next() * 2 ** 32));
+      const field = subresources[subresource] ?? root;
+      const fieldSchema = schema.fields!.get(field)!.schema;
+      return {
+        subresource,
+        edits: (stored) => editsOf(own, fieldSchema, stored[field] ?? {}, [field], 1 + upTo(own, 2)),
+      };
+    }),
+  };
+}
