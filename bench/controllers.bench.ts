@@ -1,7 +1,9 @@
 /**
- * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs; and
- * creates under a quota. Alone, after a build: `node --conditions=source bench/controllers.bench.ts`.
+ * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs; how long
+ * namespaces with content take to go; and creates under a quota. Alone, after a build: `node --conditions=source bench/controllers.bench.ts`.
  */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { OwnershipGraph } from "#controllers/garbage-collector/graph.ts";
 import { concerns } from "#controllers/garbage-collector/sighting.ts";
 import { createLoop } from "./closed-loop.ts";
@@ -24,32 +26,38 @@ const serverRows = {
   "collect-one": "from DELETE of an owner until its dependent is gone, at rest",
   "collect-10k": "from DELETE of an owner until its 10,000 dependents are gone",
   "collect-100k": "the same with 100,000",
+  "namespaces-100": "from DELETE of a namespace with 20 objects until it is gone, 100 of them at once",
 } as const;
 
-const quotaWorkload: Workload = { name: "create-64-quota", prepare: prepareQuota };
+const quotaWorkloads: readonly Workload[] = [
+  { name: "create-64-quota", prepare: (target) => prepareCreates(target, "create-64-quota", true) },
+  { name: "create-64-no-quota", prepare: (target) => prepareCreates(target, "create-64-no-quota", false) },
+];
 
 export const controllersSuite: Suite = {
   name: "controllers",
-  about: "the garbage collector and quotas, through the whole server, and the collector's graph",
+  about: "the garbage collector, namespaces and quotas, through the whole server, and the collector's graph",
   rows: {
     ...serverRows,
     "create-64-quota": "POST of a ConfigMap of 1 KB over 64 connections, in a namespace with a quota that counts them",
-    "graph-1m": "a graph of 100,000 owners with 9 dependents each; its memory",
+    "create-64-no-quota": "the same in a namespace without a quota",
+    "graph-1m": "a graph of 100,000 owners with 9 dependents each; its memory after a collection of garbage",
     "pass-by": "an event of an object of 1 KB without owners",
   },
-  workloads: [quotaWorkload],
+  workloads: quotaWorkloads,
   measure,
 };
 
 async function measure(run: Run): Promise<void> {
-  if ([...Object.keys(serverRows), quotaWorkload.name].some((name) => run.wanted(name))) {
+  if ([...Object.keys(serverRows), ...quotaWorkloads.map(({ name }) => name)].some((name) => run.wanted(name))) {
     const server = await startServer();
     try {
       const maps = `/api/v1/namespaces/${await makeNamespace(server, "gc")}/configmaps`;
       await run.row("collect-one", () => collectOne(server, maps));
       await run.row("collect-10k", () => collectMany("collect-10k", server, maps, 10_000));
       await run.row("collect-100k", () => collectMany("collect-100k", server, maps, 100_000));
-      await measureWorkloads(run, server, [quotaWorkload]);
+      await run.row("namespaces-100", () => dropNamespaces(server));
+      await measureWorkloads(run, server, quotaWorkloads);
     } finally {
       await server.stop();
     }
@@ -90,12 +98,10 @@ const connections = 16;
 async function collectMany(name: string, server: Target, maps: string, count: number): Promise<Measurement> {
   const client = await Client.open(server);
   const owner = await makeOwner(client, maps);
-  const makers = Array.from({ length: connections }, async (_, from) => {
-    const maker = await Client.open(server);
-    for (let at = from; at < count; at += connections) await maker.send("POST", maps, object(`child-${at}`, owner));
-    maker.close();
+  const names = Array.from({ length: count }, (_, at) => `child-${at}`);
+  await inParallel(server, names, async (maker, child) => {
+    await maker.send("POST", maps, object(child, owner));
   });
-  await Promise.all(makers);
   const { cpuUs } = usageOf(server.pid);
   const began = performance.now();
   await client.send("DELETE", `${maps}/owner`);
@@ -108,13 +114,85 @@ async function collectMany(name: string, server: Target, maps: string, count: nu
   return { name, rate: (count * 1000) / ms, cpuUsPerOp: (after.cpuUs - cpuUs) / count, rssMb: after.rssMb, ms };
 }
 
+const namespacesCount = 100;
+
+/** Deletes namespaces with content, all at once. */
+async function dropNamespaces(server: Target): Promise<Measurement> {
+  const client = await Client.open(server);
+  const list = "/api/v1/namespaces?labelSelector=bench%3Dmany";
+  const names = Array.from({ length: namespacesCount }, (_, at) => `bench-many-${at}`);
+  await inParallel(server, names, makeFilledNamespace);
+  const { cpuUs } = usageOf(server.pid);
+  const began = performance.now();
+  const goneMs = new Map<string, number>();
+  const deletions = inParallel(server, names, async (deleter, name) => {
+    await deleter.send("DELETE", `/api/v1/namespaces/${name}`);
+  });
+  while (goneMs.size < namespacesCount) {
+    const text = await client.send("GET", list);
+    const at = performance.now() - began;
+    for (const name of names) if (!goneMs.has(name) && !text.includes(`"name":"${name}"`)) goneMs.set(name, at);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await deletions;
+  const times = [...goneMs.values()];
+  const cpuUsPerOp = (usageOf(server.pid).cpuUs - cpuUs) / namespacesCount;
+  client.close();
+  return { name: "namespaces-100", cpuUsPerOp, ms: median(times), longestMs: Math.max(...times) };
+}
+
+async function makeFilledNamespace(client: Client, name: string): Promise<void> {
+  const metadata = { name, labels: { bench: "many" } };
+  await client.send("POST", "/api/v1/namespaces", JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata }));
+  for (let at = 0; at < 10; at++) {
+    for (const [kind, resource] of [
+      ["ConfigMap", "configmaps"],
+      ["Secret", "secrets"],
+    ] as const) {
+      const body = JSON.stringify({ apiVersion: "v1", kind, metadata: { name: `o-${at}` } });
+      await client.send("POST", `/api/v1/namespaces/${name}/${resource}`, body);
+    }
+  }
+}
+
+/** Does something for each item, over several connections. */
+async function inParallel<T>(
+  server: Target,
+  items: readonly T[],
+  work: (client: Client, item: T) => Promise<void>,
+): Promise<void> {
+  const loops = Array.from({ length: connections }, async (_, from) => {
+    const client = await Client.open(server);
+    for (let at = from; at < items.length; at += connections) await work(client, items[at]!);
+    client.close();
+  });
+  await Promise.all(loops);
+}
+
 const filler = "x".repeat(860);
 const giveUpMs = 60_000;
 
-/** A namespace whose quota is in force. */
-async function prepareQuota(target: Target): Promise<PreparedWorkload> {
+/** A namespace, with a quota in force or without one. */
+async function prepareCreates(target: Target, name: string, hasQuota: boolean): Promise<PreparedWorkload> {
   const namespace = await makeNamespace(target, "quota");
   const path = `/api/v1/namespaces/${namespace}`;
+  if (hasQuota) await makeQuota(target, path);
+  return {
+    measure: (seconds) =>
+      createLoop(target, {
+        name,
+        connections: 64,
+        seconds,
+        operationsMax: 60_000,
+        path: `${path}/configmaps`,
+        object: (map) =>
+          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${map}"},"data":{"filler":"${filler}"}}`,
+      }),
+    clean: () => dropNamespace(target, namespace),
+  };
+}
+
+async function makeQuota(target: Target, path: string): Promise<void> {
   const client = await Client.open(target);
   const spec = { hard: { "count/configmaps": "1000000", "count/secrets": "1000", pods: "1000" } };
   const quota = JSON.stringify({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "quota" }, spec });
@@ -125,19 +203,6 @@ async function prepareQuota(target: Target): Promise<PreparedWorkload> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   client.close();
-  return {
-    measure: (seconds) =>
-      createLoop(target, {
-        name: quotaWorkload.name,
-        connections: 64,
-        seconds,
-        operationsMax: 60_000,
-        path: `${path}/configmaps`,
-        object: (name) =>
-          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":{"filler":"${filler}"}}`,
-      }),
-    clean: () => dropNamespace(target, namespace),
-  };
 }
 
 const owners = 100_000;
@@ -145,7 +210,7 @@ const dependentsEach = 9;
 
 function buildGraph(): Measurement {
   const uid = (at: number): string => `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
-  const before = process.memoryUsage().rss;
+  const before = usedMb();
   const start = process.threadCpuUsage();
   const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
   const common = { isBeingDeleted: false, deletesDependents: false, orphansDependents: false, round: 1 };
@@ -163,8 +228,16 @@ function buildGraph(): Measurement {
     });
   }
   const used = process.threadCpuUsage(start);
-  const rssMb = (process.memoryUsage().rss - before) / 1024 / 1024;
+  const rssMb = usedMb() - before;
   return { name: "graph-1m", cpuUsPerOp: (used.user + used.system) / graph.size, rssMb };
+}
+
+/** What the process keeps. */
+function usedMb(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 1024 / 1024;
 }
 
 function passBy(): Measurement {
