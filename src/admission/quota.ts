@@ -59,8 +59,8 @@ export class Quotas {
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #flights = new Map<string, Set<Flight>>();
-  /** Requests with flights. */
-  readonly #seen = new WeakSet<RequestContext>();
+  /** Requests with flights, until they end. */
+  readonly #seen = new Set<RequestContext>();
   #overcharged: (namespace: string) => void = () => undefined;
 
   constructor(options: QuotasOptions) {
@@ -86,10 +86,15 @@ export class Quotas {
     return this.#evaluators.counting(name);
   }
 
-  /** What an object uses, as text; empty where only the number of objects counts. */
+  /** Whether only the number of a resource's objects counts. */
+  isConstant(resource: GroupResource): boolean {
+    return this.#evaluators.of(resource)?.isConstant === true;
+  }
+
+  /** What an object uses, as text. */
   useOf(resource: GroupResource, object: ApiObject): string {
     const evaluator = this.#evaluators.of(resource);
-    if (evaluator === undefined || evaluator.isConstant) return "";
+    if (evaluator === undefined) return "";
     const scope = evaluator.isInScope?.(object, { scopeName: "Terminating", operator: "Exists" }) === true ? "T" : "";
     return scope + printed(evaluator.usage(() => object));
   }
@@ -152,6 +157,7 @@ export class Quotas {
     this.#seen.add(context);
     flights.add(flight);
     context.whenDone((isWritten) => {
+      this.#seen.delete(context);
       flights.delete(flight);
       if (flights.size === 0 && this.#flights.get(namespace) === flights) this.#flights.delete(namespace);
       // A write that is tried again is charged each time.

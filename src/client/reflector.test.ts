@@ -63,6 +63,42 @@ void test("a watch that is refused, that ends at once or that fails is asked for
   }
 });
 
+void test("where only deletions matter, no other change is told", async () => {
+  const events = ["ADDED", "MODIFIED", "DELETED", "ADDED"].map((type, at) => ({
+    type,
+    object: { metadata: { name: `${type}-${at}`, resourceVersion: `${at + 2}` } },
+  }));
+  for (const deletionsOnly of [false, true]) {
+    const told: string[] = [];
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const running = reflect({
+      client: new RestClient({
+        request: () => Promise.resolve(answer({ metadata: { resourceVersion: "1" }, items: [] })),
+        async stream({ signal }, onLine) {
+          for (const event of events) onLine(Buffer.from(JSON.stringify(event)));
+          await new Promise((resolve) => signal!.addEventListener("abort", resolve));
+          return answer({});
+        },
+      }),
+      path: "/api/v1/secrets",
+      deletionsOnly,
+      clock,
+      signal: stop.signal,
+      replaced: () => undefined,
+      changed: (_type, { metadata }) => void told.push(metadata.name ?? ""),
+    });
+    await turns();
+    stop.abort();
+    await running;
+    const expected = events.filter(({ type }) => !deletionsOnly || type === "DELETED");
+    assert.deepEqual(
+      told,
+      expected.map(({ object }) => object.metadata.name),
+    );
+  }
+});
+
 void test("a watch that lasts is asked for once", async () => {
   const asked = await follow(60_000, ({ signal }) => {
     return new Promise((resolve) => signal!.addEventListener("abort", () => resolve(answer({}))));

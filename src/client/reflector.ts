@@ -4,7 +4,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { RestClient } from "./rest-client.ts";
+import type { RestClient, WatchEvent } from "./rest-client.ts";
 
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> {
@@ -15,6 +15,8 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly fieldSelector?: string;
   /** Only later changes matter: `replaced` gets no objects, and none are read for it. */
   readonly changesOnly?: boolean;
+  /** Of later changes, only deletions matter: others are not told, and not decoded. */
+  readonly deletionsOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** What the caller wants to know of an object; all of it when left out. Applied before all objects are in memory. */
@@ -60,7 +62,7 @@ export async function inRounds(
 
 /** Lists once, then watches as long as the history holds. */
 async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { client, path, signal, clock, fieldSelector, trim = (object) => object } = options;
+  const { client, path, signal, clock, fieldSelector, trim = (object) => object, deletionsOnly = false } = options;
   const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
   const { objects, resourceVersion } = await readAll(options, selector, trim);
   if (signal.aborted) return;
@@ -70,7 +72,9 @@ async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promis
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
     const watch = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.watch<T>(path + watch + selector, signal, (event) => {
+    await client.lines({ method: "GET", path: path + watch + selector, signal }, (line) => {
+      if (deletionsOnly && isAboutPresent(line)) return;
+      const event = JSON.parse(line.toString()) as WatchEvent<T>; // what the server's watch writes
       if (event.type === "ERROR") {
         isCurrent = false;
         return;
@@ -81,6 +85,12 @@ async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promis
     if (clock.monotonic() - startMs < usefulMs) return;
   }
 }
+
+const presentTypes = ["ADDED", "MODIFIED"].map((type) => Buffer.from(`{"type":"${type}"`));
+
+/** Whether an event is about an object that is there. */
+const isAboutPresent = (line: Buffer): boolean =>
+  presentTypes.some((start) => line.subarray(0, start.length).equals(start));
 
 const pageLength = 500;
 

@@ -77,18 +77,7 @@ export class RestClient {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 
-  /** Calls `onEvent` for every event until the stream ends or `signal` is aborted. */
-  watch<T extends ApiObject = ApiObject>(
-    path: string,
-    signal: AbortSignal,
-    onEvent: (event: WatchEvent<T>) => void,
-  ): Promise<void> {
-    return this.lines({ method: "GET", path, signal }, (line) => {
-      onEvent(JSON.parse(line.toString()) as WatchEvent<T>); // what the server's watch writes
-    });
-  }
-
-  /** A watch whose events are not decoded: each is a line of JSON. */
+  /** A watch, until the stream ends or the request's signal is aborted. Its events are lines of JSON, not decoded. */
   async lines(request: ClientRequest, onLine: (line: Buffer) => void): Promise<void> {
     const response = await this.#transport.stream(request, onLine);
     if (response.code >= 400) read(response);

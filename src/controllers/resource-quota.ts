@@ -39,7 +39,9 @@ export interface QuotaCountOptions {
   onOvercharged(listener: (namespace: string) => void): void;
   /** The resource that a name in a quota is about. */
   resourceOf(name: string): GroupResource | undefined;
-  /** What an object uses, as a text that is the same for the same use; empty where only the number of objects counts. */
+  /** Whether all objects of a resource use the same, so that only their number counts. */
+  isConstant(resource: GroupResource): boolean;
+  /** What an object uses, as a text that is the same for the same use. */
   useOf(resource: GroupResource, object: ApiObject): string;
   /** Path of a resource's group version, and whether its objects have namespaces; `undefined` when it is not served. */
   place(resource: GroupResource): string | undefined;
@@ -228,7 +230,7 @@ const sortedText = (list: Readonly<Record<string, string>> | undefined): string 
 /** Has quotas counted again when objects go, or use something else than before. */
 function followObjects(
   environment: ControllerEnvironment,
-  { useOf }: QuotaCountOptions,
+  { useOf, isConstant }: QuotaCountOptions,
   about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
 ): Promise<void> {
   const { id, resource, path, known } = about;
@@ -247,6 +249,7 @@ function followObjects(
     what: "objects that quotas count",
     path: `${path}/${resource.resource}`,
     changesOnly: true,
+    deletionsOnly: isConstant(resource),
     replaced() {
       uses.clear();
       // For what went while nobody followed.

@@ -206,6 +206,7 @@ class Cluster {
       alone: (namespace, work) => quotas.alone(namespace, work),
       onOvercharged: (listener) => quotas.onOvercharged(listener),
       resourceOf: (name) => quotas.resourceOf(name),
+      isConstant: (resource) => quotas.isConstant(resource),
       useOf: (resource, object) => quotas.useOf(resource, object),
       place: () => "/api/v1",
       onServed: () => undefined,

@@ -31,6 +31,7 @@ export class QuotaState {
   readonly hard: Quantities;
   readonly used: Map<string, Quantity>;
   readonly scopes: readonly ScopedResourceSelectorRequirement[];
+  readonly #namesOf = new Map<Evaluator, readonly string[]>();
 
   constructor(quota: ResourceQuota) {
     this.quota = quota;
@@ -50,6 +51,16 @@ export class QuotaState {
   /** Whether objects of a resource count, once the status of the quota says so too. */
   isAbout(evaluator: Evaluator): boolean {
     return Object.keys(this.quota.spec.hard ?? {}).some((name) => evaluator.counts(name));
+  }
+
+  /** The limits in force that are about an evaluator's objects, sorted. */
+  namesOf(evaluator: Evaluator): readonly string[] {
+    let names = this.#namesOf.get(evaluator);
+    if (names === undefined) {
+      names = [...this.hard.keys()].filter((name) => evaluator.counts(name)).sort();
+      this.#namesOf.set(evaluator, names);
+    }
+    return names;
   }
 
   charge(amount: Quantities): void {
@@ -138,13 +149,13 @@ export function chargesOf(
 }
 
 /** Quotas apply once their status says so. */
-function matches(request: UsageRequest, { hard, scopes }: QuotaState): boolean {
-  if (!hard.keys().some((name) => request.evaluator.counts(name))) return false;
-  return scopes.every((scope) => request.isIn(scope));
+function matches(request: UsageRequest, quota: QuotaState): boolean {
+  return quota.namesOf(request.evaluator).length > 0 && quota.scopes.every((scope) => request.isIn(scope));
 }
 
-function checkStatus(request: UsageRequest, { name, hard, used }: QuotaState): void {
-  const counted = [...hard.keys()].filter((one) => request.evaluator.counts(one)).sort();
+function checkStatus(request: UsageRequest, quota: QuotaState): void {
+  const { name, used } = quota;
+  const counted = quota.namesOf(request.evaluator);
   const problem = request.evaluator.missing?.(request.object, counted) ?? "";
   if (problem !== "") request.refuse(`failed quota: ${name}: ${problem}`);
   if (counted.every((one) => used.has(one))) return;

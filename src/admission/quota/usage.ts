@@ -12,6 +12,9 @@ export interface UsageOptions {
   readonly hasDevices: boolean;
 }
 
+/** Evaluators that are kept. */
+const countingMax = 10_000;
+
 const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
 
 /** Never counted: events, and what is not stored. */
@@ -30,6 +33,8 @@ const uncounted: readonly GroupResource[] = [
 export class UsageEvaluators {
   readonly #special: readonly Evaluator[];
   readonly #known = new Map<string, Evaluator | undefined>();
+  /** Those that only count. */
+  readonly #counting = new Map<string, Evaluator>();
 
   constructor({ domain, clock, hasDevices }: UsageOptions) {
     this.#special = [
@@ -48,7 +53,17 @@ export class UsageEvaluators {
   of(resource: GroupResource): Evaluator | undefined {
     const key = keyOf(resource);
     const known = this.#known.get(key);
-    return known !== undefined || this.#known.has(key) ? known : countEvaluator(resource);
+    return known !== undefined || this.#known.has(key) ? known : this.#countingOnly(key, resource);
+  }
+
+  #countingOnly(key: string, resource: GroupResource): Evaluator {
+    let evaluator = this.#counting.get(key);
+    if (evaluator === undefined) {
+      // Kinds come and go, and names in quotas are anything.
+      if (this.#counting.size >= countingMax) this.#counting.clear();
+      this.#counting.set(key, (evaluator = countEvaluator(resource)));
+    }
+    return evaluator;
   }
 
   /** The evaluator that a name in a quota is about. */

@@ -63,9 +63,9 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const quantity = parseQuantity(text);
   if (quantity === undefined) return []; // the schema has refused it
-  const shown = formatQuantity(quantity);
-  const errors = quantity.unscaled < 0n ? [invalid(path, shown, "must be greater than or equal to 0")] : [];
+  const findings: string[] = [];
+  if (quantity.unscaled < 0n) findings.push("must be greater than or equal to 0");
   const isCounted = numbers.includes(name) || isExtended(name, own);
-  if (!isCounted || integerQuantity(quantity, "milli") % 1000n === 0n) return errors;
-  return [...errors, invalid(path, shown, "must be an integer")];
+  if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) findings.push("must be an integer");
+  return findings.map((finding) => invalid(path, formatQuantity(quantity), finding));
 }

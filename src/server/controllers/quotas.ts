@@ -17,6 +17,7 @@ export function controlledQuotas(
     alone: (namespace, work) => quotas.alone(namespace, work),
     onOvercharged: (listener) => quotas.onOvercharged(listener),
     resourceOf: (name) => quotas.resourceOf(name),
+    isConstant: (resource) => quotas.isConstant(resource),
     useOf: (resource, object) => quotas.useOf(resource, object),
     place({ group, resource }) {
       const { definitions } = table();
