@@ -43,6 +43,14 @@ export function picked(
   return result;
 }
 
+/** The quantities themselves where none is to go. */
+export function without(quantities: Quantities, goes: (quantity: Quantity) => boolean): Quantities {
+  for (const quantity of quantities.values()) {
+    if (goes(quantity)) return picked(quantities, (_name, one) => !goes(one));
+  }
+  return quantities;
+}
+
 /** As objects have them. */
 export const textsOf = (quantities: Quantities): Record<string, string> =>
   Object.fromEntries([...quantities].map(([name, quantity]) => [name, formatQuantity(quantity)]));

@@ -124,6 +124,7 @@ function divideUp(value: bigint, places: number): bigint {
 
 /** Compares two non-negative numbers without expanding exponents that already decide. */
 function compareMagnitudes(a: bigint, aExponent: number, b: bigint, bExponent: number): number {
+  if (aExponent === bExponent) return a < b ? -1 : a > b ? 1 : 0;
   if (a === 0n || b === 0n) return a === b ? 0 : a === 0n ? -1 : 1;
   const sizeA = a.toString().length + aExponent;
   const sizeB = b.toString().length + bExponent;
@@ -155,12 +156,18 @@ export function addQuantities(a: Quantity, b: Quantity): Quantity {
   if (a.unscaled === 0n) return b;
   if (b.unscaled === 0n) return a;
   const spread = a.exponent - b.exponent;
+  if (spread === 0) return sumOf(a.unscaled + b.unscaled, a.exponent, a.format);
   if (Math.abs(spread) > spreadMax) return spread > 0 ? a : b;
   const exponent = Math.min(a.exponent, b.exponent);
   const widened = (one: Quantity): bigint => one.unscaled * 10n ** BigInt(one.exponent - exponent);
-  const unscaled = widened(a) + widened(b);
-  return { unscaled, exponent: unscaled === 0n ? 0 : exponent, format: a.format };
+  return sumOf(widened(a) + widened(b), exponent, a.format);
 }
+
+const sumOf = (unscaled: bigint, exponent: number, format: QuantityFormat): Quantity => ({
+  unscaled,
+  exponent: unscaled === 0n ? 0 : exponent,
+  format,
+});
 
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity =>
   addQuantities(a, { ...b, unscaled: -b.unscaled });

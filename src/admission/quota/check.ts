@@ -6,7 +6,7 @@ import type { ResourceQuota, ScopedResourceSelectorRequirement } from "#api/core
 import type { ApiObject } from "#meta/object-meta.ts";
 import { addQuantities, compareQuantities, type Quantity } from "#meta/quantity.ts";
 import { type AdmissionAttributes, refusal } from "../plugin.ts";
-import { addTo, difference, picked, printed, type Quantities, quantitiesOf, textsOf, zero } from "../quantities.ts";
+import { addTo, difference, picked, printed, type Quantities, quantitiesOf, textsOf, without, zero } from "../quantities.ts";
 import type { Evaluator } from "./evaluator.ts";
 
 /** A resource that may only be used where a quota allows it, as the plugin's configuration says. */
@@ -32,6 +32,8 @@ export class QuotaState {
   readonly used: Map<string, Quantity>;
   readonly scopes: readonly ScopedResourceSelectorRequirement[];
   readonly #namesOf = new Map<Evaluator, readonly string[]>();
+  /** Of writes that all use the same. */
+  readonly #amountsOf = new Map<Evaluator, Quantities>();
 
   constructor(quota: ResourceQuota) {
     this.quota = quota;
@@ -61,6 +63,15 @@ export class QuotaState {
       this.#namesOf.set(evaluator, names);
     }
     return names;
+  }
+
+  /** What of a write's use is limited. */
+  amountOf({ evaluator, delta }: UsageRequest): Quantities {
+    const known = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
+    if (known !== undefined) return known;
+    const amount = picked(delta, (name, { unscaled }) => unscaled > 0n && this.hard.has(name));
+    if (evaluator.isConstant === true) this.#amountsOf.set(evaluator, amount);
+    return amount;
   }
 
   charge(amount: Quantities): void {
@@ -96,7 +107,7 @@ export class UsageRequest {
 
   /** How much more that is than before, without what stays the same. */
   get delta(): Quantities {
-    return (this.#delta ??= picked(this.#difference(), (_name, { unscaled }) => unscaled !== 0n));
+    return (this.#delta ??= without(this.#difference(), ({ unscaled }) => unscaled === 0n));
   }
 
   #difference(): Quantities {
@@ -123,25 +134,24 @@ export interface Charge {
   readonly amount: Quantities;
 }
 
+const nobody: ReadonlySet<string> = new Set();
+
 /** Throws a refusal. Quotas of `charged`, by uid, have the charge already. */
 export function chargesOf(
   request: UsageRequest,
   quotas: readonly QuotaState[],
   limited: readonly LimitedResource[],
-  charged: ReadonlySet<string> = new Set(),
+  charged: ReadonlySet<string> = nobody,
 ): readonly Charge[] {
   const matching = quotas.filter((quota) => matches(request, quota));
   for (const quota of matching) checkStatus(request, quota);
-  const negative = picked(request.usage, (_name, { unscaled }) => unscaled < 0n);
-  if (negative.size > 0) {
-    request.refuse(`quota usage is negative for resource(s): ${[...negative.keys()].sort().join(",")}`);
-  }
+  checkSigns(request);
   if (request.delta.size === 0) return [];
   if (limited.length > 0) checkCovered(request, quotas, matching, limited);
   const charges: Charge[] = [];
   for (const to of matching) {
     if (charged.has(to.uid)) continue;
-    const amount = picked(request.delta, (name, { unscaled }) => unscaled > 0n && to.hard.has(name));
+    const amount = to.amountOf(request);
     checkRoom(request, to, amount);
     if (amount.size > 0) charges.push({ to, amount });
   }
@@ -160,6 +170,12 @@ function checkStatus(request: UsageRequest, quota: QuotaState): void {
   if (problem !== "") request.refuse(`failed quota: ${name}: ${problem}`);
   if (counted.every((one) => used.has(one))) return;
   request.refuse(`status unknown for quota: ${name}, resources: ${counted.join(",")}`);
+}
+
+function checkSigns(request: UsageRequest): void {
+  const negative: string[] = [];
+  for (const [name, { unscaled }] of request.usage) if (unscaled < 0n) negative.push(name);
+  if (negative.length > 0) request.refuse(`quota usage is negative for resource(s): ${negative.sort().join(",")}`);
 }
 
 /** What may only be used under a quota needs one, for each resource name and for each scope. */
@@ -187,11 +203,12 @@ function checkCovered(
 }
 
 function checkRoom(request: UsageRequest, { name, hard, used }: QuotaState, amount: Quantities): void {
-  const exceeded = picked(amount, (one, more) => {
+  const exceeded: string[] = [];
+  for (const [one, more] of amount) {
     const sum = addQuantities(used.get(one) ?? zero, more);
-    return compareQuantities(sum, hard.get(one)!) > 0; // `amount` has names of `hard` only
-  });
-  if (exceeded.size === 0) return;
-  const of = (all: Quantities): string => printed(picked(all, (one) => exceeded.has(one)));
+    if (compareQuantities(sum, hard.get(one)!) > 0) exceeded.push(one); // `amount` has names of `hard` only
+  }
+  if (exceeded.length === 0) return;
+  const of = (all: Quantities): string => printed(picked(all, (one) => exceeded.includes(one)));
   request.refuse(`exceeded quota: ${name}, requested: ${of(amount)}, used: ${of(used)}, limited: ${of(hard)}`);
 }
