@@ -68,7 +68,7 @@ function linesOf(answer: Answer): readonly string[] {
 /** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
 const withoutValues = (line: string): string =>
   line
-    .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|nil|null)(: )/g, "$1...$2")
+    .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|null)(: )/g, "$1...$2")
     .replace(/ \(changed: .*\)$/, "")
     .replace(/kube-api-access-\w{5}/g, "kube-api-access")
     .replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "UID");

@@ -5,6 +5,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { badRequest, type StatusError } from "#meta/status-error.ts";
 import { ageColumn, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDaemonSet, validateDaemonSetStatus } from "./daemon-set-validation.ts";
@@ -57,6 +58,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         const errors = validateDaemonSet(object, domain);
         return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
       },
+      ...templateWarnings<DaemonSet>(({ spec }) => spec.template),
       subresources: {
         status: {
           prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)),

@@ -2,6 +2,7 @@
 import type { Deployment, DeploymentSpec, DeploymentStrategy } from "#api/apps/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDeployment, validateDeploymentStatus } from "./deployment-validation.ts";
@@ -34,6 +35,7 @@ export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployme
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateDeployment(object, domain),
       validateUpdate: (object, old) => [...validateDeployment(object, domain), ...validateSelectorUpdate(object, old)],
+      ...templateWarnings<Deployment>(({ spec }) => spec.template),
       subresources: { status: { validateUpdate: validateDeploymentStatus } },
     },
   };

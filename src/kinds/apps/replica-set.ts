@@ -2,6 +2,7 @@
 import type { ReplicaSet } from "#api/apps/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateReplicaSet, validateReplicaSetStatus } from "./replica-set-validation.ts";
@@ -32,6 +33,7 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
         const errors = validateReplicaSet(object, domain);
         return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
       },
+      ...templateWarnings<ReplicaSet>(({ spec }) => spec.template),
       subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },

@@ -3,6 +3,7 @@ import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from "#a
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import { ageColumn, containerColumns, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import {
@@ -34,6 +35,7 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour<Statef
           }),
       validate: validateStatefulSet,
       validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
+      ...templateWarnings<StatefulSet>(({ spec }) => spec.template),
       subresources: { status: { validateUpdate: validateStatefulSetStatus } },
     },
   };

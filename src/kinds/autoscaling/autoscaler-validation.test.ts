@@ -85,3 +85,26 @@ test("version 1 is checked as the version that is stored", () => {
     "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0",
   ]);
 });
+
+test("of several sources the first is looked at, whichever the type names", () => {
+  const target = { type: "AverageValue", averageValue: "1" };
+  const containerResource = { name: "", container: "", target };
+  const pods = { metric: { name: "" }, target };
+  assert.deepEqual(metric({ type: "ContainerResource", containerResource, pods }), [
+    "spec.metrics[0].pods.metric.name: Required value: must specify a metric name",
+    "spec.metrics[0].pods: Forbidden: must populate the given metric source only",
+  ]);
+});
+
+test("the resource and the container of a metric have names as pods have them", () => {
+  const target = { type: "AverageValue", averageValue: "1" };
+  const wrong = { name: "Bad_Name", container: "a/b", target };
+  const found = metric({ type: "ContainerResource", containerResource: wrong });
+  const path = "spec.metrics[0].containerResource";
+  assert.deepEqual(found.slice(0, 2), [
+    `${path}.name: Invalid value: Bad_Name: must be a standard resource type or fully qualified`,
+    `${path}.name: Invalid value: Bad_Name: must be a standard resource for containers`,
+  ]);
+  assert.match(found[2]!, /container: Invalid value: "a\/b": a lowercase RFC 1123 label/);
+  assert.equal(found.length, 3);
+});

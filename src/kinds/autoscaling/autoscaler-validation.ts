@@ -3,6 +3,7 @@
  * `pkg/apis/autoscaling/validation`.
  */
 import type {
+  ContainerResourceMetricSource,
   CrossVersionObjectReference,
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerSpec,
@@ -13,9 +14,10 @@ import type {
 } from "#api/autoscaling/v2.ts";
 import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { pathSegment } from "#meta/names.ts";
+import { dns1123Label, pathSegment } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
+import { type OwnPrefix, validateContainerResourceName } from "../core/resource-names.ts";
 
 const stabilizationSecondsMax = 3600;
 const periodSecondsMax = 1800;
@@ -30,7 +32,11 @@ const maxPath = specPath.child("maxReplicas");
 const zero = parseQuantity("0")!;
 
 /** `canBeZero`: nothing may be left to run while a metric of something else is watched. */
-export function validateAutoscaler({ spec }: HorizontalPodAutoscaler, canBeZero: boolean): FieldError[] {
+export function validateAutoscaler(
+  { spec }: HorizontalPodAutoscaler,
+  canBeZero: boolean,
+  own: OwnPrefix,
+): FieldError[] {
   const { minReplicas, maxReplicas, metrics = [], behavior } = spec;
   const lowest = canBeZero ? 0 : 1;
   const errors: FieldError[] = [];
@@ -43,7 +49,7 @@ export function validateAutoscaler({ spec }: HorizontalPodAutoscaler, canBeZero:
     errors.push(invalid(maxPath, maxReplicas, "must be greater than or equal to `minReplicas`"));
   }
   errors.push(...validateReference(spec.scaleTargetRef, specPath.child("scaleTargetRef")));
-  errors.push(...metrics.flatMap((metric, i) => validateMetric(metric, metricsPath.index(i))));
+  errors.push(...metrics.flatMap((metric, i) => validateMetric(metric, metricsPath.index(i), own)));
   errors.push(...validateScalingToZero(spec));
   if (behavior !== undefined) {
     for (const name of ["scaleUp", "scaleDown"] as const) {
@@ -78,7 +84,11 @@ const members = {
 
 const isSource = (type: string): type is keyof typeof members => Object.hasOwn(members, type);
 
-function validateMetric(metric: MetricSpec, path: FieldPath): FieldError[] {
+function validateMetric(metric: MetricSpec, path: FieldPath, own: OwnPrefix): FieldError[] {
+  return [...validateFirstSource(metric, path, own), ...validateType(metric, path)];
+}
+
+function validateType(metric: MetricSpec, path: FieldPath): FieldError[] {
   const { type } = metric;
   const typePath = path.child("type");
   if (!isSource(type)) {
@@ -92,18 +102,15 @@ function validateMetric(metric: MetricSpec, path: FieldPath): FieldError[] {
   if (!given.includes(member)) {
     return [required(path.child(member), "must populate information for the given metric source")];
   }
-  return [
-    ...given
-      .filter((name) => name !== member)
-      .map((name) => forbidden(path.child(name), "must populate the given metric source only")),
-    ...validateSource(metric, path),
-  ];
+  return given
+    .filter((name) => name !== member)
+    .map((name) => forbidden(path.child(name), "must populate the given metric source only"));
 }
 
-/** The source that the type names, which is there. */
-function validateSource(metric: MetricSpec, path: FieldPath): FieldError[] {
-  const { type, object, pods, external, resource, containerResource } = metric;
-  if (type === "Object" && object !== undefined) {
+/** Of several sources one is looked at, whichever the type names. */
+function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const { object, external, pods, resource, containerResource } = metric;
+  if (object !== undefined) {
     const at = path.child("object");
     const { value, averageValue } = object.target;
     return [
@@ -115,7 +122,15 @@ function validateSource(metric: MetricSpec, path: FieldPath): FieldError[] {
         : []),
     ];
   }
-  if (type === "Pods" && pods !== undefined) {
+  if (external !== undefined) {
+    const at = path.child("external");
+    return [
+      ...validateIdentifier(external.metric, at.child("metric")),
+      ...validateTarget(external.target, at.child("target")),
+      ...validateExternalTarget(external.target, at.child("target")),
+    ];
+  }
+  if (pods !== undefined) {
     const at = path.child("pods");
     const missing = required(at.child("target", "averageValue"), "must specify a positive target averageValue");
     return [
@@ -124,27 +139,30 @@ function validateSource(metric: MetricSpec, path: FieldPath): FieldError[] {
       ...(pods.target.averageValue === undefined ? [missing] : []),
     ];
   }
-  if (type === "External" && external !== undefined) {
-    const at = path.child("external");
+  if (resource !== undefined) {
+    const at = path.child("resource");
     return [
-      ...validateIdentifier(external.metric, at.child("metric")),
-      ...validateTarget(external.target, at.child("target")),
-      ...validateExternalTarget(external.target, at.child("target")),
+      ...validateResourceName(resource.name, at),
+      ...validateTarget(resource.target, at.child("target")),
+      ...validateUse(resource.target, at.child("target")),
     ];
   }
-  if (containerResource !== undefined && type === "ContainerResource") {
-    const { name, container, target } = containerResource;
-    const at = path.child("containerResource");
-    const errors = validateResourceName(name, at);
-    if (container === "") errors.push(required(at.child("container"), "must specify a container"));
-    return [...errors, ...validateTarget(target, at.child("target")), ...validateUse(target, at.child("target"))];
-  }
-  if (resource === undefined) return [];
-  const at = path.child("resource");
+  return containerResource === undefined
+    ? []
+    : validateContainerSource(containerResource, path.child("containerResource"), own);
+}
+
+function validateContainerSource(source: ContainerResourceMetricSource, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const { name, container, target } = source;
+  const containerPath = path.child("container");
   return [
-    ...validateResourceName(resource.name, at),
-    ...validateTarget(resource.target, at.child("target")),
-    ...validateUse(resource.target, at.child("target")),
+    ...validateResourceName(name, path),
+    ...(name === "" ? [] : validateContainerResourceName(name, path.child("name"), own)),
+    ...(container === ""
+      ? [required(containerPath, "must specify a container")]
+      : dns1123Label(container).map((message) => invalid(containerPath, container, message))),
+    ...validateTarget(target, path.child("target")),
+    ...validateUse(target, path.child("target")),
   ];
 }
 

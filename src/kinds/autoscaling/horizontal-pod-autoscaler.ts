@@ -14,6 +14,7 @@ import type {
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import type { Column, Conversion, Strategy } from "#registry/resource-definition.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -26,25 +27,28 @@ import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic
 
 const shownMax = 2;
 
-export function horizontalPodAutoscalers({ gate }: KindEnvironment): KindBehaviour<HorizontalPodAutoscaler> {
+export function horizontalPodAutoscalers({ domain, gate }: KindEnvironment): KindBehaviour<HorizontalPodAutoscaler> {
   return {
     columns,
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
-      ...rules(gate("HPAScaleToZero"), (object) => object),
+      ...rules(domain, gate("HPAScaleToZero"), (object) => object),
     },
   };
 }
 
 /** Checks, which know the stored version alone. */
 function rules<T extends ApiObject>(
+  domain: ApiDomain,
   canBeZero: boolean,
   toHub: (object: T) => HorizontalPodAutoscaler,
 ): Pick<Strategy<T>, "validate" | "validateUpdate" | "subresources"> {
+  const own = domain.rename("kubernetes.io/");
   return {
-    validate: (object) => validateAutoscaler(toHub(object), canBeZero),
+    validate: (object) => validateAutoscaler(toHub(object), canBeZero, own),
     // One that has zero replicas may keep them when the gate is off again.
-    validateUpdate: (object, old) => validateAutoscaler(toHub(object), canBeZero || toHub(old).spec.minReplicas === 0),
+    validateUpdate: (object, old) =>
+      validateAutoscaler(toHub(object), canBeZero || toHub(old).spec.minReplicas === 0, own),
     subresources: { status: { validateUpdate: (object) => validateAutoscalerStatus(toHub(object)) } },
   };
 }
@@ -66,7 +70,7 @@ export function horizontalPodAutoscalersV1(
           ? editField(next, "spec", (spec) => fillAbsent(spec, { targetCPUUtilizationPercentage: 80 }))
           : next;
       },
-      ...rules(gate("HPAScaleToZero"), conversion.toHub),
+      ...rules(domain, gate("HPAScaleToZero"), conversion.toHub),
     },
   };
 }

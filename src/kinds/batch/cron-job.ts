@@ -4,9 +4,13 @@ import { ageOf } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, fillAbsent, fillZero } from "../edit.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateCronJob } from "./cron-job-validation.ts";
+
+const templatePath = FieldPath.of("spec", "jobTemplate", "spec", "template");
 
 export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
   return {
@@ -29,6 +33,7 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateCronJob(object, domain),
       validateUpdate: (object, old) => validateCronJob(object, domain, old),
+      ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, templatePath),
     },
   };
 }

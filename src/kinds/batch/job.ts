@@ -7,6 +7,7 @@ import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, containerColumns, nameColumn, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 import { withTemplateLabels } from "../core/replication-controller.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -40,6 +41,7 @@ export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
         ...validateSpec(object.spec, domain),
         ...validateJobUpdate(object, old),
       ],
+      ...templateWarnings<Job>(({ spec }) => spec.template),
       subresources: { status: { validateUpdate: validateJobStatus } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },

@@ -11,8 +11,10 @@ import type {
   PodSpec,
   PodTemplateSpec,
   Probe,
+  ResourceRequirements,
   Volume,
 } from "#api/core/v1.ts";
+import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
 
 const fileModes = { defaultMode: 0o644 };
@@ -24,7 +26,7 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
   next = mirrorAccount(next);
   next = editItems(next, "volumes", defaultVolume);
   next = editItems(next, "ephemeralContainers", defaultContainer);
-  return editContainers(next, spec.hostNetwork === true ? defaultHostContainer : defaultContainer);
+  return editContainers(next, defaultContainer);
 }
 
 export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
@@ -42,8 +44,8 @@ function mirrorAccount(spec: PodSpec): PodSpec {
   return withField(withField(spec, "serviceAccountName", name), "serviceAccount", name);
 }
 
-const defaultHostContainer = (container: Container): Container =>
-  editItems(defaultContainer(container), "ports", (port) => fillZero(port, { hostPort: port.containerPort }));
+const withHostPorts = (container: Container): Container =>
+  editItems(container, "ports", (port) => fillZero(port, { hostPort: port.containerPort }));
 
 function defaultContainer(container: Container): Container {
   let next = fillZero(container, {
@@ -51,6 +53,7 @@ function defaultContainer(container: Container): Container {
     terminationMessagePolicy: "File",
     imagePullPolicy: pullPolicy(container.image ?? ""),
   });
+  next = editField(next, "resources", roundedResources);
   next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP" }));
   next = editItems(next, "env", (variable) =>
     editField(variable, "valueFrom", (from) => editField(from, "fieldRef", defaultFieldRef)),
@@ -63,9 +66,30 @@ function defaultContainer(container: Container): Container {
   );
 }
 
+/** Amounts are kept in thousandths, rounded up. */
+const roundedResources = (resources: ResourceRequirements): ResourceRequirements =>
+  editField(editField(resources, "limits", roundedAmounts), "requests", roundedAmounts);
+
+function roundedAmounts(amounts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!Object.values(amounts).some(isFine)) return amounts;
+  return Object.fromEntries(Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? rounded(text) : text]));
+}
+
+/** Whether a quantity may have more places than thousandths have. */
+const isFine = (text: string): boolean => /[nu]$|e-/i.test(text);
+
+function rounded(text: string): string {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined || quantity.exponent >= -3) return text;
+  return formatQuantity({ ...quantity, unscaled: integerQuantity(quantity, "milli"), exponent: -3 });
+}
+
+/** What the names of images are made of; Docker's grammar, as far as it matters here. */
+const imageShape = /^(?:[\w.:-]+\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@[\w+.:-]+)?$/;
+
 /** `Always` for images that may change under their name: tag `latest`, or neither tag nor digest. */
 export function pullPolicy(image: string): "Always" | "IfNotPresent" {
-  if (image === "") return "IfNotPresent";
+  if (!imageShape.test(image)) return "IfNotPresent";
   const at = image.indexOf("@");
   const named = at < 0 ? image : image.slice(0, at);
   const last = named.slice(named.lastIndexOf("/") + 1);
@@ -158,7 +182,8 @@ export function defaultPod(spec: PodSpec, options: { readonly resizePolicy: bool
           ? resources
           : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // just looked at
     );
-    return options.resizePolicy ? withResizePolicy(requested) : requested;
+    const ported = spec.hostNetwork === true ? withHostPorts(requested) : requested;
+    return options.resizePolicy ? withResizePolicy(ported) : ported;
   });
 }
 

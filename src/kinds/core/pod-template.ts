@@ -7,6 +7,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 import { validatePodTemplateSpec } from "./pod-validation.ts";
+import { templateWarnings } from "./pod-warnings.ts";
 
 const templatePath = FieldPath.of("template");
 
@@ -25,6 +26,7 @@ export function podTemplates({ domain }: KindEnvironment): KindBehaviour<PodTemp
       defaults: (object) => editField(object, "template", defaultPodTemplate),
       validate,
       validateUpdate: validate,
+      ...templateWarnings<PodTemplate>(({ template }) => template, templatePath),
     },
   };
 }

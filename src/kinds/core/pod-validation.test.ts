@@ -6,7 +6,8 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { defaultPod } from "./pod-spec.ts";
-import { validateNewPod, validatePod, validatePodStatus, validatePodTemplateSpec } from "./pod-validation.ts";
+import { validatePodStatus } from "./pod-status.ts";
+import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
 const made = (spec: object): PodSpec => defaultPod({ containers: [container], ...spec }, { resizePolicy: false });
@@ -133,7 +134,7 @@ test("a pod has at most one address of each family", () => {
     hostIPs: [{ ip: "::2" }, { ip: "1.1.1.1" }],
   };
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made({}), status };
-  assert.deepEqual(validatePodStatus(pod).map(printFieldError), [
+  assert.deepEqual(validatePodStatus(pod, pod).map(printFieldError), [
     'status.podIPs: Invalid value: []core.PodIP{core.PodIP{IP:"1.2.3.4"}, core.PodIP{IP:"1.2.3.5"}}: may specify no more than one IP for each IP family',
     'status.hostIPs[0].ip: Invalid value: "::2": must be equal to `hostIP`',
   ]);

@@ -8,8 +8,8 @@ import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
-import { checkAddresses } from "./pod-validation/addresses.ts";
 import {
+  checkName,
   checkOptionalName,
   checkOptionalOneOf,
   checkRange,
@@ -43,6 +43,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   checkSpec(spec, "", specPath, domain, errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
+    checkImages({ ...spec, containers: [], initContainers: [] }, specPath, errors);
   }
   return errors;
 }
@@ -70,13 +71,6 @@ export function validateNewPod({ spec }: Pod): FieldError[] {
     const detail = "cannot be set until all schedulingGates have been cleared";
     errors.push(forbidden(podSpecPath.child("nodeName"), detail));
   }
-  return errors;
-}
-
-/** Findings about a new status. */
-export function validatePodStatus({ status }: Pod): FieldError[] {
-  const errors: FieldError[] = [];
-  checkAddresses(status, errors);
   return errors;
 }
 
@@ -127,7 +121,10 @@ function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiD
   checkTolerations(spec.tolerations, path.child("tolerations"), errors);
   checkHostAliases(spec.hostAliases, path.child("hostAliases"), errors);
   checkOptionalName(spec.priorityClassName, dns1123Subdomain, path.child("priorityClassName"), errors);
-  checkOptionalName(spec.runtimeClassName, dns1123Subdomain, path.child("runtimeClassName"), errors);
+  // Pods with an empty one have none.
+  if (spec.runtimeClassName !== undefined && (spec.runtimeClassName !== "" || podName === "")) {
+    checkName(spec.runtimeClassName, dns1123Subdomain, path.child("runtimeClassName"), errors);
+  }
   checkOptionalOneOf(spec.preemptionPolicy, preemptionPolicies, path.child("preemptionPolicy"), errors);
   if (spec.overhead !== undefined) checkResources({ limits: spec.overhead }, path.child("overhead"), own, errors);
   checkSystem(spec, path, errors);

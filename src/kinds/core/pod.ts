@@ -16,15 +16,18 @@ import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
-import { editField, withField } from "../edit.ts";
+import { editField, isZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
-import { validateNewPod, validatePod, validatePodStatus } from "./pod-validation.ts";
+import { validatePodStatus } from "./pod-status.ts";
+import { validateNewPod, validatePod } from "./pod-validation.ts";
+import { podSpecWarnings } from "./pod-warnings.ts";
 
-const ephemeralPath = FieldPath.of("spec", "ephemeralContainers");
+const specPath = FieldPath.of("spec");
+const ephemeralPath = specPath.child("ephemeralContainers");
 
 export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   const { domain } = environment;
@@ -41,7 +44,12 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           "status",
           withAgreeingAddresses,
         ),
-      prepareForCreate: (object) => ({ ...object, status: firstStatus(object.spec, timestamp(environment.now())) }),
+      prepareForCreate: ({ spec, ...object }) => ({
+        ...object,
+        spec: withGraceSeconds(spec),
+        status: firstStatus(spec, timestamp(environment.now())),
+      }),
+      warningsOnCreate: ({ spec }) => podSpecWarnings(spec, specPath),
       validate: (object) => [...validatePod(object, domain), ...validateNewPod(object)],
       validateUpdate: (object, old) => [
         ...validatePod(object, domain),
@@ -59,7 +67,14 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           prepareForUpdate: (object, old) => resized(old, object),
           validateUpdate: (object, old) => [...validatePod(object, domain), ...validateResize(object, old)],
         },
-        status: { validateUpdate: validatePodStatus },
+        status: {
+          // What a client leaves out stays.
+          prepareForUpdate: (object, old) =>
+            editField(object, "status", (status) =>
+              isZero(status.qosClass) ? withField(status, "qosClass", old.status.qosClass) : status,
+            ),
+          validateUpdate: validatePodStatus,
+        },
       },
       graceSeconds,
       fields,
@@ -97,6 +112,12 @@ function validateEphemeralContainers(
   }
   return errors;
 }
+
+/** A negative period is as good as none. */
+const withGraceSeconds = (spec: PodSpec): PodSpec =>
+  nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
+    ? withField(spec, "terminationGracePeriodSeconds", 1)
+    : spec;
 
 /** Field order is that of the wire. */
 function firstStatus(spec: PodSpec, now: string): PodStatus {

@@ -7,6 +7,7 @@ import { editField, fillAbsent, withField } from "../edit.ts";
 import { validateReplicaSetStatus, validateReplicationController } from "../apps/replica-set-validation.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
+import { templateWarnings } from "./pod-warnings.ts";
 
 export function replicationControllers({ domain }: KindEnvironment): KindBehaviour<ReplicationController> {
   return {
@@ -31,6 +32,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
         const errors = validateReplicationController(object, domain);
         return [...errors, ...errors];
       },
+      ...templateWarnings<ReplicationController>(({ spec }) => spec.template),
       subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },

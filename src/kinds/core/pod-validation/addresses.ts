@@ -2,7 +2,7 @@
  * Validates addresses in the status of pods: at most one of each family; the first must be that of the single field.
  */
 import type { PodStatus } from "#api/core/v1.ts";
-import { duplicate, GoSyntax, goQuote, invalid } from "#meta/field-error.ts";
+import { duplicate, GoSyntax, goQuote, internalError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
 import { checkName, checkOptionalName, type Errors } from "./checks.ts";
@@ -36,7 +36,13 @@ function checkList(addresses: readonly Address[], type: string, path: FieldPath,
     seen.add(ip);
     families.add(ip.includes(":"));
   }
-  if (addresses.length === families.size) return;
+  if (addresses.length < 2) return;
+  const wrong = addresses.findIndex(({ ip = "" }) => ipAddress(ip).length > 0);
+  if (wrong >= 0) {
+    const detail = `failed to check for dual stack with error:invalid IP[${wrong}]: ${addresses[wrong]!.ip ?? ""}`;
+    errors.push(internalError(path, detail));
+  }
+  if (wrong < 0 && addresses.length === families.size) return;
   const shown = new GoSyntax(`[]${type}{${addresses.map(print).join(", ")}}`);
   errors.push(invalid(path, shown, "may specify no more than one IP for each IP family"));
 }

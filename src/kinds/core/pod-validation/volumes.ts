@@ -24,13 +24,16 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
   return found;
 }
 
+/** Fields that findings name otherwise, as upstream's do. */
+const pathNames: Readonly<Record<string, string>> = { cephfs: "cephFS", downwardAPI: "downwarAPI" };
+
 /** Exactly one source; those after the first are refused unseen. */
 function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
   let isFirst = true;
   for (const name of sourceNames) {
     if (volume[name] === undefined) continue;
     if (isFirst) checkSource(volume, name, path, errors);
-    else errors.push(forbidden(path.child(name), "may not specify more than 1 volume type"));
+    else errors.push(forbidden(path.child(pathNames[name] ?? name), "may not specify more than 1 volume type"));
     isFirst = false;
   }
   if (isFirst) errors.push(required(path, "must specify a volume type"));

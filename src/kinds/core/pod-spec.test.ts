@@ -1,0 +1,34 @@
+/** Defaults of pods and templates that differ, or that odd values get. Source: the answers of kube-apiserver 1.32.1. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PodSpec } from "#api/core/v1.ts";
+import { defaultPod, defaultPodSpec, pullPolicy } from "./pod-spec.ts";
+
+const made = (fields: object, spec: object = {}): PodSpec =>
+  ({ containers: [{ name: "a", image: "x", resources: {}, ...fields }], ...spec }) as PodSpec;
+
+test("ports of the host's network are those of the host in pods, not in templates", () => {
+  const spec = made({ ports: [{ containerPort: 80 }] }, { hostNetwork: true });
+  assert.equal(defaultPod(spec, { resizePolicy: false }).containers?.[0]?.ports?.[0]?.hostPort, 80);
+  assert.equal(defaultPodSpec(spec).containers?.[0]?.ports?.[0]?.hostPort, undefined);
+});
+
+test("an image that cannot change, and one whose name is none, is pulled once", () => {
+  for (const image of ["a", "a:latest", "registry.example.com:5000/a/b", "localhost/a_b"]) {
+    assert.equal(pullPolicy(image), "Always", image);
+  }
+  for (const image of ["a:1", "r.example.com/a@sha256:00", "", " a", "A", "a b"]) {
+    assert.equal(pullPolicy(image), "IfNotPresent", image);
+  }
+});
+
+test("amounts of resources are kept in thousandths, rounded up", () => {
+  const requests = { cpu: "1n", memory: "1500u", "example.com/a": "1", storage: "1e-4" };
+  const { containers } = defaultPodSpec(made({ resources: { requests } }));
+  assert.deepEqual(containers?.[0]?.resources.requests, {
+    cpu: "1m",
+    memory: "2m",
+    "example.com/a": "1",
+    storage: "1e-3",
+  });
+});

@@ -1,0 +1,173 @@
+/** What clients are warned of in pods and templates: allowed, but hardly what is meant. Source: the answers of kube-apiserver. */
+import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import type { Strategy } from "#registry/resource-definition.ts";
+import { nearestNumber } from "#std/int64.ts";
+
+const templatePath = FieldPath.of("spec", "template");
+
+/** Hooks of a kind with a template. Updates are looked at when they change more than metadata and status. */
+export function templateWarnings<T extends ApiObject>(
+  templateOf: (object: T) => PodTemplateSpec | undefined,
+  path: FieldPath = templatePath,
+): Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate"> {
+  const warnings = (object: T): string[] => {
+    const template = templateOf(object);
+    return template === undefined ? [] : podSpecWarnings(template.spec, path.child("spec"));
+  };
+  return {
+    warningsOnCreate: warnings,
+    warningsOnUpdate: (object, old) => (jsonEquals(contentOf(object), contentOf(old)) ? [] : warnings(object)),
+  };
+}
+
+const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
+
+/** Of a spec at `path`, defaults already in it. */
+export function podSpecWarnings(spec: PodSpec, path: FieldPath): string[] {
+  const containers = [
+    ...(spec.initContainers ?? []).map((container, i) => ({ container, at: path.child("initContainers").index(i) })),
+    ...(spec.containers ?? []).map((container, i) => ({ container, at: path.child("containers").index(i) })),
+  ];
+  return [
+    ...selectorWarnings(spec, path),
+    ...(spec.volumes ?? []).flatMap((volume, i) => volumeWarnings(volume, path.child("volumes").index(i))),
+    ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
+    ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
+    ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
+    ...portWarnings(containers),
+    ...(nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
+      ? [
+          `${path.child("terminationGracePeriodSeconds")}: must be >= 0; negative values are invalid and will be treated as 1`,
+        ]
+      : []),
+  ];
+}
+
+const matchesNothing = (path: FieldPath): string =>
+  `${path.child("labelSelector")}: a null labelSelector results in matching no pod`;
+
+function selectorWarnings({ affinity, topologySpreadConstraints = [] }: PodSpec, path: FieldPath): string[] {
+  const warnings: string[] = [];
+  for (const name of ["podAffinity", "podAntiAffinity"] as const) {
+    const at = path.child("affinity", name);
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: needed,
+      preferredDuringSchedulingIgnoredDuringExecution: liked,
+    } = affinity?.[name] ?? {};
+    for (const [i, { labelSelector }] of (needed ?? []).entries()) {
+      const term = at.child("requiredDuringSchedulingIgnoredDuringExecution").index(i);
+      if (labelSelector === undefined) warnings.push(matchesNothing(term));
+    }
+    for (const [i, { podAffinityTerm }] of (liked ?? []).entries()) {
+      const term = at.child("preferredDuringSchedulingIgnoredDuringExecution").index(i).child("podAffinityTerm");
+      if (podAffinityTerm.labelSelector === undefined) warnings.push(matchesNothing(term));
+    }
+  }
+  for (const [i, { labelSelector }] of topologySpreadConstraints.entries()) {
+    if (labelSelector === undefined) warnings.push(matchesNothing(path.child("topologySpreadConstraints").index(i)));
+  }
+  return warnings;
+}
+
+/** Kinds of volumes that are on their way out. */
+const outdated: Partial<Record<keyof Volume, string>> = {
+  photonPersistentDisk: "deprecated in v1.11, non-functional in v1.16+",
+  gitRepo: "deprecated in v1.11",
+  scaleIO: "deprecated in v1.16, non-functional in v1.22+",
+  flocker: "deprecated in v1.22, non-functional in v1.25+",
+  storageos: "deprecated in v1.22, non-functional in v1.25+",
+  quobyte: "deprecated in v1.22, non-functional in v1.25+",
+  glusterfs: "deprecated in v1.25, non-functional in v1.26+",
+  cephfs: "deprecated in v1.28, non-functional in v1.31+",
+  rbd: "deprecated in v1.28, non-functional in v1.31+",
+};
+
+function volumeWarnings(volume: Volume, path: FieldPath): string[] {
+  const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
+  const isEmpty = volume.projected !== undefined && (volume.projected.sources ?? []).length === 0;
+  return [
+    ...old.map(([name, since]) => `${path.child(name)}: ${since}`),
+    ...(isEmpty ? [`volume ${goQuote(volume.name)} (Projected) has no sources provided`] : []),
+  ];
+}
+
+/** Items that have the same as one before. */
+function repeats<T>(items: readonly T[], of: (item: T) => string, path: FieldPath, field: string): string[] {
+  const seen = new Set<string>();
+  return items.flatMap((item, i) => {
+    const text = of(item);
+    const isRepeated = seen.has(text);
+    seen.add(text);
+    return isRepeated ? [`${path.index(i).child(field)}: duplicate ${field} ${goQuote(text)}`] : [];
+  });
+}
+
+function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath): string[] {
+  const nameless = imagePullSecrets.flatMap(({ name }, i) =>
+    name ? [] : [`${path.index(i).child("name")}: invalid empty name ""`],
+  );
+  return [...nameless, ...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name")];
+}
+
+function containerWarnings({ env = [], resources }: Container, path: FieldPath): string[] {
+  const seen = new Set<string>();
+  const hidden = env.flatMap(({ name }, i) => {
+    const hides = seen.has(name);
+    seen.add(name);
+    const at = path.child("env").index(i);
+    return hides ? [`${at}: hides previous definition of ${goQuote(name)}, which may be dropped when using apply`] : [];
+  });
+  return [...hidden, ...fractionWarnings(resources, path.child("resources"))];
+}
+
+const inBytes = ["memory", "ephemeral-storage"];
+
+function fractionWarnings(resources: ResourceRequirements, path: FieldPath): string[] {
+  return (["limits", "requests"] as const).flatMap((list) =>
+    inBytes.flatMap((name) => {
+      const quantity = parseQuantity(resources[list]?.[name] ?? "");
+      if (quantity === undefined || !hasFraction(quantity)) return [];
+      const text = goQuote(formatQuantity(quantity));
+      return [`${path.child(list).key(name)}: fractional byte value ${text} is invalid, must be an integer`];
+    }),
+  );
+}
+
+const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
+  exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
+
+/** Ports of all containers that another one has, too. */
+function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
+  const warnings: string[] = [];
+  const known = new Map<string, { readonly port: ContainerPort; readonly at: FieldPath }[]>();
+  for (const { container, at: of } of containers) {
+    for (const [i, port] of (container.ports ?? []).entries()) {
+      const at = of.child("ports").index(i);
+      if (port.hostIP && !port.hostPort) warnings.push(`${at}: hostIP set without hostPort: ${goPort(port)}`);
+      const key = `${port.containerPort}/${port.protocol ?? ""}`;
+      const others = known.get(key) ?? [];
+      for (const other of others) {
+        const problem = clash(port, other.port);
+        if (problem !== undefined) warnings.push(`${at}: ${problem} port definition with ${other.at}`);
+      }
+      known.set(key, [...others, { port, at }]);
+    }
+  }
+  return warnings;
+}
+
+function clash(one: ContainerPort, other: ContainerPort): string | undefined {
+  const [ip = "", otherIp = ""] = [one.hostIP, other.hostIP];
+  const [port = 0, otherPort = 0] = [one.hostPort, other.hostPort];
+  if (ip === otherIp && port === otherPort) return "duplicate";
+  if (port === 0 || otherPort === 0) return "overlapping";
+  return port === otherPort && (ip === "") !== (otherIp === "") ? "dangerously ambiguous" : undefined;
+}
+
+const goPort = ({ name = "", hostPort = 0, containerPort, protocol = "", hostIP = "" }: ContainerPort): string =>
+  `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
