@@ -6,7 +6,17 @@ import type { ResourceQuota, ScopedResourceSelectorRequirement } from "#api/core
 import type { ApiObject } from "#meta/object-meta.ts";
 import { addQuantities, compareQuantities, type Quantity } from "#meta/quantity.ts";
 import { type AdmissionAttributes, refusal } from "../plugin.ts";
-import { addTo, difference, picked, printed, type Quantities, quantitiesOf, textsOf, without, zero } from "../quantities.ts";
+import {
+  addTo,
+  difference,
+  picked,
+  printed,
+  type Quantities,
+  quantitiesOf,
+  textsOf,
+  without,
+  zero,
+} from "../quantities.ts";
 import type { Evaluator } from "./evaluator.ts";
 
 /** A resource that may only be used where a quota allows it, as the plugin's configuration says. */

@@ -25,6 +25,8 @@ export function templateWarnings<T extends ApiObject>(
   };
 }
 
+const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
+
 const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
 
 /** Of a spec at `path`, defaults already in it. */
@@ -42,14 +44,17 @@ export function podSpecWarnings(spec: PodSpec, path: FieldPath): string[] {
     ...portWarnings(containers),
     ...(nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
       ? [
-          `${path.child("terminationGracePeriodSeconds")}: must be >= 0; negative values are invalid and will be treated as 1`,
+          about(
+            path.child("terminationGracePeriodSeconds"),
+            "must be >= 0; negative values are invalid and will be treated as 1",
+          ),
         ]
       : []),
   ];
 }
 
 const matchesNothing = (path: FieldPath): string =>
-  `${path.child("labelSelector")}: a null labelSelector results in matching no pod`;
+  about(path.child("labelSelector"), "a null labelSelector results in matching no pod");
 
 function selectorWarnings({ affinity, topologySpreadConstraints = [] }: PodSpec, path: FieldPath): string[] {
   const warnings: string[] = [];
@@ -91,7 +96,7 @@ function volumeWarnings(volume: Volume, path: FieldPath): string[] {
   const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
   const isEmpty = volume.projected !== undefined && (volume.projected.sources ?? []).length === 0;
   return [
-    ...old.map(([name, since]) => `${path.child(name)}: ${since}`),
+    ...old.map(([name, since]) => about(path.child(name), since)),
     ...(isEmpty ? [`volume ${goQuote(volume.name)} (Projected) has no sources provided`] : []),
   ];
 }
@@ -103,13 +108,13 @@ function repeats<T>(items: readonly T[], of: (item: T) => string, path: FieldPat
     const text = of(item);
     const isRepeated = seen.has(text);
     seen.add(text);
-    return isRepeated ? [`${path.index(i).child(field)}: duplicate ${field} ${goQuote(text)}`] : [];
+    return isRepeated ? [about(path.index(i).child(field), `duplicate ${field} ${goQuote(text)}`)] : [];
   });
 }
 
 function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath): string[] {
   const nameless = imagePullSecrets.flatMap(({ name }, i) =>
-    name ? [] : [`${path.index(i).child("name")}: invalid empty name ""`],
+    name ? [] : [about(path.index(i).child("name"), 'invalid empty name ""')],
   );
   return [...nameless, ...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name")];
 }
@@ -120,7 +125,9 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
     const hides = seen.has(name);
     seen.add(name);
     const at = path.child("env").index(i);
-    return hides ? [`${at}: hides previous definition of ${goQuote(name)}, which may be dropped when using apply`] : [];
+    return hides
+      ? [about(at, `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`)]
+      : [];
   });
   return [...hidden, ...fractionWarnings(resources, path.child("resources"))];
 }
@@ -133,7 +140,7 @@ function fractionWarnings(resources: ResourceRequirements, path: FieldPath): str
       const quantity = parseQuantity(resources[list]?.[name] ?? "");
       if (quantity === undefined || !hasFraction(quantity)) return [];
       const text = goQuote(formatQuantity(quantity));
-      return [`${path.child(list).key(name)}: fractional byte value ${text} is invalid, must be an integer`];
+      return [about(path.child(list).key(name), `fractional byte value ${text} is invalid, must be an integer`)];
     }),
   );
 }
@@ -148,12 +155,12 @@ function portWarnings(containers: readonly { readonly container: Container; read
   for (const { container, at: of } of containers) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const at = of.child("ports").index(i);
-      if (port.hostIP && !port.hostPort) warnings.push(`${at}: hostIP set without hostPort: ${goPort(port)}`);
+      if (port.hostIP && !port.hostPort) warnings.push(about(at, `hostIP set without hostPort: ${goPort(port)}`));
       const key = `${port.containerPort}/${port.protocol ?? ""}`;
       const others = known.get(key) ?? [];
       for (const other of others) {
         const problem = clash(port, other.port);
-        if (problem !== undefined) warnings.push(`${at}: ${problem} port definition with ${other.at}`);
+        if (problem !== undefined) warnings.push(about(at, `${problem} port definition with ${other.at.toString()}`));
       }
       known.set(key, [...others, { port, at }]);
     }
