@@ -1,5 +1,5 @@
 /** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
-import { edited } from "./differ-edits.ts";
+import { type Edit, edited } from "./differ-edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
 import { type Answer, ask, type Comparison, essence, type Json, type Question } from "./differ-servers.ts";
 
@@ -43,7 +43,7 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
     const stored = (await comparison.each("GET", `${path}/one`)).map(({ body }) => body);
     if (stored.some(({ metadata }) => metadata === undefined)) return;
     const wanted = edits(stored[0]!);
-    const next = stored.map((body) => wanted.reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+    const next = stored.map((body) => wanted.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
     const to = subresource === "" ? `${path}/one` : `${path}/one/${subresource}`;
     const shown = { edits: wanted, of: stored[0]![kind.root] };
     const what = `change ${at} of ${subresource || "the object"}`;
@@ -51,6 +51,18 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
     // What they store differs now, so what follows would, too.
     if (!isSame && !isRefused) return;
   }
+}
+
+const randomName = /kube-api-access-\w{5}/g;
+
+/** Edits are made of what our server stores: random names in them become those that this object has. */
+function withNamesOf(body: Json): (edit: Edit) => Edit {
+  const [own] = JSON.stringify(body).match(randomName) ?? [];
+  return ({ path, value }) => ({
+    path,
+    value:
+      own === undefined || value === undefined ? value : JSON.parse(JSON.stringify(value).replace(randomName, own)),
+  });
 }
 
 /** What an answer says: of a refusal each finding once, of a write what is stored, a line for each value. */
@@ -70,7 +82,7 @@ const withoutValues = (line: string): string =>
   line
     .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|null)(: )/g, "$1...$2")
     .replace(/ \(changed: .*\)$/, "")
-    .replace(/kube-api-access-\w{5}/g, "kube-api-access")
+    .replace(randomName, "kube-api-access")
     .replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "UID");
 
 function leaves(path: string, value: unknown): string[] {
