@@ -289,6 +289,9 @@ function isInScope(definition: ResourceDefinition, namespace: string, verb: stri
   return namespace !== "" || verb === "list" || verb === "watch";
 }
 
+/** More than fit into what clients are shown of warnings. */
+const warningsMax = 1000;
+
 /**
  * A class, since an object literal with a getter gets a hidden class of its own each time, which lives, with all it
  * can reach, until the next full collection.
@@ -323,7 +326,7 @@ class Context implements RequestContext {
 
   warn(text: string): void {
     const { warnings } = this.#request;
-    if (!warnings.includes(text)) warnings.push(text);
+    if (warnings.length < warningsMax && !warnings.includes(text)) warnings.push(text);
   }
 
   annotate(key: string, value: string): void {

@@ -388,18 +388,34 @@ export function acceptsGzip(header: string | undefined): boolean {
   return header === "gzip" || header.split(",").some((part) => part.trim() === "gzip");
 }
 
-/** Source: upstream's warning recorder: all texts up to 4096 characters, beyond that each cut to 256. */
+const warningsLengthMax = 4096;
+const cutWarningLength = 256;
+
+/**
+ * All texts up to 4096 characters. The text that goes beyond that makes each be cut to 256; later ones follow until there
+ * are 4096 characters again. Source: the answers of kube-apiserver.
+ */
 function pushWarnings(out: string[], warnings: readonly string[]): void {
-  const texts = [...new Set(warnings)];
-  const total = texts.reduce((sum, text) => sum + text.length, 0);
+  const shown: string[] = [];
+  let isCut = false;
   let written = 0;
-  for (const text of texts) {
-    const kept = total > 4096 && text.length > 256 ? Array.from(text).slice(0, 256).join("") : text;
-    written += kept.length;
-    if (total > 4096 && written > 4096) return;
-    out.push("Warning", `299 - "${quotedText(kept)}"`);
+  for (const text of new Set(warnings)) {
+    if (isCut && written >= warningsLengthMax) break;
+    shown.push(text);
+    written += isCut ? cutWarning(text).length : text.length;
+    if (isCut || written <= warningsLengthMax) continue;
+    isCut = true;
+    written = shown.reduce((sum, before) => sum + cutWarning(before).length, 0);
   }
+  for (const text of shown) out.push("Warning", `299 - "${quotedText(isCut ? cutWarning(text) : text)}"`);
 }
+
+const cutWarning = (text: string): string =>
+  text.length > cutWarningLength
+    ? Array.from(text.slice(0, 2 * cutWarningLength))
+        .slice(0, cutWarningLength)
+        .join("")
+    : text;
 
 /** Inside of a quoted string: escapes, no control characters, UTF-8 bytes as the header's Latin-1. */
 function quotedText(text: string): string {

@@ -56,16 +56,20 @@ test("what has no effect, or another than meant, is warned of", () => {
     'spec.containers[0].resources.requests[memory]: fractional byte value "1m" is invalid, must be an integer',
   ]);
   assert.deepEqual(warned({ imagePullSecrets: [{}, { name: "" }] }), [
+    'spec.imagePullSecrets[1].name: duplicate name ""',
     'spec.imagePullSecrets[0].name: invalid empty name ""',
     'spec.imagePullSecrets[1].name: invalid empty name ""',
-    'spec.imagePullSecrets[1].name: duplicate name ""',
+  ]);
+  assert.deepEqual(warned({ overhead: { memory: "1500m", cpu: "1m" } }), [
+    'spec.overhead[memory]: fractional byte value "1500m" is invalid, must be an integer',
   ]);
   assert.deepEqual(warned({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "10.0.0.1" }] }), [
     'spec.hostAliases[1].ip: duplicate ip "10.0.0.1"',
   ]);
   const volumes = [
     { name: "v", gitRepo: {} },
-    { name: "w", projected: { sources: [] } },
+    { name: "w", projected: { sources: [{ secret: { name: "s" } }, {}] } },
+    { name: "x", projected: { sources: [] } },
   ];
   assert.deepEqual(warned({ volumes, terminationGracePeriodSeconds: -1 }), [
     "spec.volumes[0].gitRepo: deprecated in v1.11",
@@ -88,4 +92,18 @@ test("a template is warned of in creates, and in updates of more than metadata a
   assert.match(warning, /^spec\.template\.spec\.terminationGracePeriodSeconds: /);
   assert.deepEqual(warningsOnUpdate!(set(1, { a: "b" }), set(1), writing()), []);
   assert.deepEqual(warningsOnUpdate!(set(2), set(1), writing()), [warning]);
+});
+
+test("of many ports each is compared with those that it clashes with, and a hundred clashes are enough", () => {
+  const count = 30_000;
+  const ports = (portOf: (at: number) => object): object[] =>
+    Array.from({ length: count }, (_, at) => ({ containerPort: 80, ...portOf(at) }));
+  assert.deepEqual(ofContainer({ ports: ports((at) => ({ hostPort: at + 1 })) }), []);
+  const ofHosts = (at: number): object => ({ hostPort: 1, hostIP: `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}` });
+  assert.deepEqual(ofContainer({ ports: ports(ofHosts) }), []);
+  const warnings = ofContainer({ ports: ports(() => ({})) });
+  assert.ok(warnings.length >= 100 && warnings.length < 300, `${warnings.length}`);
+  const last = ofContainer({ ports: [...ports(ofHosts), { containerPort: 80, hostPort: 1 }] });
+  assert.equal(last.length, 100);
+  assert.match(last[99]!, /^spec\.containers\[0\]\.ports\[30000\]: dangerously ambiguous .*\.ports\[99\]$/);
 });

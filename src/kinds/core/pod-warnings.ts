@@ -41,6 +41,7 @@ export function podSpecWarnings(spec: PodSpec, path: FieldPath): string[] {
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
     ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
+    ...fractions(spec.overhead, path.child("overhead")),
     ...portWarnings(containers),
     ...(nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
       ? [
@@ -94,7 +95,7 @@ const outdated: Partial<Record<keyof Volume, string>> = {
 
 function volumeWarnings(volume: Volume, path: FieldPath): string[] {
   const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
-  const isEmpty = volume.projected !== undefined && (volume.projected.sources ?? []).length === 0;
+  const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
   return [
     ...old.map(([name, since]) => about(path.child(name), since)),
     ...(isEmpty ? [`volume ${goQuote(volume.name)} (Projected) has no sources provided`] : []),
@@ -116,7 +117,7 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath)
   const nameless = imagePullSecrets.flatMap(({ name }, i) =>
     name ? [] : [about(path.index(i).child("name"), 'invalid empty name ""')],
   );
-  return [...nameless, ...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name")];
+  return [...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name"), ...nameless];
 }
 
 function containerWarnings({ env = [], resources }: Container, path: FieldPath): string[] {
@@ -134,46 +135,77 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
 
 const inBytes = ["memory", "ephemeral-storage"];
 
-function fractionWarnings(resources: ResourceRequirements, path: FieldPath): string[] {
-  return (["limits", "requests"] as const).flatMap((list) =>
-    inBytes.flatMap((name) => {
-      const quantity = parseQuantity(resources[list]?.[name] ?? "");
-      if (quantity === undefined || !hasFraction(quantity)) return [];
-      const text = goQuote(formatQuantity(quantity));
-      return [about(path.child(list).key(name), `fractional byte value ${text} is invalid, must be an integer`)];
-    }),
-  );
+const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): string[] => [
+  ...fractions(resources.limits, path.child("limits")),
+  ...fractions(resources.requests, path.child("requests")),
+];
+
+function fractions(amounts: Readonly<Record<string, string>> = {}, path: FieldPath): string[] {
+  return inBytes.flatMap((name) => {
+    const quantity = parseQuantity(amounts[name] ?? "");
+    if (quantity === undefined || !hasFraction(quantity)) return [];
+    const text = goQuote(formatQuantity(quantity));
+    return [about(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
+  });
 }
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
   exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
 
+/** More than clients are shown of warnings, so that a pod of equal ports does not give one for each pair. */
+const portWarningsMax = 100;
+
+interface Known {
+  readonly port: ContainerPort;
+  readonly at: FieldPath;
+  /** Its place among all ports. */
+  readonly place: number;
+}
+
 /** Ports of all containers that another one has, too. */
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
   const warnings: string[] = [];
-  const known = new Map<string, { readonly port: ContainerPort; readonly at: FieldPath }[]>();
+  const known = new Map<string, Known[]>();
+  let place = 0;
   for (const { container, at: of } of containers) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const at = of.child("ports").index(i);
       if (port.hostIP && !port.hostPort) warnings.push(about(at, `hostIP set without hostPort: ${goPort(port)}`));
-      const key = `${port.containerPort}/${port.protocol ?? ""}`;
-      const others = known.get(key) ?? [];
-      for (const other of others) {
-        const problem = clash(port, other.port);
-        if (problem !== undefined) warnings.push(about(at, `${problem} port definition with ${other.at.toString()}`));
+      for (const other of clashing(port, known)) {
+        const problem = `${clash(port, other.port)} port definition with ${other.at.toString()}`;
+        warnings.push(about(at, problem));
       }
-      known.set(key, [...others, { port, at }]);
+      if (warnings.length >= portWarningsMax) return warnings;
+      for (const key of ["", `${port.hostPort ?? 0}`, hostKey(port)]) {
+        const name = `${numberKey(port)} ${key}`;
+        const list = known.get(name);
+        if (list === undefined) known.set(name, [{ port, at, place }]);
+        else list.push({ port, at, place });
+      }
+      place++;
     }
   }
   return warnings;
 }
 
-function clash(one: ContainerPort, other: ContainerPort): string | undefined {
-  const [ip = "", otherIp = ""] = [one.hostIP, other.hostIP];
+const numberKey = ({ containerPort, protocol = "" }: ContainerPort): string => `${containerPort}/${protocol}`;
+const hostKey = ({ hostIP = "", hostPort = 0 }: ContainerPort, ip = hostIP): string => `${hostPort} on ${ip}`;
+
+/** The first of the ports before that this one clashes with, found without a look at others, of which there may be many. */
+function clashing(port: ContainerPort, known: ReadonlyMap<string, readonly Known[]>): Known[] {
+  const { hostPort = 0, hostIP = "" } = port;
+  const keys = hostPort === 0 ? [""] : hostIP === "" ? ["0", `${hostPort}`] : ["0", hostKey(port), hostKey(port, "")];
+  return keys
+    .flatMap((key) => known.get(`${numberKey(port)} ${key}`)?.slice(0, portWarningsMax) ?? [])
+    .sort((one, other) => one.place - other.place)
+    .slice(0, portWarningsMax);
+}
+
+/** How two ports of one number clash that do. */
+function clash(one: ContainerPort, other: ContainerPort): string {
   const [port = 0, otherPort = 0] = [one.hostPort, other.hostPort];
-  if (ip === otherIp && port === otherPort) return "duplicate";
-  if (port === 0 || otherPort === 0) return "overlapping";
-  return port === otherPort && (ip === "") !== (otherIp === "") ? "dangerously ambiguous" : undefined;
+  if (port === otherPort && (one.hostIP ?? "") === (other.hostIP ?? "")) return "duplicate";
+  return port === 0 || otherPort === 0 ? "overlapping" : "dangerously ambiguous";
 }
 
 const goPort = ({ name = "", hostPort = 0, containerPort, protocol = "", hostIP = "" }: ContainerPort): string =>
