@@ -108,3 +108,19 @@ test("the resource and the container of a metric have names as pods have them", 
   assert.match(found[2]!, /container: Invalid value: "a\/b": a lowercase RFC 1123 label/);
   assert.equal(found.length, 3);
 });
+
+test("of several sources those that the type does not name are refused, whether its own is there or not", () => {
+  const target = { type: "AverageValue", averageValue: "1" };
+  const source = { metric: { name: "m" }, target };
+  const forbidden = (name: string): string =>
+    `spec.metrics[0].${name}: Forbidden: must populate the given metric source only`;
+  const missing = "spec.metrics[0].resource: Required value: must populate information for the given metric source";
+  assert.deepEqual(metric({ type: "Resource", pods: source }), [missing]);
+  assert.deepEqual(metric({ type: "Resource", pods: source, external: source }), [
+    missing,
+    forbidden("external"),
+    forbidden("pods"),
+  ]);
+  const unknown = metric({ type: "Other", pods: source, external: source });
+  assert.deepEqual(unknown.slice(2), [forbidden("external"), forbidden("pods")]);
+});

@@ -14,7 +14,7 @@ import type {
 } from "#api/autoscaling/v2.ts";
 import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { dns1123Label, pathSegment } from "#meta/names.ts";
+import { dns1123Label, pathSegment, qualifiedName } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
 import { type OwnPrefix, validateContainerResourceName } from "../core/resource-names.ts";
@@ -90,6 +90,15 @@ function validateMetric(metric: MetricSpec, path: FieldPath, own: OwnPrefix): Fi
 
 function validateType(metric: MetricSpec, path: FieldPath): FieldError[] {
   const { type } = metric;
+  const given = Object.values(members).filter((name) => metric[name] !== undefined);
+  const others = given
+    .filter((name) => given.length > 1 && name !== (isSource(type) && members[type]))
+    .map((name) => forbidden(path.child(name), "must populate the given metric source only"));
+  return [...validateSourceType(metric, path), ...others];
+}
+
+function validateSourceType(metric: MetricSpec, path: FieldPath): FieldError[] {
+  const { type } = metric;
   const typePath = path.child("type");
   if (!isSource(type)) {
     const unknown = notSupported(typePath, type, sourceTypes);
@@ -98,13 +107,8 @@ function validateType(metric: MetricSpec, path: FieldPath): FieldError[] {
     return type === "" ? [required(typePath, "must specify a metric source type"), ...all] : all;
   }
   const member = members[type];
-  const given = Object.values(members).filter((name) => metric[name] !== undefined);
-  if (!given.includes(member)) {
-    return [required(path.child(member), "must populate information for the given metric source")];
-  }
-  return given
-    .filter((name) => name !== member)
-    .map((name) => forbidden(path.child(name), "must populate the given metric source only"));
+  if (metric[member] !== undefined) return [];
+  return [required(path.child(member), "must populate information for the given metric source")];
 }
 
 /** Of several sources one is looked at, whichever the type names. */
@@ -152,12 +156,18 @@ function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix
     : validateContainerSource(containerResource, path.child("containerResource"), own);
 }
 
+/** As for containers; here the findings about a qualified name, which come first, show it as a text. */
+function validateContainerResource(name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const unqualified = qualifiedName(name).map((message) => invalid(path, name, message));
+  return [...unqualified, ...validateContainerResourceName(name, path, own).slice(unqualified.length)];
+}
+
 function validateContainerSource(source: ContainerResourceMetricSource, path: FieldPath, own: OwnPrefix): FieldError[] {
   const { name, container, target } = source;
   const containerPath = path.child("container");
   return [
     ...validateResourceName(name, path),
-    ...(name === "" ? [] : validateContainerResourceName(name, path.child("name"), own)),
+    ...(name === "" ? [] : validateContainerResource(name, path.child("name"), own)),
     ...(container === ""
       ? [required(containerPath, "must specify a container")]
       : dns1123Label(container).map((message) => invalid(containerPath, container, message))),

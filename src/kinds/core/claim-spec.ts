@@ -170,11 +170,13 @@ function validateSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpe
 const isSameReference = (a: TypedLocalObjectReference, b: TypedLocalObjectReference): boolean =>
   (a.apiGroup ?? "") === (b.apiGroup ?? "") && a.kind === b.kind && a.name === b.name;
 
+const otherKind = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+
 function validateSource({ apiGroup, kind, name }: TypedLocalObjectReference, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (name === "") errors.push(required(path.child("name")));
   if (kind === "") errors.push(required(path.child("kind")));
-  if (!apiGroup) return kind === "PersistentVolumeClaim" ? errors : [...errors, invalid(path, kind, "")];
+  if (!apiGroup) return kind === "PersistentVolumeClaim" ? errors : [...errors, invalid(path, kind, otherKind)];
   for (const message of dns1123Subdomain(apiGroup)) errors.push(invalid(path.child("apiGroup"), apiGroup, message));
   return errors;
 }

@@ -6,6 +6,7 @@ import { qualifiedName } from "#meta/names.ts";
 import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts } from "./amounts.ts";
 import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
@@ -19,8 +20,11 @@ export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRan
   };
 }
 
+const amounts = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;
+
 /** Limits default to the maximum, requests to the limits and then to the minimum. Containers only. */
-function defaultItem(item: LimitRangeItem): LimitRangeItem {
+function defaultItem(given: LimitRangeItem): LimitRangeItem {
+  const item = amounts.reduce((next, name) => editField(next, name, roundedAmounts), given);
   if (item.type !== "Container") return item;
   const limits = fillAbsent(item.default ?? {}, item.max ?? {});
   const requests = fillAbsent(fillAbsent(item.defaultRequest ?? {}, limits), item.min ?? {});

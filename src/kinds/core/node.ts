@@ -1,10 +1,11 @@
 /** Node: a machine of the cluster, reported by its agent. */
-import type { Node, NodeSpec } from "#api/core/v1.ts";
+import type { Node, NodeSpec, NodeStatus } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts } from "./amounts.ts";
 
 export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
   const { rename } = environment.domain;
@@ -42,7 +43,9 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
     strategy: {
       defaults: (object) =>
         editField(editField(object, "spec", withAgreeingRanges), "status", (status) =>
-          status.allocatable === undefined ? withField(status, "allocatable", status.capacity) : status,
+          withRoundedAmounts(
+            status.allocatable === undefined ? withField(status, "allocatable", status.capacity) : status,
+          ),
         ),
       validateUpdate: (object, old) => validateRanges(object.spec, old.spec),
       fields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable === true) }),
@@ -51,6 +54,9 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
     statusOnCreate: true,
   };
 }
+
+const withRoundedAmounts = (status: NodeStatus): NodeStatus =>
+  editField(editField(status, "capacity", roundedAmounts), "allocatable", roundedAmounts);
 
 /** Where the fields differ the single one counts: older agents write no other. Source: upstream's conversion of node specs. */
 function withAgreeingRanges(spec: NodeSpec): NodeSpec {

@@ -174,7 +174,8 @@ test("dataSourceRef takes any object that is not of the core, and claims, and fi
 test("other references are refused [PVC-22] [PVC-27]", () => {
   for (const name of ["Pod", "Foo"]) {
     const refused = claims.refuseCreate(claim({ dataSourceRef: { apiGroup: null, kind: name, name: "p" } }));
-    assert.ok(refused.includes(`spec.dataSourceRef: Invalid value: "${name}"`), refused.join("\n"));
+    const detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+    assert.ok(refused.includes(`spec.dataSourceRef: Invalid value: "${name}": ${detail}`), refused.join("\n"));
   }
 });
 

@@ -17,6 +17,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts, roundedResources } from "./amounts.ts";
 import {
   type ClaimGates,
   claimGates,
@@ -36,6 +37,9 @@ const resizeStates = [
   "NodeResizePending",
 ].sort();
 
+const withRoundedAmounts = (status: PersistentVolumeClaimStatus): PersistentVolumeClaimStatus =>
+  editField(editField(status, "capacity", roundedAmounts), "allocatedResources", roundedAmounts);
+
 export function persistentVolumeClaims(environment: KindEnvironment): KindBehaviour<PersistentVolumeClaim> {
   const gates = claimGates(environment);
   const { rename } = environment.domain;
@@ -47,8 +51,8 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
     strategy: {
       defaults: (object) => ({
         ...object,
-        spec: fillAbsent(object.spec, { volumeMode: "Filesystem" }),
-        status: fillZero(object.status, { phase: "Pending" }),
+        spec: editField(fillAbsent(object.spec, { volumeMode: "Filesystem" }), "resources", roundedResources),
+        status: withRoundedAmounts(fillZero(object.status, { phase: "Pending" })),
       }),
       prepareForCreate: (object) => ({
         ...object,

@@ -1,8 +1,9 @@
 /** PersistentVolume: storage that a claim can be bound to. */
 import type { PersistentVolume } from "#api/core/v1.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
-import { fillAbsent, fillZero } from "../edit.ts";
+import { editField, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts } from "./amounts.ts";
 import { defaultVolumeSources } from "./pod-spec.ts";
 
 export function persistentVolumes(environment: KindEnvironment): KindBehaviour<PersistentVolume> {
@@ -43,7 +44,13 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
       defaults: (object) => ({
         ...object,
         spec: defaultVolumeSources(
-          fillAbsent(fillZero(object.spec, { persistentVolumeReclaimPolicy: "Retain" }), { volumeMode: "Filesystem" }),
+          editField(
+            fillAbsent(fillZero(object.spec, { persistentVolumeReclaimPolicy: "Retain" }), {
+              volumeMode: "Filesystem",
+            }),
+            "capacity",
+            roundedAmounts,
+          ),
         ),
         status: fillZero(object.status, { phase: "Pending" }),
       }),

@@ -11,11 +11,10 @@ import type {
   PodSpec,
   PodTemplateSpec,
   Probe,
-  ResourceRequirements,
   Volume,
 } from "#api/core/v1.ts";
-import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
+import { roundedAmounts, roundedResources } from "./amounts.ts";
 
 const fileModes = { defaultMode: 0o644 };
 
@@ -24,6 +23,7 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
   let next = fillZero(spec, { dnsPolicy: "ClusterFirst", restartPolicy: "Always", schedulerName: "default-scheduler" });
   next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
   next = mirrorAccount(next);
+  next = editField(next, "overhead", roundedAmounts);
   next = editItems(next, "volumes", defaultVolume);
   next = editItems(next, "ephemeralContainers", defaultContainer);
   return editContainers(next, defaultContainer);
@@ -64,24 +64,6 @@ function defaultContainer(container: Container): Container {
   return editField(next, "lifecycle", (lifecycle) =>
     editField(editField(lifecycle, "postStart", defaultHandler), "preStop", defaultHandler),
   );
-}
-
-/** Amounts are kept in thousandths, rounded up. */
-const roundedResources = (resources: ResourceRequirements): ResourceRequirements =>
-  editField(editField(resources, "limits", roundedAmounts), "requests", roundedAmounts);
-
-function roundedAmounts(amounts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  if (!Object.values(amounts).some(isFine)) return amounts;
-  return Object.fromEntries(Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? rounded(text) : text]));
-}
-
-/** Whether a quantity may have more places than thousandths have. */
-const isFine = (text: string): boolean => /[nu]$|e-/i.test(text);
-
-function rounded(text: string): string {
-  const quantity = parseQuantity(text);
-  if (quantity === undefined || quantity.exponent >= -3) return text;
-  return formatQuantity({ ...quantity, unscaled: integerQuantity(quantity, "milli"), exponent: -3 });
 }
 
 /** What the names of images are made of; Docker's grammar, as far as it matters here. */

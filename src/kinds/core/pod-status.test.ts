@@ -30,6 +30,15 @@ test("types of conditions are names, and claims those of the spec", () => {
   ]);
 });
 
+test("each claim has one status, whose claim has a name", () => {
+  const found = refused({ resourceClaimStatuses: [{ name: "b", resourceClaimName: "" }, { name: "b" }] });
+  assert.match(
+    found[0]!,
+    /^status\.resourceClaimStatuses\[0\]\.name: Invalid value: "": a lowercase RFC 1123 subdomain/,
+  );
+  assert.ok(found.includes('status.resourceClaimStatuses[1].name: Duplicate value: "b"'), found.join("\n"));
+});
+
 test("several addresses are only compared when each is one", () => {
   const found = refused({ podIP: "nonsense", podIPs: [{ ip: "nonsense" }, { ip: "fd00::1" }] });
   assert.ok(

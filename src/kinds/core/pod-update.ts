@@ -28,13 +28,16 @@ export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[]
     }
   }
   const isGated = (old.schedulingGates ?? []).length > 0;
-  const errors = [
-    ...validateDeadline(spec, old),
+  const deadline = validateDeadline(spec, old);
+  // Upstream: nothing else is looked at.
+  if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return deadline;
+  return [
+    ...deadline,
     ...validateTolerations(spec, old),
     ...validateGates(spec, old),
     ...(isGated ? [...validateNodeSelector(spec, old), ...validateNodeAffinity(spec, old)] : []),
+    ...validateRest(spec, old, isGated),
   ];
-  return errors.length > 0 ? errors : validateRest(spec, old, isGated);
 }
 
 function validateDeadline(

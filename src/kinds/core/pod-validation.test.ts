@@ -139,3 +139,77 @@ test("a pod has at most one address of each family", () => {
     'status.hostIPs[0].ip: Invalid value: "::2": must be equal to `hostIP`',
   ]);
 });
+
+test("all sources of a projected volume are checked, also those that are one too many", () => {
+  const sources = [{ secret: {}, serviceAccountToken: { path: "../x", expirationSeconds: 1 } }];
+  const path = "spec.volumes[0].projected";
+  check(
+    { volumes: [{ name: "v", projected: { sources } }] },
+    `${path}.sources[0].secret.name: Required value`,
+    `${path}.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes`,
+    `${path}.path: Invalid value: "../x": must not contain '..'`,
+    `${path}.sources[0]: Forbidden: may not specify more than 1 volume type per source`,
+  );
+});
+
+test("a volume that gets a claim of its own is named so that the claim can be", () => {
+  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  const volume = (name: string, metadata: object = {}): object => ({
+    name,
+    ephemeral: { volumeClaimTemplate: { metadata, spec } },
+  });
+  const pod = (name: string, metadata?: object): string[] =>
+    validatePod(
+      {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "p" },
+        spec: made({ volumes: [volume(name, metadata)] }),
+        status: {},
+      },
+      kubernetesDomain,
+    ).map(printFieldError);
+  assert.deepEqual(pod("data"), []);
+  const [ofLabel, ofClaim, ...others] = pod("a_b");
+  assert.match(ofLabel!, /^spec\.volumes\[0\]\.name: Invalid value: "a_b": a lowercase RFC 1123 label/);
+  assert.match(
+    ofClaim!,
+    /^spec\.volumes\[0\]\.name: Invalid value: "a_b": PVC name "p-a_b": a lowercase RFC 1123 subdomain/,
+  );
+  assert.deepEqual(others, []);
+  assert.deepEqual(pod("data", { uid: "u" }), [
+    "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set",
+  ]);
+});
+
+test("a secret for iSCSI needs no name; a kernel parameter is set once; a class of the runtime has a name", () => {
+  const iscsi = {
+    targetPortal: "x",
+    iqn: "iqn.2001-04.com.example:storage",
+    lun: 1,
+    secretRef: {},
+    chapAuthSession: true,
+  };
+  check({ volumes: [{ name: "v", iscsi }] });
+  const sysctl = { name: "kernel.shm_rmid_forced", value: "1" };
+  check(
+    { securityContext: { sysctls: [sysctl, sysctl] } },
+    'spec.securityContext.sysctls[1].name: Duplicate value: "kernel.shm_rmid_forced"',
+  );
+  const pod: Pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    spec: made({ runtimeClassName: "" }),
+    status: {},
+  };
+  const found = validatePod(pod, kubernetesDomain).map(printFieldError);
+  assert.match(found[0]!, /^spec\.runtimeClassName: Invalid value: ""/);
+  const spread = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", matchLabelKeys: ["/x"] };
+  const path = "spec.topologySpreadConstraints[0].matchLabelKeys";
+  check(
+    { topologySpreadConstraints: [spread] },
+    `${path}: Forbidden: must not be specified when labelSelector is not set`,
+    `${path}[0]: Invalid value: "/x": prefix part must be non-empty`,
+  );
+});

@@ -121,8 +121,7 @@ function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiD
   checkTolerations(spec.tolerations, path.child("tolerations"), errors);
   checkHostAliases(spec.hostAliases, path.child("hostAliases"), errors);
   checkOptionalName(spec.priorityClassName, dns1123Subdomain, path.child("priorityClassName"), errors);
-  // Pods with an empty one have none.
-  if (spec.runtimeClassName !== undefined && (spec.runtimeClassName !== "" || podName === "")) {
+  if (spec.runtimeClassName !== undefined) {
     checkName(spec.runtimeClassName, dns1123Subdomain, path.child("runtimeClassName"), errors);
   }
   checkOptionalOneOf(spec.preemptionPolicy, preemptionPolicies, path.child("preemptionPolicy"), errors);

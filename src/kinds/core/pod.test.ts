@@ -121,6 +121,13 @@ test("an update of a pod changes images, deadlines and tolerations, and little e
     { schedulingGates: [{ name: "g" }] },
     "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'",
   );
+  const tolerations =
+    "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds";
+  check({ tolerations: [], nodeName: "n" }, tolerations, `${only} (changed: "nodeName")`);
+  check(
+    { activeDeadlineSeconds: 200, tolerations: [] },
+    `${deadline}: 200: must be less than or equal to previous value`,
+  );
   const negative = { containers: [container], terminationGracePeriodSeconds: -5 };
   assert.deepEqual(updated(negative, { ...negative, terminationGracePeriodSeconds: 1 }), []);
 });

@@ -2,6 +2,8 @@
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import { type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { editField } from "../edit.ts";
+import { roundedAmounts } from "./amounts.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { isQuotaName, type OwnPrefix, validateQuotaName, validateResourceQuantity } from "./resource-names.ts";
@@ -17,6 +19,12 @@ export function resourceQuotas({ domain }: KindEnvironment): KindBehaviour<Resou
       text("Limit", "Use and limit of limits.", (object) => usageText(object, true)),
     ],
     strategy: {
+      defaults: (object) =>
+        editField(
+          editField(object, "spec", (spec) => editField(spec, "hard", roundedAmounts)),
+          "status",
+          (status) => editField(editField(status, "hard", roundedAmounts), "used", roundedAmounts),
+        ),
       validate: ({ spec }) => validateSpec(spec, own),
       validateUpdate: ({ spec }, old) => [...validateSpec(spec, own), ...validateSameScopes(spec, old.spec)],
       subresources: {

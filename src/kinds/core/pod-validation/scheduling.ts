@@ -192,13 +192,10 @@ export function checkSpread(
 function checkSpreadKeys(constraint: TopologySpreadConstraint, path: FieldPath, errors: Errors): void {
   const { matchLabelKeys = [], labelSelector } = constraint;
   if (matchLabelKeys.length === 0) return;
-  if (labelSelector === undefined) {
-    errors.push(forbidden(path, noSelector));
-    return;
-  }
+  if (labelSelector === undefined) errors.push(forbidden(path, noSelector));
   const selected = new Set([
-    ...Object.keys(labelSelector.matchLabels ?? {}),
-    ...(labelSelector.matchExpressions ?? []).map(({ key }) => key),
+    ...Object.keys(labelSelector?.matchLabels ?? {}),
+    ...(labelSelector?.matchExpressions ?? []).map(({ key }) => key),
   ]);
   for (const [i, key] of matchLabelKeys.entries()) {
     checkName(key, qualifiedName, path.index(i), errors);

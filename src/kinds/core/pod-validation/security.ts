@@ -9,7 +9,7 @@ import type {
   Sysctl,
   WindowsSecurityContextOptions,
 } from "#api/core/v1.ts";
-import { forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
+import { duplicate, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { checkDescending, checkId, checkOneOf, checkOptionalOneOf, type Errors } from "./checks.ts";
@@ -36,8 +36,12 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
     errors.push(invalid(at.child("shareProcessNamespace"), true, detail));
   }
+  const names = new Set<string>();
   for (const [i, sysctl] of (context.sysctls ?? []).entries()) {
-    checkSysctl(sysctl, spec, at.child("sysctls").index(i).child("name"), errors);
+    const nameAt = at.child("sysctls").index(i).child("name");
+    checkSysctl(sysctl, spec, nameAt, errors);
+    if (names.has(sysctl.name)) errors.push(duplicate(nameAt, sysctl.name));
+    names.add(sysctl.name);
   }
   checkOptionalOneOf(context.fsGroupChangePolicy, changePolicies, at.child("fsGroupChangePolicy"), errors);
   checkSeccomp(context.seccompProfile, at.child("seccompProfile"), errors);

@@ -134,12 +134,12 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
     checkOptionalName(volumeNamespace, dns1123Label, path.child("volumeNamespace"), errors);
     checkReference(secretRef, path.child("secretRef"), errors);
   },
+  projected: checkProjected,
   scaleIO: ({ gateway, system, volumeName }, path, errors) => {
     checkRequired(gateway, path.child("gateway"), errors);
     checkRequired(system, path.child("system"), errors);
     checkRequired(volumeName, path.child("volumeName"), errors);
   },
-  projected: checkProjected,
   csi: ({ driver, nodePublishSecretRef: ref }, path, errors) => {
     checkRequired(driver, path.child("driver"), errors);
     if (driver.length > 63) errors.push(tooLong(path.child("driver"), 63));
@@ -221,7 +221,6 @@ function checkIscsi(source: ISCSIVolumeSource, path: FieldPath, errors: Errors):
   if ((source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined) {
     errors.push(required(path.child("secretRef")));
   }
-  checkReference(secretRef, path.child("secretRef"), errors);
   if (initiatorName !== undefined) checkIscsiName(initiatorName, path.child("initiatorname"), errors);
 }
 
@@ -296,19 +295,17 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
       (name) => source[name] !== undefined,
     );
     for (const [name, holder] of [["secret", secret] as const, ["configMap", configMap] as const]) {
-      if (given[0] !== name || holder === undefined) continue;
+      if (holder === undefined) continue;
       checkRequired(holder.name, at.child(name, "name"), errors);
       checkItems(holder.items, at.child(name, "items"), errors);
       // Upstream: the object's name is what is shown.
       for (const item of holder.items ?? []) take(item.path, holder.name ?? "");
     }
-    if (given[0] === "downwardAPI") {
-      for (const item of downwardAPI?.items ?? []) {
-        checkFile(item, at.child("downwardAPI"), errors);
-        take(item.path, item.path);
-      }
+    for (const item of downwardAPI?.items ?? []) {
+      checkFile(item, at.child("downwardAPI"), errors);
+      take(item.path, item.path);
     }
-    if (given[0] === "serviceAccountToken" && token !== undefined) checkToken(token, path, at, errors);
+    if (token !== undefined) checkToken(token, path, at, errors);
     for (const _ of given.slice(1)) {
       errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
     }
@@ -342,7 +339,7 @@ function checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTemplate, p
   validateAnnotations(annotations, at.child("annotations"), errors);
   validateLabels(labels, at.child("labels"), errors);
   for (const [name, value] of Object.entries(others)) {
-    if (value !== null) errors.push(forbidden(at.child(name), "cannot be set"));
+    if (value !== null) errors.push(forbidden(at.child(name === "uid" ? "uID" : name), "cannot be set")); // as upstream names it
   }
   for (const error of validateClaimSpec(spec, noGates, path.child("spec"))) errors.push(error);
 }

@@ -1,8 +1,8 @@
 /** Validates the volumes of pods, and returns those that containers may mount. */
 import type { PodSpec, Volume } from "#api/core/v1.ts";
-import { duplicate, forbidden, invalid, required } from "#meta/field-error.ts";
+import { duplicate, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { dns1123Label } from "#meta/names.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { checkRequiredName, type Errors } from "./checks.ts";
 import type { Volumes } from "./mounts.ts";
 import { checkSource, sourceNames } from "./volume-sources.ts";
@@ -41,7 +41,16 @@ function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
 
 function checkOwnClaims(volumes: readonly Volume[], podName: string, path: FieldPath, errors: Errors): void {
   const own = new Set<string>();
-  for (const { name, ephemeral } of volumes) if (ephemeral !== undefined) own.add(`${podName}-${name}`);
+  for (const [i, volume] of volumes.entries()) {
+    if (volume.ephemeral === undefined) continue;
+    const { name } = volume;
+    const claim = `${podName}-${name}`;
+    own.add(claim);
+    const isSeen = name !== "" && sourceNames.find((source) => volume[source] !== undefined) === "ephemeral";
+    for (const message of isSeen ? dns1123Subdomain(claim) : []) {
+      errors.push(invalid(path.index(i).child("name"), name, `PVC name ${goQuote(claim)}: ${message}`));
+    }
+  }
   if (own.size === 0) return;
   for (const [i, { persistentVolumeClaim: claim }] of volumes.entries()) {
     if (claim === undefined || !own.has(claim.claimName)) continue;
