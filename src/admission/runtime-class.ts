@@ -21,7 +21,7 @@ export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin
     const { resource, subresource } = attributes;
     if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
     const pod = attributes.object as Pod; // of the resource
-    // An empty name is for validation.
+    // Validation refuses an empty name.
     const { runtimeClassName: name = "" } = pod.spec;
     if (name === "") return { pod };
     const found = getClass(name);

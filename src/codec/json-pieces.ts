@@ -1,15 +1,15 @@
 /**
- * Long JSON texts that others sent, decoded in pieces between which others have a turn: a first pass finds the objects and
- * lists that are long, a second one decodes their members, in groups of those that are short.
+ * Decodes long JSON texts, such as answers of webhooks, without holding the event loop. A first pass finds the long objects
+ * and lists; a second pass decodes their members, short ones in groups. Both pause after each piece.
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { plainNumbers, setKey } from "#schema/json-values.ts";
 import type { Pieces } from "#std/turn.ts";
 import { decodeJson, depthMax } from "./json.ts";
 
-/** What is decoded at once. At worst (empty objects) it takes a few milliseconds. */
+/** Bytes decoded without a pause. The worst case (empty objects) takes a few milliseconds. */
 const pieceBytes = 64 * 1024;
-/** What is looked through at once. */
+/** Bytes scanned without a pause in the first pass. */
 const surveyBytes = 256 * 1024;
 
 const quote = 0x22;
@@ -22,23 +22,23 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 
 const invalid = (): DecodeError => new DecodeError("invalid JSON");
 
-/** Decodes a text that is short, or a part of a long one that is a whole list or object. */
+/** Decodes a short text: all of it, or a complete object or list within a long one. */
 export type DecodeShort = (text: Buffer) => unknown;
 
-/** Numbers are plain ones, but for whole numbers of 64 bits, which stay exact. */
+/** Numbers become plain numbers, except 64-bit integers, which stay exact. */
 export function decodePlain(text: Buffer): unknown {
   const { value, hasRawNumbers } = decodeJson(text);
   return hasRawNumbers ? plainNumbers(value) : value;
 }
 
-/** The value of the text. Throws `DecodeError`, and what `decode` throws. */
+/** Returns the decoded value. Throws `DecodeError`, and whatever `decode` throws. */
 export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Pieces<unknown> {
   if (bytes.length <= pieceBytes) return decode(bytes);
   const long = yield* longParts(bytes);
   let start = 0;
   while (isSpace(bytes[start])) start++;
   const end = long.get(start);
-  // A single text or number.
+  // A single string or number.
   if (end === undefined) return decode(bytes);
   if (!isBlank(bytes, end + 1, bytes.length)) throw invalid();
   const whole = new LongPart(bytes, start, end, decode);
@@ -52,7 +52,7 @@ export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Pieces<unkn
   return whole.value;
 }
 
-/** Where objects and lists that are long begin and end. */
+/** Start and end of each long object and list. */
 function* longParts(bytes: Buffer): Pieces<ReadonlyMap<number, number>> {
   const long = new Map<number, number>();
   const open: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * The identity Lease of this server: others see by it which API servers there are. It is renewed while the server runs,
- * stays for the next start, and those of servers that are gone for long are removed. Source: upstream's
- * `controlplane/controller/apiserverleasegc` and KEP-1965.
+ * The identity Leases of API servers, which show what servers exist. Each server renews its own while it runs; the Lease
+ * stays when the server stops. Expired Leases are deleted. Source: upstream's `controlplane/controller/apiserverleasegc`
+ * and KEP-1965.
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import { found } from "#client/rest-client.ts";
@@ -16,9 +16,9 @@ export interface ServerIdentity {
   /** The name of its Lease. */
   readonly id: string;
   readonly hostname: string;
-  /** Of the label that identity Leases have. */
+  /** The value of the label by which identity Leases are found. */
   readonly labelValue: string;
-  /** Tells this process from earlier ones: the holder of a Lease that it makes. */
+  /** Unique for each process; the holder of the Leases that it creates. */
   readonly processId: string;
 }
 
@@ -27,7 +27,7 @@ const durationSeconds = 3600;
 const collectMs = 60 * 60_000;
 const retryMs = 10_000;
 
-/** Where identity Leases are, and by what label they are known. */
+/** The path of identity Leases, and the label by which they are found. */
 export const identityLeases = ({ rename }: ApiDomain) => ({
   apiVersion: rename("coordination.k8s.io/v1"),
   path: `/apis/${rename("coordination.k8s.io/v1")}/namespaces/${rename("kube-system")}/leases`,
@@ -54,13 +54,13 @@ async function renew({ client, clock, domain }: ControllerEnvironment, identity:
     await expecting([409], client.create<Lease>(path, { ...typed, metadata: { name: id, labels }, spec }));
     return;
   }
-  // Upstream: who made it stays its holder, also after another start.
+  // Upstream: the process that created it stays its holder, also after a restart.
   const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
   const spec = { ...lease.spec, ...renewal };
   await expecting([404, 409], client.update<Lease>(`${path}/${id}`, { ...lease, ...typed, metadata, spec }));
 }
 
-/** Removes identity Leases that have run out. */
+/** Deletes expired identity Leases. */
 export const identityLeaseCollector =
   (identity: ServerIdentity): Controller =>
   async (environment) => {
@@ -73,15 +73,15 @@ async function collect({ client, clock, domain }: ControllerEnvironment, own: Se
   const labelSelector = `${label}=${own.labelValue}`;
   for await (const { metadata, spec } of inPages<Lease>(client, path, { labelSelector })) {
     const { name = "", uid = "", resourceVersion = "" } = metadata;
-    // Its own may look so after the machine has slept.
+    // Its own Lease can look expired after the machine slept.
     if (name === own.id || !hasRunOut(spec, clock.now())) continue;
-    // This very version: it may have been renewed since.
+    // Only this version: it may have been renewed since.
     const preconditions = { uid, resourceVersion };
     await expecting([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
   }
 }
 
-/** Upstream: a lease that does not say how long it holds is no lease. */
+/** Upstream: a Lease without a duration counts as expired. */
 function hasRunOut({ renewTime, leaseDurationSeconds }: LeaseSpec, now: number): boolean {
   const renewedMs = renewTime === undefined || renewTime === null ? undefined : timeToMs(renewTime);
   if (renewedMs === undefined || leaseDurationSeconds === undefined) return true;

@@ -1,6 +1,6 @@
 /**
- * Takes servers that are gone out of StorageVersions (alpha): those without an identity Lease. A StorageVersion of which
- * no server is left is deleted. Source: upstream's `controller/storageversiongc`.
+ * Removes servers without an identity Lease from StorageVersions (alpha), and deletes StorageVersions that have no server
+ * left. Source: upstream's `controller/storageversiongc`.
  */
 import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
 import type { Lease } from "#api/coordination/v1.ts";
@@ -67,7 +67,7 @@ export const storageVersionCollector =
     ]);
   };
 
-/** Decides by live reads: a server counts as gone when its lease is not there, or is none of a server. */
+/** Decides by live reads: a server is gone when its Lease is missing, or is not an identity Lease. */
 async function collect(
   { client, clock, domain }: ControllerEnvironment,
   name: string,
@@ -92,6 +92,6 @@ async function collect(
           ...version,
           status: statusWith(version.status, left, timestamp(clock.now())),
         });
-  // Another was first; the watch tells of it.
+  // Another writer was first; the watch will report it.
   await expecting([404, 409], written);
 }

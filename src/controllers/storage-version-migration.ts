@@ -25,7 +25,7 @@ const reasons = {
 
 type ConditionType = keyof typeof reasons;
 
-/** Objects that are written at the same time. */
+/** How many objects are written at the same time. */
 const atOnce = 16;
 
 export const storageVersionMigrationController: Controller = (environment) => {
@@ -47,7 +47,7 @@ async function migrate(
   migrations: string,
   named: string,
 ): Promise<void> {
-  // Roles let it list, not get.
+  // Its role permits list, not get.
   const selector = encodeURIComponent(`metadata.name=${named}`);
   let [migration] = (await reader.list<StorageVersionMigration>(`${migrations}?fieldSelector=${selector}`)).items;
   const path = `${migrations}/${encodeURIComponent(named)}`;
@@ -73,7 +73,7 @@ async function migrate(
   }
 }
 
-/** Writes every object of a collection as it is. */
+/** Writes every object of a collection unchanged. */
 async function writeAll(client: RestClient, root: string, resource: string, signal: AbortSignal): Promise<void> {
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -105,7 +105,7 @@ async function rewrite(
   }
 }
 
-/** Whether trying again would not help. */
+/** Whether a retry would not help. */
 const isFinal = (error: unknown): error is StatusError =>
   error instanceof StatusError && error.status.code < 500 && error.status.code !== 429 && error.status.code !== 409;
 
@@ -115,7 +115,7 @@ const isTrue = ({ status }: StorageVersionMigration, wanted: ConditionType): boo
 const isDone = (migration: StorageVersionMigration): boolean =>
   isTrue(migration, "Succeeded") || isTrue(migration, "Failed");
 
-/** With a condition that is true from now on; what is over is no longer running. */
+/** Sets a condition to true; once the migration has ended, `Running` becomes false. */
 function withCondition(
   before: readonly MigrationCondition[],
   type: ConditionType,

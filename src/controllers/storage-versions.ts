@@ -1,6 +1,6 @@
 /**
- * Says in StorageVersions (alpha) which version each built-in resource is stored in by this server, and which versions it
- * reads and serves: once after the start. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
+ * Writes StorageVersions (alpha) once after the start: for each built-in resource, the version in which this server stores
+ * it, and the versions that it reads and serves. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
  */
 import type { Lease } from "#api/coordination/v1.ts";
 import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
@@ -12,7 +12,7 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { identityLeases } from "./identity-lease.ts";
 import { untilDone } from "./repeat.ts";
 
-/** How a resource is stored. Versions are as in `apiVersion`. */
+/** How a resource is stored. Versions have the form of `apiVersion`. */
 export interface StoredResource {
   /** Empty for the core group. */
   readonly group: string;
@@ -30,7 +30,7 @@ export const storageVersionsController =
   (environment) =>
     untilDone(environment, "say in which versions objects are stored", async () => {
       const { client, domain, signal } = environment;
-      // Without its lease the entries of this server would be collected.
+      // Without its Lease, the entries of this server would be removed.
       await client.get<Lease>(`${identityLeases(domain).path}/${serverId}`);
       for (const resource of resources) {
         if (signal.aborted) return;
@@ -67,7 +67,7 @@ async function say(environment: ControllerEnvironment, serverId: string, resourc
   }
 }
 
-/** The status with these entries, and what follows from them. `now` is the time of a condition that changes. */
+/** The status with these entries, and the fields derived from them. `now` is the time of a condition that changes. */
 export function statusWith(
   before: StorageVersionStatus,
   storageVersions: readonly ServerStorageVersion[],

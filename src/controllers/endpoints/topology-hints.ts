@@ -1,17 +1,17 @@
 /**
- * Hints that keep traffic in its zone (`service.kubernetes.io/topology-mode: Auto`): each zone gets a share of the ready
- * endpoints that is like its share of the cluster's CPUs. Endpoints are for their own zone, but for those that zones with
- * too many lend to zones with too few. Pure functions. Source: KEP-2433, and what 1.32.1 answers.
+ * Hints that keep traffic in its zone (`service.kubernetes.io/topology-mode: Auto`). Each zone gets a share of the ready
+ * endpoints in proportion to its share of the cluster's CPUs. Most endpoints serve their own zone; zones with too many
+ * lend some to zones with too few. Pure functions. Source: KEP-2433, and the answers of 1.32.1.
  */
 import type { Node, Service } from "#api/core/v1.ts";
 import type { Endpoint } from "#api/discovery/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
 
-/** The part of all CPUs that each zone has; `undefined` when there are no two zones, or too little is known. */
+/** Each zone's share of all CPUs; `undefined` with fewer than two zones, or when a node lacks its zone or CPUs. */
 export type ZoneShares = ReadonlyMap<string, number> | undefined;
 
-/** What of a node counts. */
+/** The part of a node that matters here. */
 interface NodePart {
   readonly zone: string;
   readonly milliCpus: number;
@@ -25,7 +25,7 @@ export function wantsHints({ metadata: { annotations = {} } }: Service, { rename
   return mode === "Auto" || mode === "auto";
 }
 
-/** `undefined` for nodes that do not count: not ready, or of the control plane. */
+/** `undefined` for nodes that do not count: those that are not ready, and those of the control plane. */
 export function nodePart({ metadata: { labels = {} }, status }: Node, { rename }: ApiDomain): NodePart | undefined {
   const roles = ["control-plane", "master"].map((role) => rename(`node-role.kubernetes.io/${role}`));
   if (roles.some((role) => Object.hasOwn(labels, role))) return undefined;
@@ -53,10 +53,10 @@ export function zoneShares(nodes: Iterable<Node>, domain: ApiDomain): ZoneShares
   return new Map([...cpus].map(([zone, milliCpus]) => [zone, milliCpus / total]));
 }
 
-/** How much more than its share of the traffic an endpoint may get. */
+/** By how much an endpoint's traffic may exceed its share. */
 const overload = 0.2;
 
-/** The zone that each ready endpoint is for; or why there are no hints, for an event. */
+/** The zone that each ready endpoint serves, or the reason why there are no hints, as the event says it. */
 export function zonesOf(
   endpoints: readonly Endpoint[],
   shares: ZoneShares,
@@ -86,16 +86,16 @@ export function zonesOf(
   return lent(ready, wanted);
 }
 
-/** Endpoints by zone, some of them lent to zones that want more. */
+/** The zone of each endpoint, after lending. */
 function lent(ready: readonly Endpoint[], wanted: ReadonlyMap<string, number>): Map<Endpoint, string> {
-  // In an order of their own, so that the same ones are lent as long as nothing changes.
+  // Sorted, so that the same endpoints are lent as long as nothing changes.
   const own = Map.groupBy(ready.toSorted(byAddress), ({ zone = "" }) => zone);
   const zones = new Map(ready.map((endpoint) => [endpoint, endpoint.zone ?? ""]));
   const excess = new Map([...wanted].map(([zone, count]) => [zone, (own.get(zone)?.length ?? 0) - count]));
   for (;;) {
     const [from, spare] = extreme(excess, (a, b) => a > b);
     const [to, missing] = extreme(excess, (a, b) => a < b);
-    // Less than a whole endpoint on both sides is as good as it gets.
+    // Lending another endpoint would not improve the balance.
     if (spare <= 0 || missing >= 0 || (spare < 1 && missing > -1)) return zones;
     const endpoint = own.get(from)?.pop();
     if (endpoint === undefined) return zones;
@@ -105,7 +105,7 @@ function lent(ready: readonly Endpoint[], wanted: ReadonlyMap<string, number>): 
   }
 }
 
-/** The first entry whose value comes before all others. */
+/** The entry whose value comes first; of equal ones the earliest. */
 function extreme(values: ReadonlyMap<string, number>, isBefore: (a: number, b: number) => boolean): [string, number] {
   let best: [string, number] | undefined;
   for (const [zone, value] of values) if (best === undefined || isBefore(value, best[1])) best = [zone, value];

@@ -1,12 +1,12 @@
 /** CronJob: jobs on a schedule. */
 import type { CronJob, CronJobSpec } from "#api/batch/v1.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
 import { editField, fillAbsent, fillZero } from "../edit.ts";
-import { FieldPath } from "#meta/field-path.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateCronJob } from "./cron-job-validation.ts";
 

@@ -2,10 +2,10 @@
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import { type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { editField } from "../edit.ts";
-import { roundedAmounts } from "./amounts.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
+import { editField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts } from "./amounts.ts";
 import { isQuotaName, type OwnPrefix, validateQuotaName, validateResourceQuantity } from "./resource-names.ts";
 
 export function resourceQuotas({ domain }: KindEnvironment): KindBehaviour<ResourceQuota> {
