@@ -10,9 +10,13 @@ import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags
 import { serve } from "./serve.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** `binnacle envtest DIR`: writes both programs, and prints the folder. `program` is the file of this one. */
+/** `binnacle envtest FOLDER`: writes both programs, and prints the folder. `program` is the file of this one. */
 export function envtest(args: readonly string[], program: string): void {
   const [folder] = args;
+  if (folder === "--help" || folder === "-h") {
+    process.stdout.write(`Writes the programs that suites of controller-runtime's envtest start.\n\n${envtestUsage}\n`);
+    return;
+  }
   if (args.length !== 1 || folder === undefined || folder.startsWith("-")) throw new StartError(envtestUsage);
   const assets = resolve(folder);
   mkdirSync(assets, { recursive: true });
