@@ -94,6 +94,26 @@ export type Expression =
   | ObjectLiteral
   | Comprehension;
 
+/** The nodes directly below a node, in the order in which the checker looks at them. */
+export function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case "select":
+      return [node.operand];
+    case "call":
+      return node.target === undefined ? node.args : [...node.args, node.target];
+    case "list":
+      return node.elements;
+    case "map":
+      return node.entries.flatMap(({ key, value }) => [key, value]);
+    case "object":
+      return node.fields.map(({ value }) => value);
+    case "comprehension":
+      return [node.range, node.initial, node.condition, node.step, node.result];
+    default:
+      return [];
+  }
+}
+
 /** Function names of the operators. */
 export const operators = {
   conditional: "_?_:_",

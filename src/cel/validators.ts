@@ -2,7 +2,7 @@
  * Kubernetes' additional checks of checked expressions: literals of one element type, constant arguments that can be
  * converted, and format strings that fit their arguments.
  */
-import type { Expression, ListLiteral, MapLiteral } from "./ast.ts";
+import { childrenOf, type Expression, type ListLiteral, type MapLiteral } from "./ast.ts";
 import { CheckFindings } from "./check/findings.ts";
 import { isSame } from "./check/same-type.ts";
 import { showType } from "./check/show-type.ts";
@@ -104,24 +104,5 @@ function walk(
     if (!enters(node)) continue;
     visit(node);
     waiting.push(...childrenOf(node));
-  }
-}
-
-function childrenOf(node: Expression): readonly Expression[] {
-  switch (node.kind) {
-    case "select":
-      return [node.operand];
-    case "call":
-      return node.target === undefined ? node.args : [node.target, ...node.args];
-    case "list":
-      return node.elements;
-    case "map":
-      return node.entries.flatMap(({ key, value }) => [key, value]);
-    case "object":
-      return node.fields.map(({ value }) => value);
-    case "comprehension":
-      return [node.range, node.initial, node.condition, node.step, node.result];
-    default:
-      return [];
   }
 }

@@ -1,6 +1,7 @@
 /** Walks a tree once, from the leaves up, and records the type and the reference of each node. */
 import {
   type Call,
+  childrenOf,
   type Comprehension,
   type Expression,
   type Identifier,
@@ -31,7 +32,7 @@ import {
 import type { Pieces } from "#std/turn.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
 import { CheckFindings } from "./findings.ts";
-import { childrenOf, heavyNodes } from "./heavy-nodes.ts";
+import { heavyNodes } from "./heavy-nodes.ts";
 import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
