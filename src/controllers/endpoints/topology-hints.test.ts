@@ -95,6 +95,12 @@ test("a service wants hints by an annotation of the domain", () => {
     wantsHints({ metadata: { annotations }, spec: {}, status: { loadBalancer: {} } }, domain);
   for (const mode of ["Auto", "auto"]) assert.ok(wants({ "service.kubernetes.io/topology-mode": mode }));
   assert.ok(wants({ "service.kubernetes.io/topology-aware-hints": "Auto" }));
+  const both = (older: string, mode: string): Record<string, string> => ({
+    "service.kubernetes.io/topology-aware-hints": older,
+    "service.kubernetes.io/topology-mode": mode,
+  });
+  assert.ok(wants(both("Auto", "Disabled")));
+  assert.ok(!wants(both("Disabled", "Auto")));
   for (const mode of ["AUTO", "Disabled", ""]) assert.ok(!wants({ "service.kubernetes.io/topology-mode": mode }));
   assert.ok(wants({ "service.platform.io/topology-mode": "Auto" }, apiDomain("platform.io")));
   assert.ok(!wants({ "service.kubernetes.io/topology-mode": "Auto" }, apiDomain("platform.io")));

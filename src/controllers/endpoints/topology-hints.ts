@@ -17,11 +17,11 @@ interface NodePart {
   readonly milliCpus: number;
 }
 
-/** Whether a service wants hints by zones. */
+/** Whether a service wants hints by zones. Upstream: the older annotation counts, where there are both. */
 export function wantsHints({ metadata: { annotations = {} } }: Service, { rename }: ApiDomain): boolean {
   const mode =
-    annotations[rename("service.kubernetes.io/topology-mode")] ??
-    annotations[rename("service.kubernetes.io/topology-aware-hints")];
+    annotations[rename("service.kubernetes.io/topology-aware-hints")] ??
+    annotations[rename("service.kubernetes.io/topology-mode")];
   return mode === "Auto" || mode === "auto";
 }
 
