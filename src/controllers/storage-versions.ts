@@ -1,16 +1,18 @@
 /**
- * Writes StorageVersions (alpha) once after the start: for each built-in resource, the version in which this server stores
- * it, and the versions that it reads and serves. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
+ * Writes StorageVersions (alpha): for each built-in resource, the version in which this server stores it, and the versions
+ * that it reads and serves. Written after the start, and again later where others have changed or deleted them. Source:
+ * upstream's `apiserver/pkg/storageversion` and KEP-2339.
  */
 import type { Lease } from "#api/coordination/v1.ts";
 import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
+import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { identityLeases } from "./identity-lease.ts";
-import { untilDone } from "./repeat.ts";
+import { periodically } from "./repeat.ts";
 
 /** How a resource is stored. Versions have the form of `apiVersion`. */
 export interface StoredResource {
@@ -27,18 +29,29 @@ export const storageVersionPath = ({ rename }: ApiDomain): string =>
 
 export const storageVersionsController =
   (serverId: string, resources: readonly StoredResource[]): Controller =>
-  (environment) =>
-    untilDone(environment, "say in which versions objects are stored", async () => {
-      const { client, domain, signal } = environment;
-      // Without its Lease, the entries of this server would be removed.
-      await client.get<Lease>(`${identityLeases(domain).path}/${serverId}`);
+  (environment) => {
+    const failure = "could not write in which versions objects are stored; trying again";
+    const sayAll = async (): Promise<void> => {
+      await lease(environment, serverId);
       for (const resource of resources) {
-        if (signal.aborted) return;
+        if (environment.signal.aborted) return;
         await say(environment, serverId, resource);
       }
-    });
+    };
+    return periodically(environment, againMs, failure, sayAll, retryMs);
+  };
 
+/** Upstream's period. What is right is not written again. */
+const againMs = 10 * 60_000;
+const retryMs = 1000;
+const leaseMs = 100;
 const attemptsMax = 5;
+
+/** Waits for the Lease of this server, without which its entries would be removed. */
+async function lease({ client, clock, domain, signal }: ControllerEnvironment, serverId: string): Promise<void> {
+  const path = `${identityLeases(domain).path}/${serverId}`;
+  while (!signal.aborted && (await found(client.get<Lease>(path))) === undefined) await pause(clock, leaseMs, signal);
+}
 
 async function say(environment: ControllerEnvironment, serverId: string, resource: StoredResource): Promise<void> {
   const { client, clock, domain } = environment;

@@ -121,6 +121,36 @@ for (const domain of domains) {
     }
   });
 
+  test(`${domain}: a server says again in which versions it stores objects where that was deleted`, async () => {
+    const { api, clock, logged, close } = await observed(domain, storing(domain, ["-*"]));
+    const path = `${versions}/core.configmaps`;
+    const said = async (): Promise<void> =>
+      void (await api.get(path)).expect(200, { "status.storageVersions.0.apiServerID": serverId() });
+    const advanced = (ms: number, check: () => Promise<void>): Promise<void> =>
+      eventually(async () => {
+        clock.advance(ms);
+        await check();
+      });
+    try {
+      await advanced(100, said);
+      const other = await eventually(async () =>
+        (await api.get(`${versions}/core.secrets`)).expect(200, { "status.storageVersions.length": 1 }),
+      );
+      (await api.delete(path)).expect(200);
+      await advanced(600_000, said);
+      (await api.get(`${versions}/core.secrets`)).expect(200, {
+        "metadata.resourceVersion": other.string("metadata.resourceVersion"),
+      });
+      // Also not of a lease that is only just being made.
+      assert.deepEqual(
+        logged.filter((line) => line.includes("could not write in which versions")),
+        [],
+      );
+    } finally {
+      await close();
+    }
+  });
+
   test(`${domain}: servers without a lease are taken out of storage versions, which go with their last one`, async () => {
     const server = await openServer(domain, storing(domain, ["storageversion-garbage-collector-controller"]));
     const api = new Api(server);
