@@ -101,6 +101,8 @@ test("a corrupt object is removed on request, and by nothing else [DELST-06]", a
 
 test("a request that may no longer write is refused when it would be stored, whatever it is", async () => {
   const { cache, store } = await setup();
+  const broken = { ...unversionedBytes(Buffer.from("{\u0000")), view: () => undefined };
+  await cache.put(store.key("ns", "broken"), 0, broken);
   const { entry } = await store.create(thing("kept"), attributes);
   let leads = true;
   const caller: RequestContext = { ...context, mayWrite: () => leads };
@@ -113,6 +115,7 @@ test("a request that may no longer write is refused when it would be stored, wha
     () => store.create(thing("new"), fenced, end),
     () => store.update("ns", "kept", fenced, { ...options, validate: end }),
     () => store.delete("ns", "kept", { dryRun: false, caller, admit: async () => end() }),
+    () => store.removeUnreadable("ns", "broken", readable, async () => end(), caller),
   ];
   for (const attempt of attempts) {
     leads = true;

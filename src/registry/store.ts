@@ -781,13 +781,15 @@ export class Store {
   /**
    * Removes an object that can no longer be decoded, whatever its finalizers. Throws the error of `readable` when the
    * object can be decoded after all, or is not there. `admit` is given what is known of it. Watches, which would show its
-   * last state, end with an error.
+   * last state, end with an error. Refused where
+   * `caller` may no longer write.
    */
   async removeUnreadable(
     namespace: string,
     name: string,
     readable: () => StatusError,
     admit?: (last: Unstructured) => Promise<void>,
+    caller?: Caller,
   ): Promise<void> {
     const { kind, group, version } = this.definition;
     const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
@@ -796,7 +798,7 @@ export class Store {
       if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
       if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
       isAdmitted = true;
-      const removed = await this.#cache.remove(entry.key, entry.revision);
+      const removed = await this.#cache.remove(entry.key, entry.revision, caller);
       if (removed.ok) return;
       entry = removed.current;
     }

@@ -24,7 +24,7 @@ export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured)
   }
   const readable = (): StatusError =>
     refused(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option");
-  await store.removeUnreadable(namespace, name, readable, admit);
+  await store.removeUnreadable(namespace, name, readable, admit, context);
 }
 
 /** `work` on a collection. Behind the gate, its failure names what cannot be read in it, up to a bound. */
