@@ -4,7 +4,7 @@
  * run check`, not here.
  */
 import { chmodSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
 import { readCommandLine } from "./command-line.ts";
 import { root, tool } from "./steps.ts";
@@ -54,6 +54,24 @@ const asciiOnly: Plugin = {
 const escaped = (code: string): string =>
   code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+/**
+ * Threads are started by paths within the package. Resolving them at run time would depend on the conditions of whoever
+ * loads it: with `--conditions=source`, which other packages know too, they would be looked for in `src/`.
+ */
+const threadFiles: Plugin = {
+  name: "thread-files",
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue;
+      file.code = file.code.replace(/import\.meta\.resolve\("#(.+?)\.ts"\)/g, (_match, path: string) => {
+        const wanted = `src/${path}.js`;
+        if (!(wanted in files)) throw new Error(`${wanted} is started by name and is no entry of the bundle`);
+        return `new URL("${posix.relative(posix.dirname(file.fileName), wanted)}", import.meta.url).href`;
+      });
+    }
+  },
+};
+
 async function bundle(): Promise<void> {
   const bundler = await rolldown({
     cwd: root,
@@ -61,7 +79,7 @@ async function bundle(): Promise<void> {
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: /^@?[a-z]/,
-    plugins: [ownImports, asciiOnly],
+    plugins: [ownImports, asciiOnly, threadFiles],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),

@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -96,4 +96,25 @@ test("an older Node.js is told which one the program needs, in one line and by a
   const needed = engines.node.replace(">=", "");
   assert.strictEqual(run.stderr.toString(), `binnacle: needs Node.js ${needed} or newer, and this is 22.1.0\n`);
   assert.strictEqual(run.status, 1);
+});
+
+test("the package starts servers under conditions that other packages use", {
+  skip: isBuilt ? false : "dist/ is not built: npm run build",
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-conditions-"));
+  try {
+    // Without the source tree, as it is installed.
+    const installed = join(folder, "node_modules/binnacle");
+    mkdirSync(installed, { recursive: true });
+    for (const part of ["package.json", "dist"]) cpSync(join(root, part), join(installed, part), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(installed, "node_modules"), "junction");
+    const user = `import { startServer } from ${entry("")};
+      const server = await startServer({ securePort: 0, dataDir: "data", verbosity: 0 });
+      await server.close();`;
+    writeFileSync(join(folder, "user.mjs"), user);
+    const { status, stderr } = spawnSync(process.execPath, ["--conditions=source", "user.mjs"], { cwd: folder });
+    assert.strictEqual(status, 0, stderr.toString());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
