@@ -22,10 +22,13 @@ class Place {
     clock: new FakeClock(),
     hasDevices: false,
     revision: () => this.version,
+    caughtUp: () => this.caughtUp(),
   });
   readonly written: string[] = [];
-  readonly options: ChargeOptions = { limited: [], write: (quota) => this.write(quota) };
+  options: ChargeOptions = { limited: [], write: (quota) => this.write(quota) };
   version = 1;
+  /** Runs when a write has met another version. */
+  caughtUp: () => Promise<void> | void = () => undefined;
   /** Runs before a write takes effect. */
   meanwhile: () => Promise<void> | void = () => undefined;
 
@@ -116,6 +119,36 @@ test("a charge is checked again when another writer was faster", async () => {
   place.meanwhile = () => place.store({ hard: { secrets: "3" }, used: { secrets: "3" } });
   assert.match(await messageOf(place.ask("two").answer), /exceeded quota/);
   assert.equal(place.used, "3");
+});
+
+test("a charge waits until it knows the version that another writer has stored", async () => {
+  const place = new Place("2", "0");
+  const { options } = place;
+  const known = Promise.withResolvers<void>();
+  let tries = 0;
+  // What is known stays behind what is stored.
+  const write: ChargeOptions["write"] = async (quota) => {
+    tries++;
+    if (quota.spec.hard?.["secrets"] !== "3") throw conflict(quotaResource, "q", "newer");
+    return options.write(quota);
+  };
+  place.options = { ...options, write };
+  place.caughtUp = () => known.promise;
+  const { answer } = place.ask("one");
+  while (tries === 0) await new Promise((resolve) => setImmediate(resolve));
+  place.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
+  known.resolve();
+  assert.equal(await messageOf(answer), "");
+  assert.deepEqual([place.used, tries], ["3", 2]);
+});
+
+test("a quota that is deleted charges nobody, also while that is not known here", async () => {
+  const place = new Place("2", "0");
+  const write = async (): Promise<never> => {
+    throw notFound(quotaResource, "q");
+  };
+  place.options = { limited: [], write };
+  assert.equal(await messageOf(place.ask("one").answer), "");
 });
 
 test("a quota that goes meanwhile charges nobody", async () => {

@@ -6,6 +6,7 @@
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { conflict, StatusError } from "#meta/status-error.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 import { NamespaceIndex } from "./namespace-index.ts";
@@ -21,6 +22,8 @@ export type { Measurement } from "./quota/measure.ts";
 export interface QuotasOptions extends UsageOptions {
   /** Of the store, at present. */
   revision(): number;
+  /** Resolves when `set` has been called with a quota as it is stored now. */
+  caughtUp(namespace: string, name: string): MaybePromise<void>;
 }
 
 export interface ChargeOptions {
@@ -46,6 +49,13 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** What writes of a batch found. */
+interface Unsettled {
+  /** To be tried again. */
+  readonly again: Set<Waiting>;
+  readonly gone: Set<string>;
+}
+
 /** How often the charges of a batch are tried again after other writers of the same quotas. */
 const triesMax = 10;
 
@@ -58,6 +68,7 @@ export class Quotas {
   readonly #index = new NamespaceIndex<QuotaState>();
   readonly #evaluators: UsageEvaluators;
   readonly #revision: () => number;
+  readonly #caughtUp: QuotasOptions["caughtUp"];
   /** By namespace: what runs last. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
@@ -69,6 +80,7 @@ export class Quotas {
   constructor(options: QuotasOptions) {
     this.#evaluators = new UsageEvaluators(options);
     this.#revision = () => options.revision();
+    this.#caughtUp = (namespace, name) => options.caughtUp(namespace, name);
   }
 
   /** A quota as it is stored; `undefined` when it is gone. */
@@ -197,10 +209,12 @@ export class Quotas {
   /** Charges a batch. Each quota is written once. */
   async #settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
     let left = batch;
+    /** Quotas that were deleted meanwhile, by uid. They charge nobody. */
+    const gone = new Set<string>();
     for (let tries = 1; left.length > 0; tries++) {
-      const payers = this.#check(namespace, left);
+      const payers = this.#check(namespace, left, gone);
       const again = new Set<Waiting>();
-      const writes = [...payers].map(([state, own]) => this.#write(state, own, again));
+      const writes = [...payers].map(([state, own]) => this.#write(state, own, { again, gone }));
       await Promise.all(writes);
       for (const waiting of left) if (!again.has(waiting)) end(waiting);
       left = [...again].filter(({ isOver }) => !isOver);
@@ -211,8 +225,9 @@ export class Quotas {
   }
 
   /** The writes that each quota is charged for. Refused writes are answered at once. */
-  #check(namespace: string, batch: readonly Waiting[]): Map<QuotaState, Waiting[]> {
-    const states = (this.#index.of(namespace) ?? []).map(({ quota }) => new QuotaState(quota));
+  #check(namespace: string, batch: readonly Waiting[], gone: ReadonlySet<string>): Map<QuotaState, Waiting[]> {
+    const known = this.#index.of(namespace) ?? [];
+    const states = known.filter(({ uid }) => !gone.has(uid)).map(({ quota }) => new QuotaState(quota));
     const payers = new Map<QuotaState, Waiting[]>();
     for (const waiting of batch) {
       let charges: readonly Charge[];
@@ -234,18 +249,19 @@ export class Quotas {
     return payers;
   }
 
-  async #write(state: QuotaState, payers: readonly Waiting[], again: Set<Waiting>): Promise<void> {
+  async #write(state: QuotaState, payers: readonly Waiting[], { again, gone }: Unsettled): Promise<void> {
     try {
       await payers[0]!.options.write(state.charged);
       for (const { charged } of payers) charged.add(state.uid);
     } catch (error) {
       const code = error instanceof StatusError ? error.status.code : 0;
+      if (code === 409 || code === 404) {
+        for (const waiting of payers) again.add(waiting);
+        if (code === 404) gone.add(state.uid);
+        else await this.#caughtUp(state.quota.metadata.namespace ?? "", state.name);
+        return;
+      }
       for (const waiting of payers) {
-        // A quota that is gone charges nobody; the index says which.
-        if (code === 409 || code === 404) {
-          again.add(waiting);
-          continue;
-        }
         // It may have been stored all the same.
         waiting.charged.add(state.uid);
         end(waiting, error);

@@ -1,5 +1,6 @@
 /** The informers of a server's resources that decide about requests, each known by group and resource. */
 import type { ApiObject } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
   type ObjectHandlers,
   objectHandlers,
@@ -8,14 +9,17 @@ import {
   waitForSync,
 } from "./informer.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import type { Store } from "./store.ts";
 import type { Stores } from "./stores.ts";
 
-const keyOf = ({ group, resource }: ResourceDefinition): string => `${group}/${resource}`;
+type GroupResource = Pick<ResourceDefinition, "group" | "resource">;
+
+const keyOf = ({ group, resource }: GroupResource): string => `${group}/${resource}`;
 
 export class StoreInformers {
   readonly #options: Pick<StoreInformerOptions, "cache" | "clock" | "log">;
   readonly #stores: Stores;
-  readonly #informers = new Map<string, StoreInformer>();
+  readonly #informers = new Map<string, { readonly informer: StoreInformer; readonly store: Store }>();
 
   constructor(options: Pick<StoreInformerOptions, "cache" | "clock" | "log">, stores: Stores) {
     this.#options = options;
@@ -24,7 +28,7 @@ export class StoreInformers {
 
   /** The definition with writes that are acknowledged only when the resource's handlers, once it is followed, have them. */
   waiting(definition: ResourceDefinition): ResourceDefinition {
-    return waitForSync(definition, () => this.#informers.get(keyOf(definition)));
+    return waitForSync(definition, () => this.#informers.get(keyOf(definition))?.informer);
   }
 
   /** Delivers the current objects and follows them; does nothing when a version of the resource is followed. */
@@ -35,16 +39,23 @@ export class StoreInformers {
     const { log } = this.#options;
     const { prefix } = store;
     const informer = new StoreInformer({ ...this.#options, prefix, ...objectHandlers<T>(store, log, handlers) });
-    this.#informers.set(key, informer);
+    this.#informers.set(key, { informer, store });
     return informer.start();
+  }
+
+  /** Resolves when the handlers of a resource have an object as it is stored now. */
+  caughtUp(resource: GroupResource, namespace: string, name: string): MaybePromise<void> {
+    const followed = this.#informers.get(keyOf(resource));
+    const revision = followed?.store.peek(namespace, name)?.revision;
+    return revision === undefined ? undefined : followed?.informer.caughtUpTo(revision);
   }
 
   /** Whether all that decides about requests is in step with the store. */
   get synced(): boolean {
-    return this.#informers.values().every(({ synced }) => synced);
+    return this.#informers.values().every(({ informer }) => informer.synced);
   }
 
   close(): void {
-    for (const informer of this.#informers.values()) informer.close();
+    for (const { informer } of this.#informers.values()) informer.close();
   }
 }

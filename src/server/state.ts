@@ -70,7 +70,7 @@ export function openState(config: AssembleConfig): ServerState {
   const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");
   const policies = noPolicies(hasSelectors);
   const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
-  const limits = openLimits(config);
+  const limits = openLimits(config, informers);
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   const aggregation = new AggregationIndex(domain);
   /** What hears of the objects of a resource before their writes are acknowledged. */

@@ -182,6 +182,22 @@ inBothDomains(
   },
 );
 
+inBothDomains("creates pass while the limits of their quota change", async (api) => {
+  const { ns, configMaps } = await api.place();
+  const path = await made(api, ns, "q", { configmaps: "1000" });
+  await Promise.all(
+    Array.from({ length: 64 }, async (_, writer) => {
+      for (let i = 0; i < 8; i++) {
+        const name = `m-${writer}-${i}`;
+        if (writer % 8 > 0) (await api.post(configMaps, configMap(name))).expect(201);
+        else (await api.patch(path, { spec: { hard: { configmaps: `${1000 + writer + i}` } } })).expect(200);
+      }
+    }),
+  );
+  const left = (await api.get(configMaps)).list("items").length;
+  await counted(api, path, { configmaps: `${left}` });
+});
+
 inBothDomains(
   "under a quota on everything sixty-four clients make and delete objects of all kinds, and none is exceeded",
   async (api) => {

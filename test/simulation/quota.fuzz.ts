@@ -58,6 +58,7 @@ class Cluster {
       clock: this.clock,
       hasDevices: false,
       revision: () => this.revision,
+      caughtUp: () => undefined,
     });
     const metadata = { namespace: "n", name: "q", uid: "u", resourceVersion: "1" };
     this.quota = { metadata, spec: { hard: { "count/configmaps": `${this.hard}` } }, status: {} };

@@ -7,6 +7,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { StoreInformers } from "#registry/store-informers.ts";
 import type { AssembleConfig } from "../assemble-config.ts";
 
 export interface Limits {
@@ -16,12 +17,16 @@ export interface Limits {
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 
-export function openLimits({ domain, clock, serving, cache }: AssembleConfig): Limits {
+export function openLimits(
+  { domain, clock, serving, cache }: AssembleConfig,
+  informers: Pick<StoreInformers, "caughtUp">,
+): Limits {
   const quotas = new Quotas({
     domain,
     clock,
     hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
     revision: () => cache.revision,
+    caughtUp: (namespace, name) => informers.caughtUp({ group: "", resource: "resourcequotas" }, namespace, name),
   });
   return { quotas, limitRanges: new NamespaceIndex(), priorityClasses: new NamespaceIndex() };
 }
