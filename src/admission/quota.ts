@@ -59,9 +59,6 @@ interface Unsettled {
 /** How often the charges of a batch are tried again after other writers of the same quotas. */
 const triesMax = 10;
 
-/** Turns of the event loop for which a batch waits for more. With more of them batches of 64 writers did not grow. */
-const gatheringTurns = 3;
-
 const changedMeanwhile = "the quota was updated by another client";
 
 export class Quotas {
@@ -195,8 +192,6 @@ export class Quotas {
 
   /** Never rejects. */
   async #settleWaiting(namespace: string): Promise<void> {
-    // Requests that have arrived and are not read yet join the batch: each quota is written less often.
-    for (let turns = 0; turns < gatheringTurns; turns++) await new Promise((resolve) => setImmediate(resolve));
     const batch = this.#waiting.get(namespace) ?? [];
     this.#waiting.delete(namespace);
     try {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atOnce } from "#std/turn.ts";
-import { check, checkInPieces } from "./check.ts";
+import { check, checkTreeInPieces } from "./check.ts";
 import { environmentWith } from "./expression.ts";
 import { showIssues } from "./issues.ts";
 import { parse } from "./parse.ts";
@@ -37,7 +37,7 @@ for (const [what, source] of Object.entries(sources)) {
     const parsed = parse(source, { hasTwoVariables: true });
     assert.ok("ast" in parsed, "issues" in parsed ? showIssues(source, parsed.issues) : "");
     const expected = check(parsed.ast, environment);
-    const pieces = checkInPieces(parsed.ast, environment);
+    const pieces = checkTreeInPieces(parsed.ast, environment);
     let pauses = 0;
     let next = pieces.next();
     for (; next.done !== true; next = pieces.next()) pauses++;
@@ -52,5 +52,5 @@ for (const [what, source] of Object.entries(sources)) {
 test("a small expression is checked in one piece of work", () => {
   const parsed = parse("o.a == 1 && l.all(x, x > n)");
   assert.ok("ast" in parsed);
-  assert.deepEqual(atOnce(checkInPieces(parsed.ast, environment)), check(parsed.ast, environment));
+  assert.deepEqual(atOnce(checkTreeInPieces(parsed.ast, environment)), check(parsed.ast, environment));
 });

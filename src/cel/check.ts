@@ -8,28 +8,25 @@ import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
 import type { Pieces } from "#std/turn.ts";
 
+export type CheckResult = Checked | { readonly issues: readonly Issue[] };
+
 /**
  * Checks a tree that the parser made, and asks the environment's validators if its types are right. Takes time in
  * proportion to its size, whatever its types are. Issues come in the order in which they were found; only the first 100
  * have a message, the others are there to be counted.
  */
-export function check(ast: Expression, environment: Environment): Checked | { readonly issues: readonly Issue[] } {
+export function check(ast: Expression, environment: Environment): CheckResult {
   return validated(new Checker(environment).run(ast), environment);
 }
 
 /** As `check`; others have a turn while a large tree is checked. */
-export function* checkInPieces(
-  ast: Expression,
-  environment: Environment,
-): Pieces<Checked | { readonly issues: readonly Issue[] }> {
+export function* checkTreeInPieces(ast: Expression, environment: Environment): Pieces<CheckResult> {
   const checked = yield* new Checker(environment).runInPieces(ast);
   yield undefined;
   return validated(checked, environment);
 }
 
-type Outcome = Checked | { readonly issues: readonly Issue[] };
-
-function validated(checked: Outcome, environment: Environment): Outcome {
+function validated(checked: CheckResult, environment: Environment): CheckResult {
   if ("issues" in checked) return checked;
   const issues = environment.validators.flatMap((validator) => validator(checked));
   return issues.length === 0 ? checked : { issues };

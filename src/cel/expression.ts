@@ -3,7 +3,7 @@
  * see. Source: upstream's `apiserver/pkg/cel/environment`.
  */
 import type { Expression } from "./ast.ts";
-import { check, checkInPieces as checkTree } from "./check.ts";
+import { check, type CheckResult, checkTreeInPieces } from "./check.ts";
 import { commonLibraries } from "./common-libraries.ts";
 import { comprehensionsLibrary } from "./library/comprehensions.ts";
 import type { Checked } from "./checked.ts";
@@ -97,7 +97,7 @@ export function checkExpression(
   options: Pick<ParseOptions, "repetition"> = {},
 ): Checked | Problem {
   const parsed = parseExpression(source, environment, options);
-  return "problem" in parsed ? parsed : told(source, check(parsed.ast, environment));
+  return "problem" in parsed ? parsed : withMessages(source, check(parsed.ast, environment));
 }
 
 /** Longer sources take milliseconds. */
@@ -114,7 +114,7 @@ export function* checkInPieces(
   const parsed = parseExpression(source, environment, options);
   if ("problem" in parsed) return parsed;
   yield undefined;
-  const checked = told(source, yield* checkTree(parsed.ast, environment));
+  const checked = withMessages(source, yield* checkTreeInPieces(parsed.ast, environment));
   yield undefined;
   return checked;
 }
@@ -129,7 +129,7 @@ function parseExpression(
   return "issues" in parsed ? refused(`compilation failed: ${showIssues(source, parsed.issues)}`) : parsed;
 }
 
-const told = (source: string, checked: ReturnType<typeof check>): Checked | Problem =>
+const withMessages = (source: string, checked: CheckResult): Checked | Problem =>
   "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
 
 /** The second half. */

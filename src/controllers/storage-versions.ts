@@ -31,29 +31,30 @@ export const storageVersionsController =
   (serverId: string, resources: readonly StoredResource[]): Controller =>
   (environment) => {
     const failure = "could not write in which versions objects are stored; trying again";
-    const sayAll = async (): Promise<void> => {
-      await lease(environment, serverId);
+    const updateAll = async (): Promise<void> => {
+      await waitForLease(environment, serverId);
       for (const resource of resources) {
         if (environment.signal.aborted) return;
-        await say(environment, serverId, resource);
+        await update(environment, serverId, resource);
       }
     };
-    return periodically(environment, againMs, failure, sayAll, retryMs);
+    return periodically(environment, resyncMs, failure, updateAll, retryMs);
   };
 
 /** Upstream's period. What is right is not written again. */
-const againMs = 10 * 60_000;
+const resyncMs = 10 * 60_000;
 const retryMs = 1000;
-const leaseMs = 100;
+const leasePollMs = 100;
 const attemptsMax = 5;
 
 /** Waits for the Lease of this server, without which its entries would be removed. */
-async function lease({ client, clock, domain, signal }: ControllerEnvironment, serverId: string): Promise<void> {
+async function waitForLease({ client, clock, domain, signal }: ControllerEnvironment, serverId: string): Promise<void> {
   const path = `${identityLeases(domain).path}/${serverId}`;
-  while (!signal.aborted && (await found(client.get<Lease>(path))) === undefined) await pause(clock, leaseMs, signal);
+  while (!signal.aborted && (await found(client.get<Lease>(path))) === undefined)
+    await pause(clock, leasePollMs, signal);
 }
 
-async function say(environment: ControllerEnvironment, serverId: string, resource: StoredResource): Promise<void> {
+async function update(environment: ControllerEnvironment, serverId: string, resource: StoredResource): Promise<void> {
   const { client, clock, domain } = environment;
   const path = storageVersionPath(domain);
   const name = `${resource.group === "" ? "core" : resource.group}.${resource.resource}`;

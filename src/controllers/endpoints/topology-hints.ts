@@ -83,11 +83,11 @@ export function zonesOf(
   if (ready.some(({ zone = "" }) => zone === "")) {
     return { problem: "One or more endpoints do not have a zone specified" };
   }
-  return lent(ready, wanted);
+  return withLending(ready, wanted);
 }
 
 /** The zone of each endpoint, after lending. */
-function lent(ready: readonly Endpoint[], wanted: ReadonlyMap<string, number>): Map<Endpoint, string> {
+function withLending(ready: readonly Endpoint[], wanted: ReadonlyMap<string, number>): Map<Endpoint, string> {
   // Sorted, so that the same endpoints are lent as long as nothing changes.
   const own = Map.groupBy(ready.toSorted(byAddress), ({ zone = "" }) => zone);
   const zones = new Map(ready.map((endpoint) => [endpoint, endpoint.zone ?? ""]));

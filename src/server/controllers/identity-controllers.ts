@@ -1,4 +1,4 @@
-/** What this server says of itself in the API: its identity Lease and, behind a gate, StorageVersions. */
+/** What the API shows of this server: its identity Lease and, behind a gate, StorageVersions. */
 import { hostname } from "node:os";
 import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
 import { storageVersionCollector } from "#controllers/storage-version-collector.ts";
@@ -11,7 +11,7 @@ import { identityLabelValue, serverId } from "../identity.ts";
 import type { NamedController } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
-  /** What this server says in StorageVersions; `undefined` without their gate, or where they are not served. */
+  /** What it writes in StorageVersions; `undefined` without their gate, or where they are not served. */
   readonly storedResources: readonly StoredResource[] | undefined;
 }
 
@@ -22,13 +22,13 @@ export function planIdentity(
 ): Identity | undefined {
   const { gates, table } = serving;
   if (!gates.isOn("APIServerIdentity")) return undefined;
-  const says = table.definitions.some(({ resource }) => resource === "storageversions");
+  const isServed = table.definitions.some(({ resource }) => resource === "storageversions");
   return {
     id: serverId(),
     hostname: hostname(),
     labelValue: identityLabelValue,
     processId: random.uuid(),
-    storedResources: says ? storedResources(serving) : undefined,
+    storedResources: isServed ? storedResources(serving) : undefined,
   };
 }
 
