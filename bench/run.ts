@@ -54,7 +54,7 @@ Usage: npm run bench -- [NAME...] [options]
 A table shows operations a second, CPU time of the server per operation (of the code itself where there is no server),
 memory, time of one operation (the median), the longest, the baseline and the ratio to it: of CPU time or, where there
 is none, of time. A row that needs more than 1.1 times its baseline is marked. Servers run from dist/, which
-\`npm run bench\` builds first; \`node bench/run.ts\` takes what is there. Client and server share the machine: the CPU
+\`npm run bench\` builds first; \`node --conditions=source bench/run.ts\` takes what is there. Client and server share the machine: the CPU
 figures are the ones to compare. CPU time and memory are read from /proc, so they need Linux.
 
 ${suites.map(describe).join("\n")}`;
