@@ -1,6 +1,7 @@
 /** A `Transport` over https: one connection kept open, a client certificate or a token, one trusted authority. */
 import { Agent, request as httpsRequest } from "node:https";
 import type { IncomingMessage } from "node:http";
+import { eventOfLine } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 export interface HttpsOptions {
@@ -46,14 +47,14 @@ export function httpsTransport(options: HttpsOptions): Transport & { close(): vo
     async request(wanted) {
       return readWhole(await send(wanted));
     },
-    async stream(wanted, onLine) {
+    async stream(wanted, onEvent) {
       const response = await send(wanted);
       if (response.statusCode !== 200) return readWhole(response);
       let rest: Buffer = Buffer.alloc(0);
       for await (const piece of response as AsyncIterable<Buffer>) {
         rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
         for (let at = rest.indexOf(10); at >= 0; at = rest.indexOf(10)) {
-          onLine(rest.subarray(0, at));
+          onEvent(eventOfLine(rest.subarray(0, at)));
           rest = rest.subarray(at + 1);
         }
       }

@@ -251,6 +251,6 @@ export function fenced(transport: Transport, term: Term): RestClient {
       if (!term.isHeld()) throw serviceUnavailable("this server no longer leads: its lease was not renewed in time");
       return transport.request(within(request));
     },
-    stream: (request, onLine) => transport.stream(request, onLine),
+    stream: (request, onEvent) => transport.stream(request, onEvent),
   });
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
+import { eventOfLine } from "./received-event.ts";
 import { reflect } from "./reflector.ts";
 import { RestClient } from "./rest-client.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
@@ -23,9 +24,9 @@ async function follow(ms: number, stream: Transport["stream"]) {
       asked.lists++;
       return Promise.resolve(answer({ metadata: { resourceVersion: "1" }, items: [] }));
     },
-    stream(request, onLine) {
+    stream(request, onEvent) {
       asked.watches++;
-      return stream(request, onLine);
+      return stream(request, onEvent);
     },
   });
   const running = reflect({
@@ -52,7 +53,7 @@ void test("a watch that is refused, that ends at once or that fails is asked for
   const streams: Readonly<Record<string, Transport["stream"]>> = {
     refused: () => Promise.resolve(refusal),
     ended: () => Promise.resolve(answer({})),
-    lost: (_request, onLine) => Promise.resolve(onLine(lost)).then(() => answer({})),
+    lost: (_request, onEvent) => Promise.resolve(onEvent(eventOfLine(lost))).then(() => answer({})),
     failed: () => Promise.reject(new Error("gone")),
   };
   for (const [name, stream] of Object.entries(streams)) {
@@ -75,8 +76,8 @@ void test("where only deletions matter, no other change is told", async () => {
     const running = reflect({
       client: new RestClient({
         request: () => Promise.resolve(answer({ metadata: { resourceVersion: "1" }, items: [] })),
-        async stream({ signal }, onLine) {
-          for (const event of events) onLine(Buffer.from(JSON.stringify(event)));
+        async stream({ signal }, onEvent) {
+          for (const event of events) onEvent(eventOfLine(Buffer.from(JSON.stringify(event))));
           await new Promise((resolve) => signal!.addEventListener("abort", resolve));
           return answer({});
         },

@@ -4,7 +4,8 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { RestClient, WatchEvent } from "./rest-client.ts";
+import type { ReceivedEvent } from "./received-event.ts";
+import type { RestClient } from "./rest-client.ts";
 
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> {
@@ -72,25 +73,22 @@ async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promis
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
     const watch = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.lines({ method: "GET", path: path + watch + selector, signal }, (line) => {
-      if (deletionsOnly && isAboutPresent(line)) return;
-      const event = JSON.parse(line.toString()) as WatchEvent<T>; // what the server's watch writes
+    await client.watch({ method: "GET", path: path + watch + selector, signal }, (event) => {
+      if (deletionsOnly && isAboutPresent(event)) return;
       if (event.type === "ERROR") {
         isCurrent = false;
         return;
       }
-      version = event.object.metadata.resourceVersion ?? version;
-      if (event.type !== "BOOKMARK") options.changed(event.type, trim(event.object));
+      const object = event.object() as T; // the caller names what the path answers
+      version = object.metadata.resourceVersion ?? version;
+      if (event.type !== "BOOKMARK") options.changed(event.type, trim(object));
     });
     if (clock.monotonic() - startMs < usefulMs) return;
   }
 }
 
-const presentTypes = ["ADDED", "MODIFIED"].map((type) => Buffer.from(`{"type":"${type}"`));
-
 /** Whether an event is about an object that is there. */
-const isAboutPresent = (line: Buffer): boolean =>
-  presentTypes.some((start) => line.subarray(0, start.length).equals(start));
+const isAboutPresent = ({ type }: ReceivedEvent): boolean => type === "ADDED" || type === "MODIFIED";
 
 const pageLength = 500;
 

@@ -5,17 +5,13 @@
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import { internalError, resourceNotFound, serviceUnavailable, type Status, StatusError } from "#meta/status-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import type { ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** One page of a collection. */
 export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
   readonly items: readonly T[];
-}
-
-export interface WatchEvent<T extends ApiObject = ApiObject> {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  readonly object: T;
 }
 
 /** A `T` as clients send it: fields that are absent or undefined get their defaults. */
@@ -77,9 +73,9 @@ export class RestClient {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 
-  /** A watch, until the stream ends or the request's signal is aborted. Its events are lines of JSON, not decoded. */
-  async lines(request: ClientRequest, onLine: (line: Buffer) => void): Promise<void> {
-    const response = await this.#transport.stream(request, onLine);
+  /** A watch, until the stream ends or the request's signal is aborted. */
+  async watch(request: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<void> {
+    const response = await this.#transport.stream(request, onEvent);
     if (response.code >= 400) read(response);
   }
 }

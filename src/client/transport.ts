@@ -2,6 +2,7 @@
  * How a client reaches a server: over a socket, or, for controllers in the server's process, by a direct call of the
  * request chain.
  */
+import type { ReceivedEvent } from "./received-event.ts";
 
 export interface ClientRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -23,9 +24,6 @@ export interface ClientResponse {
 
 export interface Transport {
   request(request: ClientRequest): Promise<ClientResponse>;
-  /**
-   * A watch: calls `onLine` with each line of the body, and resolves when the stream ends. The answer's body is filled
-   * only when the code is not 200.
-   */
-  stream(request: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse>;
+  /** A watch; resolves when the stream ends. The answer's body is filled only when the code is not 200. */
+  stream(request: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<ClientResponse>;
 }

@@ -2,6 +2,7 @@
  * A small API server for controller tests: stores objects by path, checks versions and preconditions, serves watches,
  * and fails on demand.
  */
+import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -32,7 +33,7 @@ export class FakeApi {
 
   readonly transport: Transport = {
     request: (request) => Promise.resolve(this.#answer(request)),
-    stream: (request, onLine) => this.#watch(request, onLine),
+    stream: (request, onEvent) => this.#watch(request, onEvent),
   };
 
   get environment(): ControllerEnvironment {
@@ -126,7 +127,10 @@ export class FakeApi {
     return success(this.#objects.get(place) ?? {});
   }
 
-  async #watch({ path: whole, signal }: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse> {
+  async #watch(
+    { path: whole, signal }: ClientRequest,
+    onEvent: (event: ReceivedEvent) => void,
+  ): Promise<ClientResponse> {
     const [path = "", query = ""] = whole.split("?");
     this.requests.push(`WATCH ${path}`);
     const code = this.fails(`WATCH ${path}`);
@@ -134,7 +138,7 @@ export class FakeApi {
     const matches = selection(path, query);
     const watcher: Watcher = {
       matches: (place) => matches(place, this.#objects.get(place)),
-      tell: (type, object) => onLine(Buffer.from(JSON.stringify({ type, object }))),
+      tell: (type, object) => onEvent(eventOfLine(Buffer.from(JSON.stringify({ type, object })))),
     };
     this.#watchers.add(watcher);
     await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true }));

@@ -15,8 +15,8 @@ async function started() {
   // The watch of pods is so late that it tells nothing.
   const reader = new RestClient({
     request: api.transport.request,
-    stream: (request, onLine) =>
-      api.transport.stream(request, request.path.startsWith("/api/v1/pods?") ? () => undefined : onLine),
+    stream: (request, onEvent) =>
+      api.transport.stream(request, request.path.startsWith("/api/v1/pods?") ? () => undefined : onEvent),
   });
   const environment = { ...api.environment, reader };
   const put = (uid: string, nodeName: string): void =>

@@ -1,5 +1,6 @@
 /** A request as filters and handlers see it, independent of the protocol, and the `Reply` they return. */
 import type { Duplex } from "node:stream";
+import type { ReceivedEvent } from "#client/received-event.ts";
 import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
@@ -163,6 +164,8 @@ export interface StreamSink {
   write(bytes: Buffer): boolean;
   /** The same for one event that is no text, where peers are sent messages (WebSockets). */
   message?(bytes: Buffer): boolean;
+  /** Takes an event as it is, where the peer is in this process. */
+  event?(event: ReceivedEvent): void;
   /** Whether earlier bytes still wait for the peer. */
   readonly blocked: boolean;
   onDrain: (() => void) | undefined;

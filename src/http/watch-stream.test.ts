@@ -1,16 +1,17 @@
 /**
- * The initial objects of a watch whose client stops reading: they are released, and read again at the same revision.
+ * Watches of clients that stop reading (initial objects are released, and read again at the same revision), and of readers in
+ * the server's process.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storageReadError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
+import type { Entry, WatchCache } from "#storage/watch-cache.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { StreamSink } from "./api-request.ts";
 import { slowMs } from "./api-request.ts";
-import { type FrameEncoder, WatchStream } from "./watch-stream.ts";
+import { type EventObjects, type FrameEncoder, WatchStream } from "./watch-stream.ts";
 
 const prefix = "/registry/core/configmaps/n/";
 const encoder: FrameEncoder = {
@@ -145,4 +146,52 @@ test("objects that cannot be encoded once a webhook has converted them end the s
     await sink.readAll();
     assert.equal(sink.text, "ERROR StorageReadError\nEND\n");
   }
+});
+
+test("a reader in this process is handed the events that a socket would be sent, and nothing is encoded for it", async () => {
+  const cache = await openMemoryStore({ clock: new FakeClock() });
+  const handed: string[] = [];
+  let encoded = 0;
+  const metadata = { name: "n" };
+  const objects: EventObjects = {
+    decoded: () => undefined,
+    object: (entry) => ({ apiVersion: "v1", kind: "ConfigMap", metadata, text: entry.value.toString() }),
+  };
+  const options = {
+    cache,
+    prefix,
+    exact: false,
+    initial: [],
+    after: cache.revision,
+    filter: ({ value }: Entry) => value.toString().startsWith("marked"),
+    bookmarks: false,
+    initialEventsEnd: undefined,
+    timeoutMs: 1e6,
+    clock: new FakeClock(),
+  };
+  const event: FrameEncoder["event"] = (type, entry, revision) => {
+    encoded++;
+    return encoder.event(type, entry, revision);
+  };
+  const reader: StreamSink = {
+    write: () => true,
+    blocked: false,
+    onDrain: undefined,
+    onClose: undefined,
+    end() {},
+    event: (received) => void handed.push(`${received.type} ${(received.object() as { text?: string }).text}`),
+  };
+  new WatchStream({ ...options, encoder: { ...encoder, event, objects } }).open(reader);
+  const sink = new SlowSink();
+  new WatchStream({ ...options, encoder }).open(sink);
+  for (const text of ["other", "marked 1", "marked 2", "other again", "marked 3"]) await put(cache, "a", text);
+  await cache.remove(prefix + "a", cache.get(prefix + "a")!.revision);
+  await sink.readAll();
+  const sent = sink.text.trimEnd().split("\n");
+  assert.deepEqual(
+    handed,
+    sent.map((line) => line.replace(" a ", " ")),
+  );
+  assert.equal(handed.length, 5);
+  assert.equal(encoded, 0);
 });

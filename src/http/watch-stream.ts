@@ -7,6 +7,8 @@
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
+import type { ReceivedEvent } from "#client/received-event.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { expired, type Status, StatusError } from "#meta/status-error.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { EntryFilter } from "#registry/store.ts";
@@ -25,6 +27,14 @@ export interface FrameEncoder {
   event(type: EventType, entry: Entry, revision: Revision): Buffer;
   bookmark(revision: Revision, initialEventsEnd: boolean): Buffer;
   error(status: Status): Buffer;
+  /** The object of an event where frames show it unchanged, for readers in this process. */
+  readonly objects?: EventObjects;
+}
+
+export interface EventObjects {
+  /** `undefined` where it would have to be decoded. */
+  decoded(entry: Entry, revision: Revision): Unstructured | undefined;
+  object(entry: Entry, revision: Revision): Unstructured;
 }
 
 /** Rejects when entries cannot be converted. */
@@ -245,7 +255,9 @@ export class WatchStream implements ReplyStream {
 
   #send(events: readonly StoreEvent[]): boolean {
     const { filter, encoder } = this.#options;
-    if (filter === undefined && encoder.name !== "" && !this.#sendsMessages) {
+    if (encoder.objects !== undefined && this.#sink?.event !== undefined) {
+      this.#hand(events, encoder.objects);
+    } else if (filter === undefined && encoder.name !== "" && !this.#sendsMessages) {
       this.#write(joinShared(events, encoder), events.length);
     } else {
       const frames: Buffer[] = [];
@@ -256,6 +268,22 @@ export class WatchStream implements ReplyStream {
       this.#writeAll(frames);
     }
     return this.#sink?.blocked !== true;
+  }
+
+  /** Without frames, to a reader in this process. */
+  #hand(events: readonly StoreEvent[], objects: EventObjects): void {
+    const { filter, encoder, observe } = this.#options;
+    let count = 0;
+    let bytes = 0;
+    for (const event of events) {
+      const type = filter === undefined ? event.type : shownType(event, filter);
+      if (type === undefined) continue;
+      const handed = new HandedEvent(type, event, objects, encoder);
+      count++;
+      bytes += handed.entry.value.length;
+      this.#sink?.event?.(handed);
+    }
+    observe?.(count, bytes);
   }
 
   #drained(): void {
@@ -363,23 +391,63 @@ function frameOf(event: StoreEvent, encoder: FrameEncoder): Buffer {
   return shared(event, encoder.name, () => encoder.event(event.type, event.entry, event.revision));
 }
 
-/** The frame of an event as a selector shows it: coming to match is ADDED, ceasing to is DELETED. */
+/** The type that an event has behind a selector: coming to match is ADDED, ceasing to is DELETED. */
+function shownType(event: StoreEvent, filter: (entry: Entry) => boolean): EventType | undefined {
+  const { previous } = event;
+  const before = previous !== undefined && filter(previous);
+  const now = (event.type !== "DELETED" || !before) && filter(event.entry);
+  if (event.type === "DELETED") return before || now ? "DELETED" : undefined;
+  if (now) return before ? event.type : "ADDED";
+  return before ? "DELETED" : undefined;
+}
+
+/** What an event shows under a type that its watcher's selector gave it. */
+const shownEntry = (event: StoreEvent, type: EventType): Entry =>
+  type === "DELETED" && event.type !== "DELETED" ? event.previous! : event.entry; // it matched before
+
+/** The frame of an event as a selector shows it. */
 function filteredFrame(
   event: StoreEvent,
   filter: (entry: Entry) => boolean,
   encoder: FrameEncoder,
 ): Buffer | undefined {
-  const { previous } = event;
-  const before = previous !== undefined && filter(previous);
-  if (event.type === "DELETED") return before || filter(event.entry) ? frameOf(event, encoder) : undefined;
-  const now = filter(event.entry);
-  if (now && before) return frameOf(event, encoder);
-  if (now) {
-    if (event.type === "ADDED") return frameOf(event, encoder);
-    return shared(event, `${encoder.name}+`, () => encoder.event("ADDED", event.entry, event.revision));
+  const type = shownType(event, filter);
+  return type === undefined ? undefined : frameAs(type, event, encoder);
+}
+
+function frameAs(type: EventType, event: StoreEvent, encoder: FrameEncoder): Buffer {
+  if (type === event.type) return frameOf(event, encoder);
+  const name = `${encoder.name}${type === "ADDED" ? "+" : "-"}`;
+  return shared(event, name, () => encoder.event(type, shownEntry(event, type), event.revision));
+}
+
+/** An event for a reader in this process. */
+class HandedEvent implements ReceivedEvent {
+  readonly type: EventType;
+  readonly entry: Entry;
+  readonly #event: StoreEvent;
+  readonly #objects: EventObjects;
+  readonly #encoder: FrameEncoder;
+
+  constructor(type: EventType, event: StoreEvent, objects: EventObjects, encoder: FrameEncoder) {
+    this.type = type;
+    this.entry = shownEntry(event, type);
+    this.#event = event;
+    this.#objects = objects;
+    this.#encoder = encoder;
   }
-  if (!before) return undefined;
-  return shared(event, `${encoder.name}-`, () => encoder.event("DELETED", previous, event.revision));
+
+  get decoded(): Unstructured | undefined {
+    return this.#objects.decoded(this.entry, this.#event.revision);
+  }
+
+  object(): Unstructured {
+    return this.#objects.object(this.entry, this.#event.revision);
+  }
+
+  json(): Buffer {
+    return frameAs(this.type, this.#event, this.#encoder);
+  }
 }
 
 function shared(event: StoreEvent, name: string, encode: () => Buffer): Buffer {

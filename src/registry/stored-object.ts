@@ -333,6 +333,11 @@ export class StoredObjects {
     return conversion?.remote === undefined ? this.view(entry).labels : this.object(definition, entry).metadata.labels;
   }
 
+  /** Whether the object of an entry is at hand without decoding. */
+  isDecoded(entry: Entry): boolean {
+    return (entry.view as EntryView | undefined)?.object !== undefined; // only this class writes it
+  }
+
   /** Decoded object of an entry in its stored version. Shared and read-only. */
   stored(entry: Entry): Unstructured {
     const view = this.view(entry);

@@ -26,7 +26,7 @@ void test("requests of the process itself are known by the way they came, and ca
   assert.deepEqual(ownRequests.authenticate(outside), { outcome: "none" });
 });
 
-void test("whoever hears of a line and throws ends the stream with that error, and nothing else", async () => {
+void test("whoever is told of an event and throws ends the stream with that error, and nothing else", async () => {
   const closed: string[] = [];
   const transport = inProcessTransport({
     handle: () => ({
@@ -47,8 +47,8 @@ void test("whoever hears of a line and throws ends the stream with that error, a
     now: () => 0,
   });
   const lines: string[] = [];
-  const stream = transport.stream({ method: "GET", path: "/api/v1/nodes?watch=true" }, (line) => {
-    lines.push(line.toString());
+  const stream = transport.stream({ method: "GET", path: "/api/v1/nodes?watch=true" }, (event) => {
+    lines.push(event.json().toString());
     if (lines.length === 2) throw new Error("cannot take it");
   });
   await assert.rejects(stream, /cannot take it/);

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";
+import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -28,12 +29,12 @@ const lineBytesMax = 16 * 1024 * 1024;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
   const identity: Authentication = { outcome: "user", user: options.user };
-  const answer = async (request: ClientRequest, onLine?: (line: Buffer) => void): Promise<ClientResponse> => {
+  const answer = async (request: ClientRequest, onEvent?: (event: ReceivedEvent) => void): Promise<ClientResponse> => {
     const own = new InProcessRequest(request, options, identity);
     const reply = await options.handle(own);
     try {
-      if (onLine === undefined || reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
-      await drain(reply, request.signal, onLine);
+      if (onEvent === undefined || reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
+      await drain(reply, request.signal, onEvent);
       return { code: reply.code, body: Buffer.alloc(0) };
     } finally {
       own.close();
@@ -68,45 +69,33 @@ async function collected(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> 
 }
 
 /**
- * Resolves at the end of the stream. Lines are delivered without backpressure. A consumer that throws ends its stream,
+ * Resolves at the end of the stream. Events are delivered without backpressure. A consumer that throws ends its stream,
  * and the promise rejects with its error; the producer is not affected.
  */
-function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buffer) => void): Promise<void> {
+function drain(reply: Reply, signal: AbortSignal | undefined, onEvent: (event: ReceivedEvent) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** The beginning of a line whose end has not come. */
-    let rest: Buffer[] = [];
-    let restLength = 0;
+    const lines = new Lines((line) => onEvent(eventOfLine(line)));
     const finish = (): void => {
       signal?.removeEventListener("abort", abort);
       resolve();
     };
-    const hand = (bytes: Buffer): void => {
-      let text = bytes;
-      for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
-        const end = text.subarray(0, at);
-        onLine(rest.length === 0 ? end : Buffer.concat([...rest, end]));
-        rest = [];
-        restLength = 0;
-        text = text.subarray(at + 1);
+    const guarded = (consume: () => void): void => {
+      try {
+        consume();
+      } catch (error) {
+        reject(error);
+        abort();
       }
-      if (text.length === 0) return;
-      rest.push(text);
-      restLength += text.length;
-      if (restLength > lineBytesMax) throw new Error("a line of another server is too long");
     };
     const sink: StreamSink = {
       blocked: false,
       onDrain: undefined,
       onClose: undefined,
       write(bytes) {
-        try {
-          hand(bytes);
-        } catch (error) {
-          reject(error);
-          abort();
-        }
+        guarded(() => lines.take(bytes));
         return true;
       },
+      event: (event) => guarded(() => onEvent(event)),
       end: finish,
     };
     const abort = (): void => {
@@ -117,6 +106,35 @@ function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buf
     reply.stream?.open(sink);
     if (signal?.aborted === true) abort();
   });
+}
+
+/** Splits bytes into lines. */
+class Lines {
+  readonly #onLine: (line: Buffer) => void;
+  /** The beginning of a line whose end has not come. */
+  #rest: Buffer[] = [];
+  #restLength = 0;
+
+  constructor(onLine: (line: Buffer) => void) {
+    this.#onLine = onLine;
+  }
+
+  /** Throws when a line has no end for long, and what the listener throws. */
+  take(bytes: Buffer): void {
+    let text = bytes;
+    for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
+      const end = text.subarray(0, at);
+      const line = this.#rest.length === 0 ? end : Buffer.concat([...this.#rest, end]);
+      this.#rest = [];
+      this.#restLength = 0;
+      text = text.subarray(at + 1);
+      this.#onLine(line);
+    }
+    if (text.length === 0) return;
+    this.#rest.push(text);
+    this.#restLength += text.length;
+    if (this.#restLength > lineBytesMax) throw new Error("a line of another server is too long");
+  }
 }
 
 /** A class, for the reason `http/router.ts` gives. */

@@ -46,9 +46,9 @@ export class Loopback {
           this.#running.delete(answer);
         }
       },
-      stream: async (request, onLine) => {
+      stream: async (request, onEvent) => {
         this.#check();
-        return inner.stream(request, onLine);
+        return inner.stream(request, onEvent);
       },
     };
   }

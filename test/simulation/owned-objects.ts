@@ -3,6 +3,7 @@
  * propagation policies. Requests take time and may be lost before or after they take effect; watches are late and end.
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
+import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import type { ServedResource } from "#controllers/garbage-collector.ts";
@@ -73,7 +74,7 @@ export type Dice = (bound: number) => number;
 
 interface Watcher {
   readonly resource: string;
-  readonly onLine: (line: Buffer) => void;
+  readonly onEvent: (event: ReceivedEvent) => void;
   readonly end: () => void;
   /** What it was not told yet. */
   readonly late: string[];
@@ -121,7 +122,7 @@ export class OwnedObjects {
   client(): RestClient {
     const transport: Transport = {
       request: (request) => this.#request(request),
-      stream: (request, onLine) => this.#stream(request, onLine),
+      stream: (request, onEvent) => this.#stream(request, onEvent),
     };
     return new RestClient(transport);
   }
@@ -190,11 +191,11 @@ export class OwnedObjects {
       watcher.isTelling = false;
       if (!this.#watchers.has(watcher)) return;
       if (this.#hits(this.faults.ended)) {
-        if (this.#dice(2) === 0) watcher.onLine(Buffer.from('{"type":"ERROR","object":{"code":410}}'));
+        if (this.#dice(2) === 0) watcher.onEvent(eventOfLine(Buffer.from('{"type":"ERROR","object":{"code":410}}')));
         watcher.end();
         return;
       }
-      for (const one of watcher.late.splice(0)) watcher.onLine(Buffer.from(one));
+      for (const one of watcher.late.splice(0)) watcher.onEvent(eventOfLine(Buffer.from(one)));
     });
   }
 
@@ -219,7 +220,7 @@ export class OwnedObjects {
     return this.#hits(this.faults.lost) ? failure(503) : answer;
   }
 
-  async #stream({ path, signal }: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse> {
+  async #stream({ path, signal }: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<ClientResponse> {
     await this.#passes(this.#delay());
     if (this.#hits(this.faults.lost)) return failure(503);
     const [collection = "", query = ""] = path.split("?");
@@ -230,7 +231,7 @@ export class OwnedObjects {
         this.#watchers.delete(watcher);
         resolve();
       };
-      const watcher: Watcher = { resource, onLine, end, late: [], isTelling: false };
+      const watcher: Watcher = { resource, onEvent, end, late: [], isTelling: false };
       this.#watchers.add(watcher);
       signal?.addEventListener("abort", end, { once: true });
       for (const { resource: of, version, line } of this.#history) {

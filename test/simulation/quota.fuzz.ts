@@ -8,6 +8,7 @@ import { attributesOf } from "#admission/attributes-for-tests.ts";
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { Quotas } from "#admission/quota.ts";
 import type { ResourceQuota } from "#api/core/v1.ts";
+import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import { resourceQuotaController } from "#controllers/resource-quota.ts";
@@ -133,7 +134,7 @@ class Cluster {
           throw error;
         }
       },
-      stream: (request, onLine) => this.#watch(request, onLine),
+      stream: (request, onEvent) => this.#watch(request, onEvent),
     };
   }
 
@@ -149,7 +150,10 @@ class Cluster {
   }
 
   /** Events are late, in order; a watch may end at any time. */
-  async #watch({ path: whole, signal }: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse> {
+  async #watch(
+    { path: whole, signal }: ClientRequest,
+    onEvent: (event: ReceivedEvent) => void,
+  ): Promise<ClientResponse> {
     const [path = "", query = ""] = whole.split("?");
     const after = Number(new URLSearchParams(query).get("resourceVersion"));
     const waiting = this.history.filter((change) => change.path === path && change.revision > after);
@@ -159,7 +163,8 @@ class Cluster {
       await this.pause(20);
       if (this.isRough && this.below(60) === 0) break;
       const change = waiting.shift();
-      if (change !== undefined) onLine(Buffer.from(JSON.stringify({ type: change.type, object: change.object })));
+      if (change !== undefined)
+        onEvent(eventOfLine(Buffer.from(JSON.stringify({ type: change.type, object: change.object }))));
     }
     this.#watchers.delete(watcher);
     return answer({});

@@ -3,14 +3,14 @@
  * served resources do not interrupt other watches.
  */
 import { inRounds, usefulMs } from "#client/reflector.ts";
-import type { WatchEvent } from "#client/rest-client.ts";
+import type { ReceivedEvent } from "#client/received-event.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { inTurns } from "#std/turn.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import type { GraphNode, NodeType, OwnershipGraph, Sighting } from "./graph.ts";
 import { metadataTypes } from "./live.ts";
 import { collectionPath, type ResourceMap, type ServedResource } from "./served.ts";
-import { concerns, sightingOf } from "./sighting.ts";
+import { concerns, isConcerned, sightingOf } from "./sighting.ts";
 
 export interface MonitorsOptions {
   readonly environment: ControllerEnvironment;
@@ -142,13 +142,10 @@ class Monitor {
     while (isCurrent && !signal.aborted) {
       const startMs = clock.monotonic();
       const path = `${this.#path}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-      await reader.lines({ method: "GET", path, accept, signal }, (line) => {
-        const isRead = line.includes(bookmark) || line.includes(error) || this.#concerns(line);
-        if (!isRead) return;
-        const event = JSON.parse(line.toString()) as WatchEvent; // what watches write
+      await reader.watch({ method: "GET", path, accept, signal }, (event) => {
         if (event.type === "ERROR") isCurrent = false;
-        else if (event.type === "BOOKMARK") version = event.object.metadata.resourceVersion ?? version;
-        else this.#changed(event.type === "DELETED", event.object);
+        else if (event.type === "BOOKMARK") version = event.object().metadata.resourceVersion ?? version;
+        else if (this.#matters(event)) this.#changed(event.type === "DELETED", event.object());
       });
       if (clock.monotonic() - startMs < usefulMs) return;
     }
@@ -186,6 +183,12 @@ class Monitor {
     return JSON.parse(bytes.toString()) as Page; // what a list is
   }
 
+  #matters(event: ReceivedEvent): boolean {
+    const { decoded } = event;
+    if (decoded === undefined) return this.#concerns(event.json());
+    return isConcerned(decoded.metadata, this.#options.graph);
+  }
+
   #concerns(json: Buffer): boolean {
     return concerns(json, this.#options.graph, this.#type.nodes > 0);
   }
@@ -211,8 +214,6 @@ interface Page {
 }
 
 const itemsStart = '"items":[';
-const bookmark = '"type":"BOOKMARK"';
-const error = '"type":"ERROR"';
 
 /** Lets so much happen at the same time. */
 class Limit {

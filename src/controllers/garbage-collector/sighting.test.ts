@@ -1,8 +1,8 @@
-/** Which objects of lists and watches are decoded. */
+/** Which objects of lists and watches the graph needs; others are not decoded. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OwnershipGraph } from "./graph.ts";
-import { concerns } from "./sighting.ts";
+import { concerns, isConcerned } from "./sighting.ts";
 
 const line = (metadata: object, more: object = {}): Buffer =>
   Buffer.from(JSON.stringify({ type: "MODIFIED", object: { ...more, metadata } }));
@@ -30,4 +30,8 @@ test("only objects with owners, known ones and those that wait for the collector
   assert.equal(concerns(line({ ...deleted, finalizers: ["example.com/hold"] }), graph, false), false);
   assert.equal(concerns(line({ ...deleted, finalizers: ["example.com/hold", "orphan"] }), graph, false), true);
   assert.equal(concerns(line({ ...deleted, finalizers: ["foregroundDeletion"] }), graph, false), true);
+  for (const uid of ["known-uid", "owner-uid"]) assert.equal(isConcerned({ name: "o", uid }, graph), true);
+  assert.equal(isConcerned({ name: "a", uid: "u" }, graph), false);
+  assert.equal(isConcerned({ ...deleted, finalizers: ["example.com/hold"] }, graph), false);
+  assert.equal(isConcerned({ ...deleted, finalizers: ["foregroundDeletion"] }, graph), true);
 });

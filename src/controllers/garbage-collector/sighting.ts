@@ -2,7 +2,7 @@
  * Extracts from lists and watches only the metadata that the graph needs. Most objects have no owners and are not
  * decoded. Hot path: every write on the server passes through here.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { deletesDependents, orphansDependents } from "./live.ts";
 import type { OwnershipGraph, Sighting } from "./graph.ts";
@@ -22,6 +22,12 @@ export function concerns(json: Buffer, graph: Pick<OwnershipGraph, "get">, hasNo
   if (json.includes(ownersField)) return true;
   if (hasNodes && namesNode(json, graph)) return true;
   return json.includes(deletionField) && finalizers.some((text) => json.includes(text));
+}
+
+/** The same for one object that is decoded. */
+export function isConcerned(metadata: ObjectMeta, graph: Pick<OwnershipGraph, "get">): boolean {
+  if (metadata.ownerReferences !== undefined || graph.get(metadata.uid ?? "") !== undefined) return true;
+  return deletesDependents(metadata) || orphansDependents(metadata);
 }
 
 function namesNode(json: Buffer, graph: Pick<OwnershipGraph, "get">): boolean {

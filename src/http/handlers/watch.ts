@@ -16,7 +16,7 @@ import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
 import { type EventView, type InitialListType, viewOf } from "../views.ts";
-import { type FrameEncoder, matching, WatchStream } from "../watch-stream.ts";
+import { type EventObjects, type FrameEncoder, matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
@@ -90,7 +90,12 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
   const { parts, definition } = scope;
   const schema = isPlain ? schemaOf(definition) : undefined;
   const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value, schema));
+  const objects: EventObjects = {
+    decoded: (entry, revision) => (parts.objects.isDecoded(entry) ? at(scope, entry, revision) : undefined),
+    object: (entry, revision) => at(scope, entry, revision),
+  };
   return {
+    ...(isPlain ? { objects } : {}),
     // Forms of one name are shared; most are JSON, so these need no name of their own.
     name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
     isText: encoding.isText,
