@@ -6,6 +6,7 @@
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import { LinkedList } from "#std/linked-list.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { conflict, StatusError } from "#meta/status-error.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
@@ -69,9 +70,9 @@ export class Quotas {
   /** By namespace: what runs last. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
-  readonly #flights = new Map<string, Set<Flight>>();
-  /** Requests with flights, until they end. */
-  readonly #seen = new Set<RequestContext>();
+  readonly #flights = new Map<string, LinkedList<Flight>>();
+  /** Requests with flights. */
+  readonly #seen = new WeakSet<RequestContext>();
   #overcharged: (namespace: string) => void = () => undefined;
 
   constructor(options: QuotasOptions) {
@@ -136,7 +137,7 @@ export class Quotas {
     return this.alone(namespace, () => {
       const state = this.#index.get(namespace, name);
       if (state === undefined) return undefined;
-      const known = [...(this.#flights.get(namespace) ?? [])].filter((flight) => flight.state !== "waiting");
+      const known = (this.#flights.get(namespace)?.members() ?? []).filter((flight) => flight.state !== "waiting");
       return measure(
         state.quota,
         this.#revision(),
@@ -164,13 +165,12 @@ export class Quotas {
   #begin(namespace: string, flight: Flight, context: RequestContext): void {
     if (context.whenDone === undefined) return;
     let flights = this.#flights.get(namespace);
-    if (flights === undefined) this.#flights.set(namespace, (flights = new Set()));
+    if (flights === undefined) this.#flights.set(namespace, (flights = new LinkedList()));
     const isFirst = !this.#seen.has(context);
     this.#seen.add(context);
-    flights.add(flight);
+    const node = flights.add(flight);
     context.whenDone((isWritten) => {
-      this.#seen.delete(context);
-      flights.delete(flight);
+      flights.remove(node);
       if (flights.size === 0 && this.#flights.get(namespace) === flights) this.#flights.delete(namespace);
       // A write that is tried again is charged each time.
       if (flight.state === "charged" && (!isWritten || !isFirst)) this.#overcharged(namespace);

@@ -34,6 +34,8 @@ export class PendingWrite implements LogEvent {
   readonly expiresAt: number;
   readonly resolve: (result: CommitResult) => void;
   readonly reject: (error: Error) => void;
+  /** Revision of the key's durable version; 0 when there is none. Kept up to date in the key's newest pending write. */
+  durable: Revision;
   /** Called once the outcome is known. */
   waiters: (() => void)[] | undefined = undefined;
 
@@ -42,6 +44,7 @@ export class PendingWrite implements LogEvent {
     key: string,
     revision: Revision,
     replaces: Revision,
+    durable: Revision,
     expiresAt: number,
     resolve: (result: CommitResult) => void,
     reject: (error: Error) => void,
@@ -51,6 +54,7 @@ export class PendingWrite implements LogEvent {
     this.value = write.value;
     this.revision = revision;
     this.replaces = replaces;
+    this.durable = durable;
     this.expiresAt = expiresAt;
     this.resolve = resolve;
     this.reject = reject;
@@ -83,11 +87,12 @@ const hourMs = 60 * 60 * 1000;
 
 export class EmbeddedLog {
   readonly #options: EmbeddedLogOptions;
-  /** Keys that exist, with the revisions of their durable versions. */
-  readonly #current = new Map<string, Revision>();
-  /** Of each key, the newest write that is not durable yet. */
-  readonly #pending = new Map<string, PendingWrite>();
-  readonly #expiry = new Expiry((key, revision) => this.#current.get(key) === revision);
+  /**
+   * Of each key the revision of its durable version, or its newest write that is not durable yet. One map, since entries
+   * that come and go with every write would keep garbage alive (`std/linked-list.ts`).
+   */
+  readonly #keys = new Map<string, Revision | PendingWrite>();
+  readonly #expiry = new Expiry((key, revision) => this.#durableRevision(key) === revision);
   #follower: LogFollower | undefined;
   /** Last revision given out, and last one durable. */
   #given: Revision = 0;
@@ -121,7 +126,7 @@ export class EmbeddedLog {
 
   /** Adds an existing version and delivers it. Before the first write. */
   load(entry: LogEntry): void {
-    this.#current.set(entry.key, entry.revision);
+    this.#keys.set(entry.key, entry.revision);
     if (entry.expiresAt !== 0) this.#expiry.add(entry);
     this.#follower?.load(entry);
   }
@@ -136,9 +141,10 @@ export class EmbeddedLog {
     if (this.failure !== undefined) return Promise.reject(asFailure(this.failure));
     if (this.#isClosed) return Promise.reject(new StorageFailure("the store is closed"));
     if (this.full !== undefined && !write.isForDeletion) return Promise.reject(this.full);
-    const pending = this.#pending.get(key);
-    const durable = this.#current.get(key) ?? 0;
-    const replaces = pending === undefined ? durable : pending.write.value === undefined ? 0 : pending.revision;
+    const known = this.#keys.get(key) ?? 0;
+    const pending = typeof known === "number" ? undefined : known;
+    const durable = typeof known === "number" ? known : known.durable;
+    const replaces = pending === undefined ? durable : pending.value === undefined ? 0 : pending.revision;
     if (replaces !== expected || (value === undefined && expected === 0)) {
       // A revision never comes back, and a key that exists is not absent: what is durable may settle it already.
       if (pending === undefined || durable !== expected) {
@@ -157,19 +163,18 @@ export class EmbeddedLog {
     const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
     const { submit } = this.#options;
     return new Promise((resolve, reject) => {
-      const submitted = new PendingWrite(write, own, revision, replaces, expiresAt, resolve, reject);
+      const submitted = new PendingWrite(write, own, revision, replaces, durable, expiresAt, resolve, reject);
       if (submit === undefined) {
         this.#apply(submitted);
         return;
       }
-      this.#pending.set(own, submitted);
+      this.#keys.set(own, submitted);
       submit(submitted);
     });
   }
 
   /** A write is durable. Called in the order of revisions. */
   acknowledge(write: PendingWrite): void {
-    if (this.#pending.get(write.key) === write) this.#pending.delete(write.key);
     this.#apply(write);
     if (write.waiters !== undefined) for (const wake of write.waiters) wake();
   }
@@ -183,7 +188,7 @@ export class EmbeddedLog {
   /** The writes given, all that were pending, did not become durable, and their revisions are given out again. */
   refuse(error: Error, writes: readonly PendingWrite[]): void {
     this.#given = this.#durable;
-    this.#pending.clear();
+    for (const { key } of writes) this.#setDurable(key, this.#durableRevision(key));
     for (const { reject, waiters } of writes) {
       reject(asFailure(error));
       if (waiters !== undefined) for (const wake of waiters) wake();
@@ -221,8 +226,8 @@ export class EmbeddedLog {
     this.#follower?.scanKeys(first, end, (key) => {
       addChangedBefore(key);
       if (versions.length === limit) return false;
-      // Safe: the follower has been told of every durable change.
-      if (!rollback.has(key)) versions.push({ key, revision: this.#current.get(key)! });
+      // The follower has been told of every durable change.
+      if (!rollback.has(key)) versions.push({ key, revision: this.#durableRevision(key) });
       return versions.length < limit;
     });
     addChangedBefore(undefined);
@@ -230,15 +235,17 @@ export class EmbeddedLog {
     const after = limit === 0 ? first : `${versions[limit - 1]!.key}\u0000`;
     let remaining = this.#follower?.countKeys(after, end) ?? 0;
     for (const [key, revision] of changed) {
-      if (key >= after) remaining += (revision !== 0 ? 1 : 0) - (this.#current.get(key) === undefined ? 0 : 1);
+      if (key >= after) remaining += (revision !== 0 ? 1 : 0) - (this.#durableRevision(key) === 0 ? 0 : 1);
     }
     return { versions, remaining };
   }
 
   #apply(event: PendingWrite): void {
     const { key, value, revision, expiresAt } = event;
-    if (value === undefined) this.#current.delete(key);
-    else this.#current.set(key, revision);
+    const newest = this.#keys.get(key);
+    const durable = value === undefined ? 0 : revision;
+    if (typeof newest === "object" && newest !== event) newest.durable = durable;
+    else this.#setDurable(key, durable);
     this.#durable = revision;
     if (expiresAt !== 0) {
       this.#expiry.add({ key, revision, expiresAt });
@@ -246,6 +253,18 @@ export class EmbeddedLog {
     }
     this.#follower?.changed(event, event.write);
     event.resolve({ committed: true, revision });
+  }
+
+  /** 0 for a key that does not exist. */
+  #durableRevision(key: string): Revision {
+    const known = this.#keys.get(key) ?? 0;
+    return typeof known === "number" ? known : known.durable;
+  }
+
+  /** Notes a durable version of a key without pending writes. */
+  #setDurable(key: string, revision: Revision): void {
+    if (revision === 0) this.#keys.delete(key);
+    else this.#keys.set(key, revision);
   }
 
   #scheduleExpiry(): void {
