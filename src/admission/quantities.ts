@@ -26,6 +26,9 @@ export function addTo(sum: Map<string, Quantity>, more: Quantities): void {
   }
 }
 
+export const times = (quantities: Quantities, factor: number): Quantities =>
+  new Map([...quantities].map(([name, one]) => [name, { ...one, unscaled: one.unscaled * BigInt(factor) }]));
+
 /** Names of the second count as zero in the first when it lacks them. */
 export function difference(from: Quantities, less: Quantities): Map<string, Quantity> {
   const result = new Map(from);

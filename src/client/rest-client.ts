@@ -10,7 +10,12 @@ import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** One page of a collection. */
 export interface ObjectList<T extends ApiObject = ApiObject> {
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    /** How many objects follow, where the server says so. */
+    readonly remainingItemCount?: number;
+  };
   readonly items: readonly T[];
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -16,12 +17,23 @@ interface GroupResource {
   readonly resource: string;
 }
 
+/** The objects of one resource. */
+interface CountedPart extends GroupResource {
+  add(object: ApiObject): void;
+  /** Where only the number of objects counts: the names of those that are being written. Then none has to be read. */
+  readonly beingWritten: readonly string[] | undefined;
+  /** Adds `count` objects at once, among them `existing` of those that are being written. */
+  addCounted(count: number, existing: readonly string[]): void;
+  /** All have been added. */
+  done(): void;
+}
+
 /** A count of what a namespace uses of a quota, which knows of writes that are on their way. */
 export interface QuotaCount {
   readonly quota: ResourceQuota;
   /** Objects are read as they were at this revision. */
   readonly revision: number;
-  readonly parts: readonly (GroupResource & { add(object: ApiObject): void; done(): void })[];
+  readonly parts: readonly CountedPart[];
   /** What the status of the quota, as it is now, should be; `undefined` when it is so already. */
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
@@ -265,6 +277,28 @@ function followObjects(
   });
 }
 
+/** Of more names that are being written, all objects are read instead of asking for each. */
+const namesMax = 200;
+
+/** Adds objects by their number alone; false where that is not enough, or where the server does not tell it. */
+async function addNumber(client: RestClient, objects: string, revision: number, part: CountedPart): Promise<boolean> {
+  const { beingWritten } = part;
+  if (beingWritten === undefined || beingWritten.length > namesMax) return false;
+  const query = `resourceVersion=${revision}&resourceVersionMatch=Exact`;
+  const { items, metadata } = await client.list(`${objects}?limit=1&${query}`);
+  const isWhole = (metadata.continue ?? "") === "";
+  const following = isWhole ? 0 : metadata.remainingItemCount;
+  if (following === undefined) return false;
+  const existing: string[] = [];
+  for (const name of beingWritten) {
+    const selector = encodeURIComponent(`metadata.name=${name}`);
+    const found = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}&${query}`);
+    if (found !== undefined && found.items.length > 0) existing.push(name);
+  }
+  part.addCounted(items.length + following, existing);
+  return true;
+}
+
 /** Counts for one quota, with the objects as they were when the count began, and writes the status if it differs. */
 async function count(
   { client }: ControllerEnvironment,
@@ -279,7 +313,8 @@ async function count(
     const path = options.place(part);
     if (path === undefined) continue;
     const objects = `${path}/namespaces/${namespace}/${part.resource}`;
-    for await (const object of inPages(client, objects, { revision })) part.add(object);
+    const isCounted = await addNumber(client, objects, revision, part);
+    if (!isCounted) for await (const object of inPages(client, objects, { revision })) part.add(object);
     part.done();
   }
   return options.alone(namespace, async () => {

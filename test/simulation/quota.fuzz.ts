@@ -145,8 +145,14 @@ class Cluster {
     if (path === quotaPath) return { metadata, items: [this.quota] };
     if (path === "/api/v1/configmaps") return { metadata, items: [] };
     if (path !== "/api/v1/namespaces/n/configmaps") throw notFound(quotaResource, path);
-    const at = Number(new URLSearchParams(query).get("resourceVersion"));
-    return { metadata, items: this.#namesAt(at).map((name) => this.#map(name)) };
+    const parameters = new URLSearchParams(query);
+    const wanted = parameters.get("fieldSelector")?.split("=")[1];
+    const names = this.#namesAt(Number(parameters.get("resourceVersion")));
+    const matching = wanted === undefined ? names : names.filter((name) => name === wanted);
+    const page = matching.slice(0, Number(parameters.get("limit") ?? matching.length));
+    const left = matching.length - page.length;
+    const more = left === 0 ? {} : { continue: "more", remainingItemCount: left };
+    return { metadata: { ...metadata, ...more }, items: page.map((name) => this.#map(name)) };
   }
 
   /** Events are late, in order; a watch may end at any time. */

@@ -2,7 +2,7 @@
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { addQuantities, compareQuantities, type Quantity, subtractQuantities } from "#meta/quantity.ts";
-import { addTo, picked, type Quantities, quantitiesOf, textsOf, zero } from "../quantities.ts";
+import { addTo, picked, type Quantities, quantitiesOf, textsOf, times, zero } from "../quantities.ts";
 import { scopesOf, type UsageRequest } from "./check.ts";
 import type { Evaluator, GroupResource } from "./evaluator.ts";
 import type { UsageEvaluators } from "./usage.ts";
@@ -10,6 +10,10 @@ import type { UsageEvaluators } from "./usage.ts";
 /** Objects of one resource that a quota counts. */
 export interface MeasuredPart extends GroupResource {
   add(object: ApiObject): void;
+  /** Where only the number of objects counts: the names of those that are being written. Then none has to be read. */
+  readonly beingWritten: readonly string[] | undefined;
+  /** Adds `count` objects at once, among them `existing` of those that are being written. */
+  addCounted(count: number, existing: readonly string[]): void;
   /** All have been added. What is not done stays as it was. */
   done(): void;
 }
@@ -75,6 +79,15 @@ class Part implements MeasuredPart {
     return this.#sum;
   }
 
+  get beingWritten(): readonly string[] | undefined {
+    return this.#evaluator.isConstant === true ? [...this.#pending.keys()] : undefined;
+  }
+
+  addCounted(count: number, existing: readonly string[]): void {
+    for (const name of existing) this.#pending.delete(name);
+    addTo(this.#sum, times(this.#usageOf(unread), count));
+  }
+
   add(object: ApiObject): void {
     const name = object.metadata.name ?? "";
     const pending = this.#pending.get(name) ?? [];
@@ -132,6 +145,10 @@ function statusOf(
   const isSame = now.status.used !== undefined && equal(used, before) && equalTexts(hard, now.status.hard);
   return isSame ? undefined : { hard, used: textsOf(used) };
 }
+
+const unread = (): never => {
+  throw new Error("objects of which only the number counts are not read");
+};
 
 const equal = (one: Quantities, other: Quantities): boolean =>
   one.size === other.size &&
