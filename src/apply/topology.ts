@@ -127,7 +127,13 @@ export function hasRepeats(elements: Elements): boolean {
 
 const repeating = new WeakMap<Elements, boolean>();
 
+/** Of so few elements, comparing each with each costs less than a set. */
+const fewMax = 12;
+
 function isRepeating(elements: Elements): boolean {
+  if (elements.length <= fewMax) {
+    return elements.some((element, i) => element === undefined || elements.indexOf(element, i + 1) >= 0);
+  }
   const seen = new Set(elements);
   return seen.size < elements.length || seen.has(undefined);
 }
