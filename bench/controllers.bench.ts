@@ -42,7 +42,7 @@ export const controllersSuite: Suite = {
     "create-64-quota": "POST of a ConfigMap of 1 KB over 64 connections, in a namespace with a quota that counts them",
     "create-64-no-quota": "the same in a namespace without a quota",
     "graph-1m": "a graph of 100,000 owners with 9 dependents each; its memory after a collection of garbage",
-    "pass-by": "an event of an object of 1 KB without owners",
+    "pass-by": "an event of another server about an object of 1 KB without owners",
   },
   workloads: quotaWorkloads,
   measure,
