@@ -12,6 +12,8 @@ import { compareVersions } from "#meta/version-order.ts";
 import type { ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { builtInKinds } from "./all.ts";
+import { dropFields } from "./drop-fields.ts";
+import { gatedPlaces } from "./gated-fields.ts";
 import {
   genericStrategy,
   type KindBehaviour,
@@ -51,6 +53,7 @@ function definitionOf(
   const { kubernetesGroup: group, version, kind } = facts;
   const make = behaviours.get(`${group}/${version}/${kind}`) ?? behaviours.get(`${group}/${kind}`);
   const behaviour = make?.(environment, schemaOf) ?? {};
+  const places = gatedPlaces(group, kind);
   const strategy = genericStrategy(
     {
       hasStatus: facts.statusSubresource,
@@ -58,6 +61,11 @@ function definitionOf(
       zeroStatus: () => {
         const field = schemaOf().fields?.get("status");
         return field?.keep === true ? zeroOf(field.schema) : undefined;
+      },
+      drops: {
+        create: dropFields(places, "create", environment.gate),
+        update: dropFields(places, "update", environment.gate),
+        status: dropFields(places, "status", environment.gate),
       },
     },
     behaviour,

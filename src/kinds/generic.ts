@@ -16,6 +16,7 @@ import {
   type UpdateStrategy,
   type WriteAttributes,
 } from "#registry/resource-definition.ts";
+import type { DropFields, Write } from "./drop-fields.ts";
 
 /** Settings passed to kinds when their hooks are created. */
 export interface KindEnvironment {
@@ -91,6 +92,8 @@ export interface GenericOptions {
   readonly generation: boolean;
   /** The status of a new object; `undefined` for no field at all. Computed at the first write. */
   zeroStatus(): unknown;
+  /** What writes drop because its gates are off. */
+  readonly drops?: Readonly<Partial<Record<Write, DropFields | undefined>>>;
 }
 
 /** Subresources that are the whole object, seen through rules of their own. The kind's hooks have the last word. */
@@ -106,17 +109,23 @@ const partSubresources = [
 
 type PartSubresource = (typeof partSubresources)[number];
 
+/** Those that write the spec. */
+const specParts: ReadonlySet<PartSubresource> = new Set(["ephemeralcontainers", "resize"]);
+
 /** The hooks of a kind: the generic rules, then its own. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
   const own = behaviour.strategy ?? {};
   const keepsStatus = options.hasStatus;
   const clearsStatus = keepsStatus && behaviour.statusOnCreate !== true;
+  const { create: dropOnCreate, update: dropOnUpdate } = options.drops ?? {};
   const prepareForCreate = (object: Unstructured, attributes: WriteAttributes): Unstructured => {
-    const next = clearsStatus ? withStatus(object, options.zeroStatus()) : object;
+    let next = clearsStatus ? withStatus(object, options.zeroStatus()) : object;
+    if (dropOnCreate !== undefined) next = dropOnCreate(next, undefined);
     return own.prepareForCreate === undefined ? next : own.prepareForCreate(next, attributes);
   };
   const prepareForUpdate = (object: Unstructured, old: Unstructured, attributes: WriteAttributes): Unstructured => {
     let next = keepsStatus ? withStatus(object, old["status"]) : object;
+    if (dropOnUpdate !== undefined) next = dropOnUpdate(next, old);
     if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
     if (!options.generation) return next;
     const counts =
@@ -132,27 +141,31 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     subresources: Object.fromEntries(
       partSubresources.map((name) => [name, partStrategy(name, options, behaviour, mainResets)]),
     ),
-    ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
-    ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
+    ...(clearsStatus || dropOnCreate !== undefined || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
+    ...(options.hasStatus || options.generation || dropOnUpdate !== undefined || own.prepareForUpdate !== undefined
+      ? { prepareForUpdate }
+      : {}),
   };
 }
 
 /** The hooks of a subresource: the generic rules, then its own. */
 function partStrategy(
   name: PartSubresource,
-  { generation }: GenericOptions,
+  { generation, drops = {} }: GenericOptions,
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
   const own = behaviour.strategy?.subresources?.[name] ?? {};
   const { validateUpdate, warningsOnUpdate } = own;
+  const drop = name === "status" ? drops.status : specParts.has(name) ? drops.update : undefined;
   return {
     ...partResets(name, behaviour, mainResets),
     ...(own.resetFields === undefined ? {} : { resetFields: own.resetFields }),
     prepareForUpdate(object, old, attributes) {
       let next = name === "status" ? onlyStatus(object, old, behaviour.statusKeeps ?? []) : object;
       if (generation) next = withGeneration(next, old.metadata.generation);
-      return own.prepareForUpdate === undefined ? next : own.prepareForUpdate(next, old, attributes);
+      if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
+      return drop === undefined ? next : drop(next, old);
     },
     ...(validateUpdate === undefined ? {} : { validateUpdate }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),

@@ -27,7 +27,7 @@ export interface KindUnderTest {
 
 const tables = new WeakMap<ApiDomain, ApiTables>();
 
-/** Groups are Kubernetes' names. `gates` are those that are on. */
+/** Groups are Kubernetes' names. `gates` are those that are on, by default those of the release. */
 export function kindUnderTest(
   of: { readonly group: string; readonly version: string; readonly kind: string },
   options: { readonly gates?: readonly string[]; readonly domain?: string } = {},
@@ -35,7 +35,7 @@ export function kindUnderTest(
   const domain = options.domain === undefined ? kubernetesDomain : apiDomain(options.domain);
   let known = tables.get(domain);
   if (known === undefined) tables.set(domain, (known = loadDefinitions(domain)));
-  const gates = options.gates ?? ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
+  const gates = options.gates ?? known.gates.filter((gate) => gate.default).map(({ name }) => name);
   const [definition] = builtInDefinitions(
     known,
     { domain, gate: (name) => gates.includes(name), eventTtlSeconds: 3600, now: () => 1_700_000_000_000 },

@@ -274,7 +274,7 @@ inBothDomains("a reference into another namespace is dropped by default [PVC-28]
     api,
     claims,
     { dataSourceRef: { ...foo, namespace: "other" } },
-    { "spec.dataSourceRef.namespace": absent },
+    { "spec.dataSourceRef": absent, "spec.dataSource": absent },
   );
 });
 

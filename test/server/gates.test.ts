@@ -49,11 +49,13 @@ withOwnServer(
 
 inBothDomains("beta gates are on, unless they are not [GATE-01] [GATE-03]", async (api) => {
   const { claims } = await api.place();
-  const dataSourceRef = { apiGroup: "example.com", kind: "Foo", name: "f", namespace: "other" };
+  const dataSourceRef = { apiGroup: "example.com", kind: "Foo", name: "f" };
   (await api.post(claims, claim("c1", { dataSourceRef, volumeAttributesClassName: "x" }))).expect(201, {
     "spec.dataSourceRef.name": "f",
-    "spec.dataSourceRef.namespace": absent,
     "spec.volumeAttributesClassName": absent,
+  });
+  (await api.post(claims, claim("c2", { dataSourceRef: { ...dataSourceRef, namespace: "other" } }))).expect(201, {
+    "spec.dataSourceRef": absent,
   });
 });
 

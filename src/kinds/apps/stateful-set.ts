@@ -4,7 +4,7 @@ import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import { ageColumn, containerColumns, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
-import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
+import { editField, editItems, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import {
   validateStatefulSet,
@@ -27,12 +27,6 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour<Statef
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
-      ...(hasMaxUnavailable
-        ? {}
-        : {
-            prepareForCreate: withoutMaxUnavailable,
-            prepareForUpdate: (object, old) => (usesMaxUnavailable(old) ? object : withoutMaxUnavailable(object)),
-          }),
       validate: validateStatefulSet,
       validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
       ...templateWarnings<StatefulSet>(({ spec }) => spec.template),
@@ -67,14 +61,3 @@ function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   const next = editField(named, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" }));
   return editField(next, "status", (status) => fillAbsent(status, { phase: "Pending" }));
 }
-
-const usesMaxUnavailable = ({ spec }: StatefulSet): boolean =>
-  spec.updateStrategy.rollingUpdate?.maxUnavailable !== undefined;
-
-/** The field of a gate that is off. */
-const withoutMaxUnavailable = (object: StatefulSet): StatefulSet =>
-  editField(object, "spec", (spec) =>
-    editField(spec, "updateStrategy", (strategy) =>
-      editField(strategy, "rollingUpdate", (rolling) => withField(rolling, "maxUnavailable", undefined)),
-    ),
-  );

@@ -17,13 +17,18 @@ import { jobLabels, validateJob, validateSpec } from "./job-validation.ts";
 
 const unlimited = 2147483647;
 
-export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
+export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
+  const hasReplacement = gate("JobPodReplacementPolicy");
   const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
     metadataRepeats: 1,
     columns,
     strategy: {
-      defaults: (object) => withTemplateLabels(editField(object, "spec", defaultSpec), templateLabels(object)),
+      defaults: (object) =>
+        withTemplateLabels(
+          editField(object, "spec", (spec) => defaultSpec(spec, hasReplacement)),
+          templateLabels(object),
+        ),
       canonicalize(object) {
         const before = templateLabels(object) ?? {};
         const next = editField(object, "spec", (spec) => selectOwnPods(spec, object.metadata, { uidLabel, nameLabel }));
@@ -50,7 +55,7 @@ export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
 
 const templateLabels = ({ spec }: Job): ObjectMeta["labels"] => spec.template.metadata.labels;
 
-function defaultSpec(spec: JobSpec): JobSpec {
+function defaultSpec(spec: JobSpec, hasReplacement: boolean): JobSpec {
   let next = spec;
   if (next.completions === undefined && next.parallelism === undefined) next = { ...next, completions: 1 };
   next = fillAbsent(next, {
@@ -59,8 +64,11 @@ function defaultSpec(spec: JobSpec): JobSpec {
     completionMode: "NonIndexed",
     suspend: false,
     manualSelector: false,
-    podReplacementPolicy: next.podFailurePolicy === undefined ? "TerminatingOrFailed" : "Failed",
   });
+  if (hasReplacement) {
+    const podReplacementPolicy = next.podFailurePolicy === undefined ? "TerminatingOrFailed" : "Failed";
+    next = fillAbsent(next, { podReplacementPolicy });
+  }
   next = editField(next, "podFailurePolicy", (policy) =>
     editItems(policy, "rules", (rule) =>
       editItems(rule, "onPodConditions", (condition) => fillZero(condition, { status: "True" })),

@@ -22,7 +22,6 @@ const volumeModes = ["Block", "Filesystem"];
 /** Which fields of claims exist. */
 export interface ClaimGates {
   readonly anyDataSource: boolean;
-  readonly crossNamespace: boolean;
   readonly attributesClass: boolean;
   readonly recoverExpansion: boolean;
   /** Group of volume snapshots. */
@@ -32,29 +31,19 @@ export interface ClaimGates {
 export function claimGates(environment: KindEnvironment): ClaimGates {
   return {
     anyDataSource: environment.gate("AnyVolumeDataSource"),
-    crossNamespace: environment.gate("CrossNamespaceVolumeDataSource"),
     attributesClass: environment.gate("VolumeAttributesClass"),
     recoverExpansion: environment.gate("RecoverVolumeExpansionFailure"),
     snapshotGroup: environment.domain.rename("snapshot.storage.k8s.io"),
   };
 }
 
-/** The spec without fields that no gate permits, unless they are in use, and with both data sources in step. */
+/** The spec without data sources that mean nothing, unless it has them already, and with both sources in step. */
 export function prepareClaimSpec(
   spec: PersistentVolumeClaimSpec,
   old: PersistentVolumeClaimSpec | undefined,
   gates: ClaimGates,
 ): PersistentVolumeClaimSpec {
-  let next = spec;
-  if (!gates.attributesClass && old?.volumeAttributesClassName === undefined) {
-    next = withField(next, "volumeAttributesClassName", undefined);
-  }
-  const refWasUsed = old?.dataSourceRef !== undefined;
-  if (!gates.anyDataSource && !refWasUsed) next = withField(next, "dataSourceRef", undefined);
-  if (!gates.crossNamespace && !refWasUsed && next.dataSourceRef !== undefined) {
-    next = withField(next, "dataSourceRef", withField(next.dataSourceRef, "namespace", undefined));
-  }
-  if (old?.dataSource === undefined) next = dropUnknownSource(next, gates);
+  const next = old?.dataSource === undefined ? dropUnknownSource(spec, gates) : spec;
   return gates.anyDataSource ? alignSources(next) : next;
 }
 

@@ -63,8 +63,6 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
       validate: ({ spec }) => validateClaimSpec(spec, gates),
       subresources: {
         status: {
-          prepareForUpdate: (object, old) =>
-            editField(object, "status", (status) => dropDisabledStatus(status, old.status, gates)),
           validateUpdate: (object) => validateStatus(object, gates, rename("kubernetes.io/")),
         },
       },
@@ -82,21 +80,6 @@ const statusPath = FieldPath.of("status");
 const storagePath = specPath.child("resources", "requests", "storage");
 const allocatedPath = statusPath.child("allocatedResources");
 const allocatedStatesPath = statusPath.child("allocatedResourceStatuses");
-
-function dropDisabledStatus(
-  status: PersistentVolumeClaimStatus,
-  old: PersistentVolumeClaimStatus,
-  gates: ClaimGates,
-): PersistentVolumeClaimStatus {
-  let next = status;
-  const drop = (isOn: boolean, ...names: readonly (keyof PersistentVolumeClaimStatus)[]) => {
-    if (isOn) return;
-    for (const name of names) if (old[name] === undefined) next = withField(next, name, undefined);
-  };
-  drop(gates.recoverExpansion, "allocatedResources", "allocatedResourceStatuses");
-  drop(gates.attributesClass, "currentVolumeAttributesClassName", "modifyVolumeStatus");
-  return next;
-}
 
 function validateSpecUpdate(
   object: PersistentVolumeClaim,

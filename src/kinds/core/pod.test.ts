@@ -4,7 +4,8 @@ import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
-const pods = kindUnderTest({ group: "", version: "v1", kind: "Pod" });
+const kind = { group: "", version: "v1", kind: "Pod" };
+const pods = kindUnderTest(kind);
 const container = { name: "c", image: "i", resources: {} };
 const old: Unstructured = {
   kind: "Pod",
@@ -164,6 +165,7 @@ test("while a pod has scheduling gates, its nodes may become fewer", () => {
 });
 
 test("a resize sets CPU and memory of containers that there are, and nothing else", () => {
+  const pods = kindUnderTest(kind, { gates: ["InPlacePodVerticalScaling"] });
   const resources = { requests: { cpu: "1m", "ephemeral-storage": "1Mi" }, limits: { cpu: "2m" } };
   const present = pods.update({ ...old, spec: { containers: [{ ...container, resources }] } }, old);
   const resize = (one: object, more: object = {}): Unstructured =>

@@ -2,9 +2,10 @@
 import type { CSIDriver, CSIDriverSpec, CSINode, VolumeAttachment } from "#api/storage/v1.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
-import { type KindBehaviour, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
 
-export function csiDrivers(): KindBehaviour<CSIDriver> {
+export function csiDrivers({ gate }: KindEnvironment): KindBehaviour<CSIDriver> {
+  const hasSeLinuxMount = gate("SELinuxMountReadWriteOncePod");
   return {
     returnsDeleted: true,
     columns: [
@@ -37,18 +38,18 @@ export function csiDrivers(): KindBehaviour<CSIDriver> {
       ),
       ageColumn,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultDriver) },
+    strategy: { defaults: (object) => editField(object, "spec", (spec) => defaultDriver(spec, hasSeLinuxMount)) },
   };
 }
 
-function defaultDriver(spec: CSIDriverSpec): CSIDriverSpec {
+function defaultDriver(spec: CSIDriverSpec, hasSeLinuxMount: boolean): CSIDriverSpec {
   const next = fillAbsent(spec, {
     attachRequired: true,
     podInfoOnMount: false,
     storageCapacity: false,
     fsGroupPolicy: "ReadWriteOnceWithFSType",
     requiresRepublish: false,
-    seLinuxMount: false,
+    ...(hasSeLinuxMount ? { seLinuxMount: false } : {}),
   });
   const { volumeLifecycleModes: modes = [] } = next;
   return modes.length > 0 ? next : withField(next, "volumeLifecycleModes", ["Persistent"]);

@@ -327,7 +327,6 @@ function checkToken(token: ServiceAccountTokenProjection, path: FieldPath, at: F
 
 const noGates = {
   anyDataSource: false,
-  crossNamespace: false,
   attributesClass: false,
   recoverExpansion: false,
   snapshotGroup: "",

@@ -1,0 +1,32 @@
+/** `optionalOldSelf` of the rules of a schema: found, and left out, at any depth. */
+
+const rulesName = "x-kubernetes-validations";
+
+/** Whether a rule of the schema has it. */
+export function hasOptionalOldSelf(schema: unknown): boolean {
+  return withoutOptionalOldSelf(schema) !== schema;
+}
+
+/** The schema with rules that do not have it; itself if none has. */
+export function withoutOptionalOldSelf(schema: unknown): unknown {
+  return typeof schema === "object" && schema !== null ? edited(schema, (name) => name === rulesName) : schema;
+}
+
+function edited(part: object, isRules: (name: string) => boolean): unknown {
+  let next: Record<string, unknown> | unknown[] | undefined;
+  for (const [name, inner] of Object.entries(part)) {
+    if (typeof inner !== "object" || inner === null) continue;
+    const changed = isRules(name) && Array.isArray(inner) ? inner.map(withoutField) : edited(inner, isRules);
+    const isSame = Array.isArray(changed) && changed.every((item, at) => item === (inner as unknown[])[at]);
+    if (changed === inner || isSame) continue;
+    next ??= Array.isArray(part) ? [...(part as unknown[])] : { ...part };
+    (next as Record<string, unknown>)[name] = changed; // a list has numbers as names
+  }
+  return next ?? part;
+}
+
+function withoutField(rule: unknown): unknown {
+  if (typeof rule !== "object" || rule === null || !("optionalOldSelf" in rule)) return rule;
+  const { optionalOldSelf: _gone, ...rest } = rule;
+  return rest;
+}

@@ -1,0 +1,125 @@
+/**
+ * Leaves out of what clients write the fields whose feature gates are off, unless the stored object uses them already. Runs on
+ * every write of a kind that has such fields, so an object without them costs a few property reads and no copy.
+ */
+import type { Unstructured } from "#meta/object-meta.ts";
+import { withField } from "./edit.ts";
+
+/** Creates, updates of the object (and of subresources that change its spec), and updates of its status. */
+export type Write = "create" | "update" | "status";
+
+/** Fields that come and go together. Paths have dots; `*` stands for every member of a list. `T`: what is at their place. */
+export interface GatedFields<T = unknown> {
+  /** They exist while one of these is on; none: they are of earlier releases. */
+  readonly gates: readonly string[];
+  readonly paths: readonly string[];
+  /** Where a stored object shows that it uses them: by default where they are. Empty: it does not count. */
+  readonly usedAt?: readonly string[];
+  /** Which values count as use, where not any does. */
+  readonly isUse?: (value: unknown) => boolean;
+  /** What becomes of a value, where it does not go. */
+  becomes?(value: unknown): unknown;
+  /** The place without the fields, where more goes than they. */
+  without?(place: T): T;
+  /** Writes that drop them: by default creates and updates. */
+  readonly on?: readonly Write[];
+}
+
+/** Gated fields below a path. */
+export interface GatedPlace {
+  readonly at: string;
+  readonly fields: readonly GatedFields[];
+}
+
+/** The object without what may not be there; the same object when nothing goes. A create has no old one. */
+export type DropFields = (object: Unstructured, old: Unstructured | undefined) => Unstructured;
+
+type Path = readonly string[];
+
+interface Step {
+  readonly fields: GatedFields;
+  readonly paths: readonly Path[];
+  readonly usedAt: readonly Path[];
+}
+
+/** What a write drops while some gates are off; `undefined` for nothing. */
+export function dropFields(
+  places: readonly GatedPlace[],
+  write: Write,
+  isOn: (gate: string) => boolean,
+): DropFields | undefined {
+  const rows = places
+    .map(({ at, fields }) => ({
+      at: parsePath(at),
+      steps: fields.filter((each) => isDropped(each, write, isOn)).map(step),
+    }))
+    .filter(({ steps }) => steps.length > 0);
+  if (rows.length === 0) return undefined;
+  return (object, old) => {
+    let next = object;
+    for (const { at, steps } of rows) {
+      const place = valueAt(next, at);
+      if (place === undefined) continue;
+      const left = applySteps(place, valueAt(old, at), steps);
+      if (left !== place) next = change(next, at, 0, () => left) as Unstructured; // the place is inside of it
+    }
+    return next;
+  };
+}
+
+const isDropped = ({ gates, on = ["create", "update"] }: GatedFields, write: Write, isOn: (gate: string) => boolean) =>
+  on.includes(write) && !gates.some(isOn);
+
+function step(fields: GatedFields): Step {
+  const paths = fields.paths.map(parsePath);
+  return { fields, paths, usedAt: fields.usedAt?.map(parsePath) ?? paths };
+}
+
+const parsePath = (text: string): Path => (text === "" ? [] : text.split("."));
+
+function applySteps(place: unknown, old: unknown, steps: readonly Step[]): unknown {
+  let next = place;
+  for (const { fields, paths, usedAt } of steps) {
+    if (!paths.some((path) => isThere(next, path, 0)) || usedAt.some((path) => isThere(old, path, 0, fields.isUse)))
+      continue;
+    const becomes = (value: unknown): unknown => fields.becomes?.(value);
+    next = fields.without?.(next) ?? paths.reduce((left, path) => change(left, path, 0, becomes), next);
+  }
+  return next;
+}
+
+/** Whether something is at a path, from its member `from` on, that counts. */
+function isThere(value: unknown, path: Path, from: number, counts: (value: unknown) => boolean = () => true): boolean {
+  if (value === undefined || value === null) return false;
+  const name = path[from];
+  if (name === undefined) return counts(value);
+  if (name !== "*") return isThere((value as Fields)[name], path, from + 1, counts);
+  for (const item of value as readonly unknown[]) if (isThere(item, path, from + 1, counts)) return true;
+  return false;
+}
+
+/** An object; paths lead through nothing else, since schemas made the objects. */
+type Fields = Readonly<Record<string, unknown>>;
+
+function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const name of path) found = (found as Fields | undefined)?.[name];
+  return found;
+}
+
+/** The value with another one at a path, or none where `to` gives `undefined`; itself where nothing changes. */
+function change(value: unknown, path: Path, from: number, to: (value: unknown) => unknown): unknown {
+  if (value === undefined || value === null) return value;
+  const name = path[from];
+  if (name === undefined) return to(value);
+  if (name !== "*") {
+    const fields = value as Fields;
+    return withField(fields, name, change(fields[name], path, from + 1, to));
+  }
+  let next: unknown[] | undefined;
+  for (const [index, item] of (value as readonly unknown[]).entries()) {
+    const changed = change(item, path, from + 1, to);
+    if (changed !== item) (next ??= [...(value as readonly unknown[])])[index] = changed;
+  }
+  return next ?? value;
+}
