@@ -29,7 +29,11 @@ const kinds: Readonly<Record<string, string>> = {
 async function ask(
   resource: string,
   object: { readonly metadata?: ObjectMeta; readonly spec?: object },
-  { verdict = noOpinion, namespace = "" }: { readonly verdict?: Verdict; readonly namespace?: string } = {},
+  {
+    verdict = noOpinion,
+    namespace = "",
+    hasSelectors = true,
+  }: { readonly verdict?: Verdict; readonly namespace?: string; readonly hasSelectors?: boolean } = {},
 ): Promise<Asked> {
   let about: Attributes | undefined;
   const authorizer: Authorizer = {
@@ -38,7 +42,7 @@ async function ask(
       return verdict;
     },
   };
-  const action = accessReviews(authorizer, group)[resource]!;
+  const action = accessReviews(authorizer, group, hasSelectors)[resource]!;
   const answer = await action({
     context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
     namespace,
@@ -244,4 +248,11 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
     evaluationError: "[one, two]",
   });
   await assert.rejects(review({}), /^StatusError: no namespace on request$/);
+});
+
+test("without their gate selectors are not asked about, whatever they are [AUTHRES-12]", async () => {
+  const resourceAttributes = { ...pods, fieldSelector: { rawSelector: "a=b", requirements: [{ key: "" }] } };
+  const { about } = await ask("selfsubjectaccessreviews", { spec: { resourceAttributes } }, { hasSelectors: false });
+  assert.equal(about?.fieldSelector, undefined);
+  assert.equal(about?.verb, "get");
 });

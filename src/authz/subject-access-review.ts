@@ -29,20 +29,25 @@ import {
 type Review = SubjectAccessReview;
 type Spec = SubjectAccessReviewSpec;
 
-/** Actions by resource. `group` is the API group of the reviews. */
-export function accessReviews(authorizer: Authorizer, group: string): Readonly<Record<string, Action>> {
+/** Actions by resource. `group` is the API group of the reviews; without `hasSelectors` questions have no selectors. */
+export function accessReviews(
+  authorizer: Authorizer,
+  group: string,
+  hasSelectors: boolean,
+): Readonly<Record<string, Action>> {
   const review =
     (
       check: (review: Review, namespace: string) => readonly FieldError[],
       subject: (spec: Spec, asking: UserInfo) => UserInfo,
     ): Action =>
     ({ context, object, namespace, admitted }) => {
-      const asked = object as Review; // by its schema
+      const given = object as Review; // by its schema
+      const asked = hasSelectors ? given : { ...given, spec: withoutSelectors(given.spec) };
       const { spec } = asked;
       const errors = check(asked, namespace);
       // Upstream: the kind of these is not known where they are refused.
       if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
-      return andThen(admitted(object), () =>
+      return andThen(admitted(asked), () =>
         andThen(decide(authorizer, subject(spec, context.user), spec), (status): Review => ({ ...asked, status })),
       );
     };
@@ -64,6 +69,13 @@ export function accessReviews(authorizer: Authorizer, group: string): Readonly<R
       subjectOf,
     ),
   };
+}
+
+function withoutSelectors(spec: Spec): Spec {
+  const { resourceAttributes } = spec;
+  if (resourceAttributes === undefined) return spec;
+  const { fieldSelector: _fields, labelSelector: _labels, ...rest } = resourceAttributes;
+  return { ...spec, resourceAttributes: rest };
 }
 
 /** SelfSubjectRulesReview: the caller's rules in a namespace, as far as they can be listed. */

@@ -91,8 +91,8 @@ const finding = (type: FieldErrorType, field: FieldPath | string, head: string, 
 export const required = (field: FieldPath | string, detail?: string): FieldError =>
   finding("FieldValueRequired", field, "Required value", detail);
 
-export const notFound = (field: FieldPath | string, value: unknown): FieldError =>
-  finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`);
+export const notFound = (field: FieldPath | string, value: unknown, detail?: string): FieldError =>
+  finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`, detail);
 
 export const duplicate = (field: FieldPath | string, value: unknown): FieldError =>
   finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`);

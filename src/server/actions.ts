@@ -26,7 +26,7 @@ export interface ActionParts extends AssembleConfig {
 }
 
 export function serverActions(parts: ActionParts): Actions {
-  const { access, domain, clock, issuer, storeOf } = parts;
+  const { access, domain, clock, issuer, serving, storeOf } = parts;
   const group = "authorization.k8s.io";
   const pods = (): Store => {
     const store = storeOf("pods");
@@ -36,7 +36,8 @@ export function serverActions(parts: ActionParts): Actions {
   const now = (): string => timestamp(clock.now());
   const binding = podBinding({ pods, now });
   const budgets = (): Store | undefined => storeOf("poddisruptionbudgets.policy");
-  const reviews = accessReviews(access.authorizer, domain.rename(group));
+  const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");
+  const reviews = accessReviews(access.authorizer, domain.rename(group), hasSelectors);
   return {
     ...Object.fromEntries(
       Object.entries(reviews).map(([resource, action]) => [`${resource}.${group}`, { "": action }]),

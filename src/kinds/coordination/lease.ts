@@ -1,7 +1,8 @@
 /** Lease and LeaseCandidate: leader election. */
 import type { Lease } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
-import { type FieldError, invalid } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
+import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
 
@@ -13,7 +14,10 @@ export function leases(): KindBehaviour<Lease> {
   };
 }
 
-function validate({ spec: { leaseDurationSeconds: seconds, leaseTransitions: transitions } }: Lease): FieldError[] {
+const strategies = ["OldestEmulationVersion"];
+
+function validate({ spec }: Lease): FieldError[] {
+  const { leaseDurationSeconds: seconds, leaseTransitions: transitions, strategy, preferredHolder } = spec;
   const errors: FieldError[] = [];
   if (seconds !== undefined && seconds <= 0) {
     errors.push(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
@@ -21,7 +25,18 @@ function validate({ spec: { leaseDurationSeconds: seconds, leaseTransitions: tra
   if (transitions !== undefined && transitions < 0) {
     errors.push(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
   }
+  if (strategy !== undefined) errors.push(...validateStrategy(strategy));
+  if (preferredHolder && !strategy) {
+    errors.push(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"));
+  }
   return errors;
+}
+
+/** One that the server knows, or one of somebody else, with a prefix. */
+function validateStrategy(strategy: string): FieldError[] {
+  const path = "spec.strategy.strategy"; // as upstream names it
+  if (strategy.includes("/")) return qualifiedName(strategy).map((message) => invalid(path, strategy, message));
+  return strategies.includes(strategy) ? [] : [notSupported(path, strategy, strategies)];
 }
 
 export function leaseCandidates(): KindBehaviour<LeaseCandidate> {

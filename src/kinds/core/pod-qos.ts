@@ -1,14 +1,13 @@
-/** The quality-of-service class of a pod, from the requests and limits of its containers. */
-import type { PodSpec } from "#api/core/v1.ts";
+/** The quality-of-service class of a pod, from its requests and limits, or from those of its containers. */
+import type { PodSpec, ResourceRequirements } from "#api/core/v1.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { compareQuantityTexts } from "./claim-spec.ts";
 
 /** Source: upstream's `ComputePodQOS`. */
-export function qosClass({ containers, initContainers }: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
+export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
   let isAnything = false;
   let isGuaranteed = true;
-  for (const { resources } of [...(initContainers ?? []), ...(containers ?? [])]) {
-    const { requests = {}, limits = {} } = resources;
+  for (const { requests = {}, limits = {} } of counted(spec)) {
     for (const name of ["cpu", "memory"]) {
       const request = requests[name];
       const limit = limits[name];
@@ -18,6 +17,13 @@ export function qosClass({ containers, initContainers }: PodSpec): "BestEffort" 
     }
   }
   return !isAnything ? "BestEffort" : isGuaranteed ? "Guaranteed" : "Burstable";
+}
+
+/** Amounts of the pod as a whole count instead of those of its containers. */
+function counted({ resources, initContainers, containers }: PodSpec): readonly ResourceRequirements[] {
+  const isWhole = Object.keys({ ...resources?.requests, ...resources?.limits }).length > 0;
+  if (resources !== undefined && isWhole) return [resources];
+  return [...(initContainers ?? []), ...(containers ?? [])].map((container) => container.resources);
 }
 
 function isPositive(quantity: string | undefined): boolean {

@@ -48,7 +48,9 @@ export function validateResize(next: Pod, old: Pod): FieldError[] {
         errors.push(forbidden(path, `resource ${part} cannot be removed`));
       }
     }
-    onlyMutable &&= jsonEquals(fixedPart(resources), fixedPart(present));
+    // Upstream: claims are not taken from the request, nor are those that the container has.
+    const { claims: _claims, ...amounts } = resources;
+    onlyMutable &&= jsonEquals(fixedPart(amounts), fixedPart(present));
   }
   if (!onlyMutable) errors.push(forbidden("spec", "only cpu and memory resources are mutable"));
   return errors;

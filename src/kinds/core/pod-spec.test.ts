@@ -9,7 +9,10 @@ const made = (fields: object, spec: object = {}): PodSpec =>
 
 test("ports of the host's network are those of the host in pods, not in templates", () => {
   const spec = made({ ports: [{ containerPort: 80 }] }, { hostNetwork: true });
-  assert.equal(defaultPod(spec, { resizePolicy: false }).containers?.[0]?.ports?.[0]?.hostPort, 80);
+  assert.equal(
+    defaultPod(spec, { resizePolicy: false, podResources: false }).containers?.[0]?.ports?.[0]?.hostPort,
+    80,
+  );
   assert.equal(defaultPodSpec(spec).containers?.[0]?.ports?.[0]?.hostPort, undefined);
 });
 
@@ -31,4 +34,34 @@ test("amounts of resources are kept in thousandths, rounded up", () => {
     "example.com/a": "1",
     storage: "1e-3",
   });
+});
+
+test("a pod with limits of its own requests what its containers do, or the limits", () => {
+  const requestsOf = (resources: object, ...own: readonly object[]): unknown => {
+    const containers = own.map((resources, i) => ({ name: `c${i}`, image: "x", resources }));
+    const spec = { containers, resources } as PodSpec;
+    return defaultPod(spec, { resizePolicy: false, podResources: true }).resources?.requests;
+  };
+  const limits = { cpu: "2", memory: "1Gi" };
+  assert.deepEqual(requestsOf({ limits }, {}), limits);
+  assert.deepEqual(requestsOf({ limits }, { requests: { cpu: "1" } }, { limits: { cpu: "500m" } }), {
+    cpu: "1500m",
+    memory: "1Gi",
+  });
+  assert.deepEqual(requestsOf({ limits, requests: { cpu: "1" } }, { requests: { cpu: "3" } }), {
+    cpu: "1",
+    memory: "1Gi",
+  });
+  assert.deepEqual(requestsOf({ limits: { memory: "1Gi" } }, { requests: { cpu: "1" } }), { cpu: "1", memory: "1Gi" });
+  assert.equal(requestsOf({}, { requests: { cpu: "1" } }), undefined);
+  const whole = { containers: [{ name: "a", image: "x", resources: {} }], resources: { limits } } as unknown as PodSpec; // what the fields hold
+  assert.equal(defaultPod(whole, { resizePolicy: false, podResources: false }).resources?.requests, undefined);
+});
+
+test("only main containers get resize policies", () => {
+  const resources = { requests: { cpu: "1" } };
+  const init = { name: "i", image: "x", restartPolicy: "Always", resources };
+  const spec = defaultPod(made({ resources }, { initContainers: [init] }), { resizePolicy: true, podResources: false });
+  assert.deepEqual(spec.containers?.[0]?.resizePolicy, [{ resourceName: "cpu", restartPolicy: "NotRequired" }]);
+  assert.equal(spec.initContainers?.[0]?.resizePolicy, undefined);
 });

@@ -13,8 +13,10 @@ import type {
   Probe,
   Volume,
 } from "#api/core/v1.ts";
+import { formatQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
 import { roundedAmounts, roundedResources } from "./amounts.ts";
+import { containerRequests } from "./pod-requests.ts";
 
 const fileModes = { defaultMode: 0o644 };
 
@@ -24,6 +26,7 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
   next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
   next = mirrorAccount(next);
   next = editField(next, "overhead", roundedAmounts);
+  next = editField(next, "resources", roundedResources);
   next = editItems(next, "volumes", defaultVolume);
   next = editItems(next, "ephemeralContainers", defaultContainer);
   return editContainers(next, defaultContainer);
@@ -153,9 +156,16 @@ function defaultVolume(volume: Volume): Volume {
   return isBare ? withField(volume, "emptyDir", {}) : defaultVolumeSources(volume);
 }
 
+/** Which defaults of pods there are; those of a feature gate that is off are not. */
+export interface PodDefaults {
+  readonly resizePolicy: boolean;
+  readonly podResources: boolean;
+}
+
 /** Defaults of pods only, not of templates: requests default to limits. */
-export function defaultPod(spec: PodSpec, options: { readonly resizePolicy: boolean }): PodSpec {
-  return editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
+export function defaultPod(spec: PodSpec, has: PodDefaults): PodSpec {
+  const { hostNetwork } = spec;
+  let next = editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
     const requested = editField(
       container,
       "resources",
@@ -164,8 +174,27 @@ export function defaultPod(spec: PodSpec, options: { readonly resizePolicy: bool
           ? resources
           : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // just looked at
     );
-    const ported = spec.hostNetwork === true ? withHostPorts(requested) : requested;
-    return options.resizePolicy ? withResizePolicy(ported) : ported;
+    return hostNetwork === true ? withHostPorts(requested) : requested;
+  });
+  if (has.resizePolicy) next = editItems(next, "containers", withResizePolicy);
+  return has.podResources ? withPodRequests(next) : next;
+}
+
+const ofWholePods = ["cpu", "memory"] as const;
+
+/** A pod with limits requests what its containers do, or its limits. */
+function withPodRequests(spec: PodSpec): PodSpec {
+  const { limits = {}, requests = {} } = spec.resources ?? {};
+  if (Object.keys(limits).length === 0) return spec;
+  const ofContainers = containerRequests(spec);
+  const wanted = ofWholePods.flatMap((name) => {
+    const sum = ofContainers.get(name);
+    const amount = sum === undefined ? limits[name] : formatQuantity(sum);
+    return amount === undefined ? [] : [[name, amount] as const];
+  });
+  return withField(spec, "resources", {
+    ...spec.resources,
+    requests: fillAbsent(requests, Object.fromEntries(wanted)),
   });
 }
 

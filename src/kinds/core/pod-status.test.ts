@@ -11,7 +11,9 @@ const pod = (status: object, spec: object = {}): Unstructured => ({
   status,
 });
 const stored = pod({ phase: "Pending", qosClass: "BestEffort" });
-const refused = (status: object): string[] => pods.refuseUpdate(pod(status), stored, "status");
+/** Of a write of the status of a pod with this spec. */
+const refused = (status: object, spec: object = {}): string[] =>
+  pods.refuseUpdate(pod(status), pod({ phase: "Pending", qosClass: "BestEffort" }, spec), "status");
 
 test("the class of service stays", () => {
   const { status } = pods.update(pod({ phase: "Running" }), stored, "status") as { status?: object };
@@ -50,4 +52,57 @@ test("several addresses are only compared when each is one", () => {
 test("a negative period of grace is one second", () => {
   const made = pods.create(pod({}, { terminationGracePeriodSeconds: -5 })) as { spec?: object };
   assert.equal((made.spec as { terminationGracePeriodSeconds?: number }).terminationGracePeriodSeconds, 1);
+});
+
+const running = (fields: object): object => ({
+  name: "a",
+  image: "x",
+  imageID: "",
+  ready: true,
+  restartCount: 0,
+  ...fields,
+});
+
+test("what containers were given has a health, and is what they ask for", () => {
+  const requests = { "example.com/gpu": "1" };
+  const spec = { containers: [{ name: "a", image: "x:1", resources: { requests, limits: requests } }] };
+  const found = (...allocatedResourcesStatus: readonly object[]): string[] =>
+    refused({ containerStatuses: [running({ allocatedResourcesStatus })] }, spec);
+  const at = "status.containerStatuses[0].allocatedResourcesStatus";
+  assert.deepEqual(found({ name: "example.com/gpu", resources: [{ resourceID: "1", health: "Healthy" }] }), []);
+  assert.deepEqual(found({ name: "other" }, { name: "claim:r" }), [
+    `${at}[0].name: Invalid value: other: must match one of the container's resource requests`,
+    `${at}[1].name: Invalid value: claim:r: must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty`,
+  ]);
+  const twice = [
+    { resourceID: "1", health: "Good" },
+    { resourceID: "1", health: "Unknown" },
+  ];
+  assert.deepEqual(found({ name: "example.com/gpu", resources: twice }), [
+    `${at}[0].resources[0].health: Unsupported value: "Good": supported values: "Healthy", "Unhealthy", "Unknown"`,
+    `${at}[0].resources[1].resourceID: Duplicate value: "1"`,
+  ]);
+  const ephemeralContainerStatuses = [running({ name: "e", allocatedResourcesStatus: [{ name: "other" }] })];
+  assert.deepEqual(refused({ ephemeralContainerStatuses }), [
+    "status.ephemeralContainerStatuses[0].allocatedResourcesStatus: Forbidden: must not be specified in container status",
+  ]);
+});
+
+test("ids of a container's users have bounds, and Windows has none", () => {
+  const user = { linux: { uid: -1, gid: 5, supplementalGroups: [1, 2147483648] } };
+  assert.deepEqual(refused({ initContainerStatuses: [running({ user })] }), [
+    "status.initContainerStatuses[0].linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+    "status.initContainerStatuses[0].linux.supplementalGroups[1]: Invalid value: 2147483648: must be between 0 and 2147483647, inclusive",
+  ]);
+  assert.deepEqual(refused({ containerStatuses: [running({ user })] }, { os: { name: "windows" } }), [
+    "status.containerStatuses[0].linux: Forbidden: cannot be set for a windows pod",
+  ]);
+});
+
+test("amounts in the status are kept in thousandths", () => {
+  const amounts = { cpu: "1n" };
+  const containerStatuses = [running({ allocatedResources: amounts, resources: { limits: amounts } })];
+  const { status } = pods.update(pod({ containerStatuses }), stored, "status") as { status?: Record<string, unknown> };
+  const [first] = status!["containerStatuses"] as readonly Record<string, unknown>[];
+  assert.deepEqual([first!["allocatedResources"], first!["resources"]], [{ cpu: "1m" }, { limits: { cpu: "1m" } }]);
 });

@@ -1,10 +1,10 @@
 /** Checks of a pod's status in updates. Source: the answers of kube-apiserver. */
-import type { Pod, PodStatus } from "#api/core/v1.ts";
-import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
+import type { Container, ContainerStatus, Pod, PodStatus, ResourceStatus } from "#api/core/v1.ts";
+import { duplicate, type FieldError, forbidden, GoSyntax, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";
 import { checkAddresses } from "./pod-validation/addresses.ts";
-import { checkName, type Errors } from "./pod-validation/checks.ts";
+import { checkId, checkName, checkOneOf, type Errors } from "./pod-validation/checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");
@@ -16,6 +16,17 @@ export function validatePodStatus({ spec, status }: Pod, { status: old }: Pod): 
   const errors: FieldError[] = [];
   checkConditions(status, errors);
   checkAddresses(status, errors);
+  const isWindows = spec.os?.name === "windows";
+  for (const list of ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] as const) {
+    checkUsers(status[list], isWindows, statusPath.child(list), errors);
+  }
+  checkAllocated(status.initContainerStatuses, spec.initContainers, statusPath.child("initContainerStatuses"), errors);
+  checkAllocated(status.containerStatuses, spec.containers, statusPath.child("containerStatuses"), errors);
+  for (const [i, { allocatedResourcesStatus = [] }] of (status.ephemeralContainerStatuses ?? []).entries()) {
+    if (allocatedResourcesStatus.length === 0) continue;
+    const at = statusPath.child("ephemeralContainerStatuses").index(i).child("allocatedResourcesStatus");
+    errors.push(forbidden(at, "must not be specified in container status"));
+  }
   const claims = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
   const names = new Set<string>();
   for (const [i, { name, resourceClaimName }] of (status.resourceClaimStatuses ?? []).entries()) {
@@ -34,5 +45,69 @@ export function validatePodStatus({ spec, status }: Pod, { status: old }: Pod): 
 function checkConditions({ conditions = [] }: PodStatus, errors: Errors): void {
   for (const [i, { type }] of conditions.entries()) {
     checkName(type, qualifiedName, conditionsPath.index(i).child("Type"), errors);
+  }
+}
+
+/** Upstream: the user is left out of paths. */
+function checkUsers(
+  statuses: readonly ContainerStatus[] = [],
+  isWindows: boolean,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  for (const [i, { user }] of statuses.entries()) {
+    if (user?.linux === undefined) continue;
+    const at = path.index(i).child("linux");
+    if (isWindows) {
+      errors.push(forbidden(at, "cannot be set for a windows pod"));
+      continue;
+    }
+    const { uid, gid, supplementalGroups = [] } = user.linux;
+    checkId(uid, at.child("uid"), errors);
+    checkId(gid, at.child("gid"), errors);
+    for (const [j, group] of supplementalGroups.entries())
+      checkId(group, at.child("supplementalGroups").index(j), errors);
+  }
+}
+
+/** The health of what containers were given: of resources they request, by name, and of claims. */
+function checkAllocated(
+  statuses: readonly ContainerStatus[] = [],
+  containers: readonly Container[] | null | undefined,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  for (const [i, { name, allocatedResourcesStatus: given = [] }] of statuses.entries()) {
+    const container = containers?.find((each) => each.name === name);
+    const at = path.index(i).child("allocatedResourcesStatus");
+    for (const [j, resource] of given.entries()) {
+      if (container !== undefined) checkResourceName(resource, container, at.index(j).child("name"), errors);
+      checkHealth(resource, at.index(j).child("resources"), errors);
+    }
+  }
+}
+
+const claimForm =
+  "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
+
+function checkResourceName({ name }: ResourceStatus, { resources }: Container, path: FieldPath, errors: Errors): void {
+  const { claims = [], requests = {} } = resources;
+  if (!name.startsWith("claim:")) {
+    if (Object.hasOwn(requests, name)) return;
+    errors.push(invalid(path, new GoSyntax(name), "must match one of the container's resource requests"));
+    return;
+  }
+  const isClaim = claims.some(({ name: claim, request }) => name === `claim:${claim}${request ? `/${request}` : ""}`);
+  if (!isClaim) errors.push(invalid(path, new GoSyntax(name), claimForm));
+}
+
+const healths = ["Healthy", "Unhealthy", "Unknown"];
+
+function checkHealth({ resources = [] }: ResourceStatus, path: FieldPath, errors: Errors): void {
+  const ids = new Set<string>();
+  for (const [i, { resourceID, health = "" }] of resources.entries()) {
+    if (ids.has(resourceID)) errors.push(duplicate(path.index(i).child("resourceID"), resourceID));
+    ids.add(resourceID);
+    checkOneOf(health, healths, path.index(i).child("health"), errors);
   }
 }

@@ -10,7 +10,8 @@ import { validatePodStatus } from "./pod-status.ts";
 import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
-const made = (spec: object): PodSpec => defaultPod({ containers: [container], ...spec }, { resizePolicy: false });
+const made = (spec: object): PodSpec =>
+  defaultPod({ containers: [container], ...spec }, { resizePolicy: false, podResources: false });
 
 function check(spec: object, ...findings: string[]): void {
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made(spec), status: {} };
@@ -211,5 +212,179 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     { topologySpreadConstraints: [spread] },
     `${path}: Forbidden: must not be specified when labelSelector is not set`,
     `${path}[0]: Invalid value: "/x": prefix part must be non-empty`,
+  );
+});
+
+const subdomain =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+test("a claim of a pod is of one object, and containers take what the pod has", () => {
+  const resourceClaims = [
+    { name: "r", resourceClaimName: "x" },
+    { name: "s", resourceClaimTemplateName: "y" },
+  ];
+  const taking = (claims: readonly object[]) => ({
+    resourceClaims,
+    containers: [{ ...container, resources: { claims } }],
+  });
+  const at = "spec.containers[0].resources.claims";
+  check(taking([{ name: "r", request: "a" }, { name: "r", request: "b" }, { name: "s" }]));
+  check(
+    { resourceClaims: [{ name: "" }, { name: "x", resourceClaimName: "-" }, { name: "x", resourceClaimName: "y" }] },
+    "spec.resourceClaims[0].name: Required value",
+    'spec.resourceClaims[0]: Invalid value: core.PodResourceClaim{Name:"", ResourceClaimName:(*string)(nil), ResourceClaimTemplateName:(*string)(nil)}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`',
+    `spec.resourceClaims[1].resourceClaimName: Invalid value: "-": ${subdomain}`,
+    'spec.resourceClaims[2].name: Duplicate value: "x"',
+  );
+  check(
+    taking([{ name: "q" }, { name: "" }, { name: "r" }, { name: "r", request: "a" }, { name: "r", request: "a" }]),
+    `${at}[0]: Not found: "q": must be one of the names in pod.spec.resourceClaims: r, s`,
+    `${at}[1]: Required value`,
+    `${at}[3]: Duplicate value: "r"`,
+    `${at}[4]: Duplicate value: "r"`,
+    `${at}[4]: Duplicate value: "r/a"`,
+  );
+  checkContainer(
+    { resources: { claims: [{ name: "r" }] } },
+    'resources.claims[0]: Not found: "r": must be one of the names in pod.spec.resourceClaims which is empty',
+  );
+});
+
+test("resize policies are those of CPU and memory of main containers", () => {
+  const resizePolicy = [
+    { resourceName: "gpu", restartPolicy: "Sometimes" },
+    { resourceName: "cpu", restartPolicy: "" },
+    { resourceName: "cpu", restartPolicy: "NotRequired" },
+  ];
+  checkContainer(
+    { resizePolicy },
+    'resizePolicy: Unsupported value: gpu: supported values: "cpu", "memory"',
+    'resizePolicy: Unsupported value: "Sometimes": supported values: "NotRequired", "RestartContainer"',
+    "resizePolicy: Required value",
+    "resizePolicy[2]: Duplicate value: cpu",
+  );
+  const restarts = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+  check(
+    { restartPolicy: "Never", containers: [{ ...container, resizePolicy: restarts }] },
+    "spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when `restartPolicy` is 'Never'",
+  );
+  check(
+    { initContainers: [{ ...container, name: "b", resizePolicy: restarts }] },
+    'spec.initContainers[0].resizePolicy: Invalid value: []core.ContainerResizePolicy{core.ContainerResizePolicy{ResourceName:"memory", RestartPolicy:"RestartContainer"}}: must not be set for init containers',
+  );
+});
+
+test("resources of a pod are CPU and memory, and enough for its containers", () => {
+  const of = (resources: object, ...containers: readonly object[]) => ({
+    resources,
+    containers: containers.map((own, i) => ({ ...container, name: `c${i}`, resources: own })),
+  });
+  check(of({ requests: { cpu: "2" }, limits: { cpu: "2" } }, { requests: { cpu: "1" } }, { requests: { cpu: "1" } }));
+  check(
+    of({ requests: { cpu: "1", other: "1", "ephemeral-storage": "1" }, limits: { cpu: "500m" } }, {}),
+    'spec.resources.requests: Invalid value: "1": must be less than or equal to cpu limit of 500m',
+    "spec.resources.requests[other]: Invalid value: other: must be a standard resource type or fully qualified",
+    'spec.resources.requests[ephemeral-storage]: Unsupported value: ephemeral-storage: supported values: "cpu", "memory"',
+  );
+  check(
+    of({ requests: { cpu: "1" } }, { requests: { cpu: "500m" } }, { requests: { cpu: "600m", memory: "1Mi" } }),
+    'spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 1100m',
+    'spec.resources.requests[memory]: Invalid value: "0": must be greater than or equal to aggregate container requests of 1Mi',
+  );
+  check(
+    of(
+      { requests: { memory: "2Gi" }, limits: { memory: "2Gi" } },
+      {},
+      { limits: { memory: "3Gi" }, requests: { memory: "1Gi" } },
+    ),
+    'spec.resources.containers[1][memory].limits: Invalid value: "3Gi": must be less than or equal to pod limits of 2Gi',
+  );
+  check(
+    of({ claims: [{ name: "r" }] }, {}),
+    "spec.resources.claims: Forbidden: claims cannot be set for Resources at pod-level",
+    'spec.resources.claims[0]: Not found: "r": must be one of the names in pod.spec.resourceClaims which is empty',
+  );
+});
+
+test("users, masks and policies of security contexts are checked", () => {
+  const unmasked = { containers: [{ ...container, securityContext: { procMount: "Unmasked" } }] };
+  check({ hostUsers: false, ...unmasked });
+  check(
+    unmasked,
+    'spec.containers[0].securityContext.procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`',
+  );
+  checkContainer(
+    { securityContext: { procMount: "Other" } },
+    'securityContext.procMount: Unsupported value: "Other": supported values: "Default", "Unmasked"',
+  );
+  check(
+    { hostUsers: false, hostNetwork: true, hostPID: true, hostIPC: true },
+    "spec.hostNetwork: Forbidden: when `pod.Spec.HostUsers` is false",
+    "spec.HostPID: Forbidden: when `pod.Spec.HostUsers` is false",
+    "spec.HostIPC: Forbidden: when `pod.Spec.HostUsers` is false",
+  );
+  check({ hostUsers: true, hostPID: true });
+  check(
+    { securityContext: { supplementalGroupsPolicy: "Some", seLinuxChangePolicy: "" } },
+    'spec.securityContext.supplementalGroupsPolicy: Unsupported value: "Some": supported values: "Merge", "Strict"',
+    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "": supported values: "MountOption", "Recursive"',
+  );
+  const policies = { supplementalGroupsPolicy: "Strict", seLinuxChangePolicy: "Recursive" };
+  check(
+    { os: { name: "windows" }, hostUsers: true, securityContext: policies },
+    ...["hostUsers", ...Object.keys(policies).map((name) => `securityContext.${name}`)].map(
+      (name) => `spec.${name}: Forbidden: cannot be set for a windows pod`,
+    ),
+  );
+});
+
+test("image volumes have an image, in pods, and are mounted as a whole", () => {
+  const image = (source: object, mount: object = {}) => ({
+    volumes: [{ name: "v", image: source }],
+    containers: [{ ...container, volumeMounts: [{ name: "v", mountPath: "/v", ...mount }] }],
+  });
+  check(image({ reference: "i" }));
+  check(image({}), "spec.volumes[0].image.reference: Required value");
+  check(
+    { volumes: [{ name: "v", emptyDir: {}, image: {} }] },
+    "spec.volumes[0].image: Forbidden: may not specify more than 1 volume type",
+  );
+  check(
+    { volumes: [{ name: "v", image: { reference: "i", pullPolicy: "Now" } }] },
+    'spec.volumes[0].image.pullPolicy: Unsupported value: "Now": supported values: "Always", "IfNotPresent", "Never"',
+  );
+  check(
+    image({ reference: "i" }, { subPath: "a" }),
+    'spec.containers[0].volumeMounts[0].subPath: Invalid value: "a": not allowed in image volume sources',
+  );
+  const template = { metadata: {}, spec: made(image({})) };
+  assert.deepEqual(validatePodTemplateSpec(template, FieldPath.of("template"), kubernetesDomain), []);
+});
+
+test("a projected trust bundle has a name or a signer, and a path of its own", () => {
+  const at = "spec.volumes[0].projected";
+  const bundles = (...sources: readonly object[]) => ({
+    volumes: [{ name: "v", projected: { sources: sources.map((clusterTrustBundle) => ({ clusterTrustBundle })) } }],
+  });
+  check(bundles({ name: "a:b:c", path: "a" }, { signerName: "example.com/s", labelSelector: {}, path: "b" }));
+  check(
+    bundles({ path: "" }, { name: "", path: "a" }, { name: "b", labelSelector: {}, path: "a" }),
+    `${at}.sources[0].clusterTrustBundle: Required value: either name or signerName must be specified`,
+    `${at}.sources[0].clusterTrustBundle.path: Required value`,
+    `${at}.sources[1].clusterTrustBundle.name: Required value: must be a valid object name`,
+    `${at}.sources[1].clusterTrustBundle.name: Invalid value: "": not a valid clustertrustbundlename: ${subdomain}`,
+    `${at}.sources[2].clusterTrustBundle.labelSelector: Invalid value: {}: labelSelector must be unset if name is specified`,
+    `${at}: Invalid value: "a": conflicting duplicate paths`,
+  );
+  check(
+    bundles({ signerName: "s", labelSelector: { matchExpressions: [{ key: "a", operator: "X" }] }, path: "../a" }),
+    `${at}.sources[0].clusterTrustBundle.signerName: Invalid value: "s": must be a fully qualified domain and path of the form 'example.com/signer-name'`,
+    `${at}.sources[0].clusterTrustBundle.labelSelector.matchExpressions[0].operator: Invalid value: "X": not a valid selector operator`,
+    `${at}.sources[0].clusterTrustBundle.path: Invalid value: "../a": must not contain '..'`,
+  );
+  const both = { secret: { name: "s" }, clusterTrustBundle: { name: "n", path: "p" } };
+  check(
+    { volumes: [{ name: "v", projected: { sources: [both] } }] },
+    `${at}.sources[0]: Forbidden: may not specify more than 1 volume type per source`,
   );
 });

@@ -18,6 +18,8 @@ import {
 } from "./pod-validation/checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
+import { checkPodResources } from "./pod-validation/pod-resources.ts";
+import { checkResourceClaims } from "./pod-validation/resource-claims.ts";
 import { checkResources } from "./pod-validation/resources.ts";
 import {
   checkAffinity,
@@ -27,7 +29,7 @@ import {
   checkTolerations,
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
-import { checkVolumes } from "./pod-validation/volumes.ts";
+import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
 
 const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -58,6 +60,7 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   checkPodAnnotations(pod, domain, errors);
   checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
   checkImages(spec, podSpecPath, errors);
+  checkImageReferences(spec.volumes, podSpecPath.child("volumes"), errors);
   return errors;
 }
 
@@ -102,7 +105,9 @@ export function validatePodSpec(spec: PodSpec, path: FieldPath, domain: ApiDomai
 function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
   const own = domain.rename("kubernetes.io/");
   const volumes = checkVolumes(spec, podName, path, errors);
-  checkContainers(spec, volumes, path, own, errors);
+  const claims = checkResourceClaims(spec.resourceClaims, path.child("resourceClaims"), errors);
+  checkContainers(spec, volumes, claims, path, own, errors);
+  checkPodResources(spec, claims, path, own, errors);
   checkRequiredOneOf(spec.restartPolicy, restartPolicies, path.child("restartPolicy"), errors);
   checkRequiredOneOf(spec.dnsPolicy, dnsPolicies, path.child("dnsPolicy"), errors);
   validateLabels(spec.nodeSelector, path.child("nodeSelector"), errors);

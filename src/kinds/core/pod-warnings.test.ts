@@ -11,7 +11,7 @@ import { podSpecWarnings } from "./pod-warnings.ts";
 const container = { name: "a", image: "x:1", resources: {} };
 const warned = (spec: object): string[] =>
   podSpecWarnings(
-    defaultPod({ containers: [container], ...spec } as PodSpec, { resizePolicy: false }),
+    defaultPod({ containers: [container], ...spec } as PodSpec, { resizePolicy: false, podResources: false }),
     FieldPath.of("spec"),
   );
 const ofContainer = (fields: object): string[] => warned({ containers: [{ ...container, ...fields }] });

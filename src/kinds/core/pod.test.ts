@@ -208,3 +208,24 @@ test("podIP and podIPs say the same, as soon as one of them is given", () => {
   assert.deepEqual(written({ podIP: "10.1.0.2", podIPs: both }), ["10.1.0.2", [{ ip: "10.1.0.2" }]]);
   assert.deepEqual(written({}), [undefined, undefined]);
 });
+
+test("a pod of Windows, and containers that take claims, are not resized", () => {
+  const { create, update, refuseUpdate } = kindUnderTest(kind, {
+    gates: ["InPlacePodVerticalScaling", "DynamicResourceAllocation"],
+  });
+  const refused = (spec: object, cpu: string): string[] => {
+    const made = (resources: object): Unstructured => ({
+      metadata: { name: "p" },
+      spec: {
+        ...spec,
+        resourceClaims: [{ name: "r", resourceClaimName: "x" }],
+        containers: [{ ...container, resources }],
+      },
+    });
+    const claims = "os" in spec ? [] : [{ name: "r" }];
+    const present = create(made({ claims, requests: { cpu: "1" } }));
+    return refuseUpdate(update(made({ claims, requests: { cpu } }), present, "resize"), present, "resize");
+  };
+  assert.deepEqual(refused({ os: { name: "windows" } }, "2"), ["[]: Forbidden: windows pods cannot be resized"]);
+  assert.deepEqual(refused({}, "2"), ["spec: Forbidden: only cpu and memory resources are mutable"]);
+});

@@ -16,11 +16,12 @@ import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
-import { editField, isZero, withField } from "../edit.ts";
+import { editField, editItems, isZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { roundedAmounts, roundedResources } from "./amounts.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
-import { defaultPod } from "./pod-spec.ts";
+import { defaultPod, type PodDefaults } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
 import { validateNewPod, validatePod } from "./pod-validation.ts";
@@ -31,7 +32,10 @@ const ephemeralPath = specPath.child("ephemeralContainers");
 
 export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   const { domain } = environment;
-  const resizePolicy = environment.gate("InPlacePodVerticalScaling");
+  const has: PodDefaults = {
+    resizePolicy: environment.gate("InPlacePodVerticalScaling"),
+    podResources: environment.gate("PodLevelResources"),
+  };
   return {
     metadataRepeats: 1,
     returnsDeleted: true,
@@ -40,9 +44,9 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     strategy: {
       defaults: (object) =>
         editField(
-          editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
+          editField(object, "spec", (spec) => defaultPod(spec, has)),
           "status",
-          withAgreeingAddresses,
+          (status) => withRoundedAmounts(withAgreeingAddresses(status)),
         ),
       prepareForCreate: ({ spec, ...object }) => ({
         ...object,
@@ -65,7 +69,10 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         },
         resize: {
           prepareForUpdate: (object, old) => resized(old, object),
-          validateUpdate: (object, old) => [...validatePod(object, domain), ...validateResize(object, old)],
+          validateUpdate: (object, old) =>
+            object.spec.os?.name === "windows"
+              ? [forbidden("[]", "windows pods cannot be resized")]
+              : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {
           // What a client leaves out stays.
@@ -88,6 +95,19 @@ function withAgreeingAddresses(status: PodStatus): PodStatus {
   const first = podIPs[0]?.ip;
   if (!podIP) return first === undefined ? status : withField(status, "podIP", first);
   return first === podIP ? status : withField(status, "podIPs", [{ ip: podIP }]);
+}
+
+const statusLists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] as const;
+
+/** The status with amounts as they are kept. */
+function withRoundedAmounts(status: PodStatus): PodStatus {
+  return statusLists.reduce(
+    (next, list) =>
+      editItems(next, list, (container) =>
+        editField(editField(container, "allocatedResources", roundedAmounts), "resources", roundedResources),
+      ),
+    status,
+  );
 }
 
 /** The pod with the ephemeral containers of another; their subresource writes nothing else. */

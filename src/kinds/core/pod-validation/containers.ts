@@ -7,6 +7,8 @@ import type { OwnPrefix } from "../resource-names.ts";
 import { checkOneOf, checkRange, checkRequired, checkRequiredName, checkRequiredOneOf, type Errors } from "./checks.ts";
 import { checkEnv, checkEnvFrom } from "./environment.ts";
 import { checkDevices, checkMounts, type Volumes } from "./mounts.ts";
+import { checkNoResizePolicies, checkResizePolicies } from "./resize-policies.ts";
+import { type ClaimNames, checkTakenClaims } from "./resource-claims.ts";
 import { checkLifecycle, checkLiveness, checkReadiness } from "./probes.ts";
 import { checkResources } from "./resources.ts";
 import { checkContainerSecurity } from "./security.ts";
@@ -19,6 +21,7 @@ const protocols = ["SCTP", "TCP", "UDP"];
 interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
+  readonly claims: ClaimNames;
   readonly own: OwnPrefix;
   readonly errors: Errors;
 }
@@ -27,11 +30,12 @@ interface PodParts {
 export function checkContainers(
   spec: PodSpec,
   volumes: Volumes,
+  claims: ClaimNames,
   path: FieldPath,
   own: OwnPrefix,
   errors: Errors,
 ): void {
-  const pod: PodParts = { spec, volumes, own, errors };
+  const pod: PodParts = { spec, volumes, claims, own, errors };
   const names = new Set<string>();
   checkMain(pod, names, path.child("containers"));
   checkInit(pod, names, path.child("initContainers"));
@@ -66,6 +70,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
     }
     checkUnique(container.name, names, at, errors);
     checkHostPorts([container], path, errors);
+    checkNoResizePolicies(container.resizePolicy, at.child("resizePolicy"), errors);
     if (restartPolicy === "Always") {
       checkHooks(container, spec, at, errors);
       continue;
@@ -83,6 +88,7 @@ const notInEphemeral = [
   "ports",
   "resources",
   "restartPolicy",
+  "resizePolicy",
   "livenessProbe",
   "readinessProbe",
   "startupProbe",
@@ -136,7 +142,7 @@ function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors
 
 /** What containers of every sort have. */
 function checkContainer(container: Container | EphemeralContainer, pod: PodParts, path: FieldPath): void {
-  const { errors, volumes } = pod;
+  const { errors, spec, volumes } = pod;
   const { terminationMessagePolicy, imagePullPolicy } = container;
   checkRequiredName(container.name, dns1123Label, path.child("name"), errors);
   checkRequired(container.image, path.child("image"), errors);
@@ -148,7 +154,9 @@ function checkContainer(container: Container | EphemeralContainer, pod: PodParts
   checkDevices(container, volumes, path.child("volumeDevices"), errors);
   checkRequiredOneOf(imagePullPolicy, pullPolicies, path.child("imagePullPolicy"), errors);
   checkResources(container.resources, path.child("resources"), pod.own, errors);
-  checkContainerSecurity(container.securityContext, path.child("securityContext"), errors);
+  checkTakenClaims(container.resources.claims, pod.claims, path.child("resources", "claims"), errors);
+  checkResizePolicies(container.resizePolicy, spec.restartPolicy, path.child("resizePolicy"), errors);
+  checkContainerSecurity(container.securityContext, spec.hostUsers, path.child("securityContext"), errors);
 }
 
 function checkPorts(ports: readonly ContainerPort[] = [], path: FieldPath, errors: Errors): void {

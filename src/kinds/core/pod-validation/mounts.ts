@@ -33,6 +33,11 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
     if (devicePaths.has(mountPath)) {
       errors.push(invalid(pathAt, mountPath, "must not already exist as a path in volumeDevices"));
     }
+    if (volumes.get(name)?.image !== undefined) {
+      for (const [field, value] of Object.entries({ subPath, subPathExpr })) {
+        if (value !== "") errors.push(invalid(at.child(field), value, "not allowed in image volume sources"));
+      }
+    }
     // Upstream: what follows is reported without the index.
     if (subPath !== "") checkDescending(subPath, path.child("subPath"), errors);
     if (subPathExpr !== "") {

@@ -1,6 +1,6 @@
 /** Validates requests and limits of containers. */
 import type { ResourceRequirements } from "#api/core/v1.ts";
-import { forbidden, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import { compareQuantityTexts } from "../claim-spec.ts";
@@ -14,17 +14,32 @@ import type { Errors } from "./checks.ts";
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
 
-export function checkResources(
+/** Requests and limits of a container. */
+export function checkResources(resources: ResourceRequirements, path: FieldPath, own: OwnPrefix, errors: Errors): void {
+  checkAmounts(resources, path, own, validateContainerResourceName, errors);
+}
+
+/** Requests and limits whose names have to pass a check. */
+export function checkAmounts(
   { limits = {}, requests = {} }: ResourceRequirements,
   path: FieldPath,
   own: OwnPrefix,
+  nameErrors: (name: string, path: FieldPath, own: OwnPrefix) => readonly FieldError[],
   errors: Errors,
 ): void {
+  const checkAmount = (name: string, text: string, at: FieldPath): void => {
+    for (const error of nameErrors(name, at, own)) errors.push(error);
+    for (const error of validateResourceQuantity(name, text, at, own)) errors.push(error);
+    if (isHugePages(name) && !isWholePages(name, text)) {
+      const shown = shownQuantity(text);
+      errors.push(invalid(at, shown, `${shown} is not positive integer multiple of ${name}`));
+    }
+  };
   const limitsPath = path.child("limits");
   const requestsPath = path.child("requests");
-  for (const [name, limit] of Object.entries(limits)) checkAmount(name, limit, limitsPath.key(name), own, errors);
+  for (const [name, limit] of Object.entries(limits)) checkAmount(name, limit, limitsPath.key(name));
   for (const [name, request] of Object.entries(requests)) {
-    checkAmount(name, request, requestsPath.key(name), own, errors);
+    checkAmount(name, request, requestsPath.key(name));
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     const isExact = !isNative(name, own) || isHugePages(name);
     if (limit === undefined) {
@@ -34,7 +49,9 @@ export function checkResources(
     const order = compareQuantityTexts(request, limit);
     if (isExact ? order === 0 : order <= 0) continue;
     const relation = isExact ? "equal to" : "less than or equal to";
-    errors.push(invalid(requestsPath, shown(request), `must be ${relation} ${name} limit of ${shown(limit)}`));
+    errors.push(
+      invalid(requestsPath, shownQuantity(request), `must be ${relation} ${name} limit of ${shownQuantity(limit)}`),
+    );
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   if (names.some(isHugePages) && !names.includes("cpu") && !names.includes("memory")) {
@@ -42,17 +59,10 @@ export function checkResources(
   }
 }
 
-function shown(text: string): string {
+/** A quantity as it is printed. */
+export function shownQuantity(text: string): string {
   const quantity = parseQuantity(text);
   return quantity === undefined ? text : formatQuantity(quantity);
-}
-
-function checkAmount(name: string, text: string, path: FieldPath, own: OwnPrefix, errors: Errors): void {
-  for (const error of validateContainerResourceName(name, path, own)) errors.push(error);
-  for (const error of validateResourceQuantity(name, text, path, own)) errors.push(error);
-  if (isHugePages(name) && !isWholePages(name, text)) {
-    errors.push(invalid(path, shown(text), `${shown(text)} is not positive integer multiple of ${name}`));
-  }
 }
 
 function isWholePages(name: string, text: string): boolean {

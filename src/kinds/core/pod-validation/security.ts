@@ -17,12 +17,16 @@ import { checkWindowsUser } from "./windows-user.ts";
 
 const profileTypes = ["Localhost", "RuntimeDefault", "Unconfined"];
 const changePolicies = ["Always", "OnRootMismatch"];
+const groupPolicies = ["Merge", "Strict"];
+const selinuxPolicies = ["MountOption", "Recursive"];
+const procMounts = ["Default", "Unmasked"];
 const systems = ["linux", "windows"];
 const profileBytesMax = 4095;
 const credentialBytesMax = 64 * 1024;
 
 /** `path` is that of the spec. */
 export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors): void {
+  checkHostUsers(spec, path, errors);
   const { securityContext: context } = spec;
   if (context === undefined) return;
   const at = path.child("securityContext");
@@ -47,6 +51,16 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
   checkSeccomp(context.seccompProfile, at.child("seccompProfile"), errors);
   checkWindowsOptions(context.windowsOptions, at.child("windowsOptions"), errors);
   checkAppArmor(context.appArmorProfile, at.child("appArmorProfile"), errors);
+  checkOptionalOneOf(context.supplementalGroupsPolicy, groupPolicies, at.child("supplementalGroupsPolicy"), errors);
+  checkOptionalOneOf(context.seLinuxChangePolicy, selinuxPolicies, at.child("seLinuxChangePolicy"), errors);
+}
+
+/** A pod with users of its own shares nothing else of the machine. Upstream: two of the fields have other names here. */
+function checkHostUsers({ hostUsers, hostNetwork, hostPID, hostIPC }: PodSpec, path: FieldPath, errors: Errors): void {
+  if (hostUsers !== false) return;
+  for (const [name, isShared] of Object.entries({ hostNetwork, HostPID: hostPID, HostIPC: hostIPC })) {
+    if (isShared === true) errors.push(forbidden(path.child(name), "when `pod.Spec.HostUsers` is false"));
+  }
 }
 
 const sysctlForm = String.raw`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
@@ -126,10 +140,16 @@ function checkWindowsOptions(
   if (user !== undefined) checkWindowsUser(user, path.child("runAsUserName"), errors);
 }
 
-export function checkContainerSecurity(context: SecurityContext | undefined, path: FieldPath, errors: Errors): void {
+export function checkContainerSecurity(
+  context: SecurityContext | undefined,
+  hostUsers: boolean | undefined,
+  path: FieldPath,
+  errors: Errors,
+): void {
   if (context === undefined) return;
   checkId(context.runAsUser, path.child("runAsUser"), errors);
   checkId(context.runAsGroup, path.child("runAsGroup"), errors);
+  checkProcMount(context.procMount, hostUsers, path.child("procMount"), errors);
   checkSeccomp(context.seccompProfile, path.child("seccompProfile"), errors);
   if (context.allowPrivilegeEscalation === false) {
     if (context.privileged === true) {
@@ -144,6 +164,18 @@ export function checkContainerSecurity(context: SecurityContext | undefined, pat
   }
   checkWindowsOptions(context.windowsOptions, path.child("windowsOptions"), errors);
   checkAppArmor(context.appArmorProfile, path.child("appArmorProfile"), errors);
+}
+
+function checkProcMount(
+  type: string | undefined,
+  hostUsers: boolean | undefined,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  checkOptionalOneOf(type, procMounts, path, errors);
+  if (type === "Unmasked" && hostUsers !== false) {
+    errors.push(invalid(path, type, "`hostUsers` must be false to use `Unmasked`"));
+  }
 }
 
 const kindsOfContainers = ["initContainers", "containers", "ephemeralContainers"] as const;
@@ -225,12 +257,13 @@ function checkWindowsPod(spec: PodSpec, path: FieldPath, errors: Errors): void {
     for (const name of names) if (context[name] !== undefined) refuse(path.child("securityContext", name));
   };
   refuseOfPod("appArmorProfile", "seLinuxOptions");
+  if (spec.hostUsers !== undefined) refuse(path.child("hostUsers"));
   if (spec.hostPID === true) refuse(path.child("hostPID"));
   if (spec.hostIPC === true) refuse(path.child("hostIPC"));
   refuseOfPod("seccompProfile", "fsGroup", "fsGroupChangePolicy");
   if ((context.sysctls ?? []).length > 0) refuse(path.child("securityContext", "sysctls"));
   if (spec.shareProcessNamespace !== undefined) refuse(path.child("shareProcessNamespace"));
-  refuseOfPod("runAsUser", "runAsGroup", "supplementalGroups");
+  refuseOfPod("runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy");
   eachContext(spec, path, (own, at) => {
     if (own === undefined) return;
     for (const name of notInWindows) if (own[name] !== undefined) refuse(at().child(name));

@@ -1,6 +1,7 @@
 /** Validates the sources of volumes. */
 import type {
   AzureDiskVolumeSource,
+  ClusterTrustBundleProjection,
   DownwardAPIVolumeFile,
   FCVolumeSource,
   FlexVolumeSource,
@@ -15,10 +16,12 @@ import type {
 } from "#api/core/v1.ts";
 import { forbidden, goTexts, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { validateSignerName } from "../../certificates/signer-name.ts";
 import { validateClaimSpec } from "../claim-spec.ts";
 import {
   checkDescending,
@@ -31,6 +34,7 @@ import {
   checkRange,
   checkReference,
   checkRequired,
+  checkRequiredOneOf,
   checkVolumePath,
   type Errors,
 } from "./checks.ts";
@@ -40,6 +44,7 @@ type SourceName = Exclude<keyof Volume, "name">;
 type Source<K extends SourceName> = NonNullable<Volume[K]>;
 type Check<K extends SourceName> = (source: Source<K>, path: FieldPath, errors: Errors) => void;
 
+const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const hostPathTypes = [
   "",
   "BlockDevice",
@@ -155,7 +160,8 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
     if (template === undefined) errors.push(required(at));
     else checkClaimTemplate(template, at, errors);
   },
-  image: () => undefined,
+  image: ({ pullPolicy }, path, errors) =>
+    checkRequiredOneOf(pullPolicy, pullPolicies, path.child("pullPolicy"), errors),
 };
 
 export const sourceNames = Object.keys(checks) as readonly SourceName[]; // all it has
@@ -289,11 +295,9 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
     taken.add(file);
   };
   for (const [i, source] of (sources ?? []).entries()) {
-    const { secret, configMap, downwardAPI, serviceAccountToken: token } = source;
+    const { secret, configMap, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle } = source;
     const at = path.child("sources").index(i);
-    const given = (["secret", "configMap", "downwardAPI", "serviceAccountToken"] as const).filter(
-      (name) => source[name] !== undefined,
-    );
+    const given = [secret, configMap, downwardAPI, token, bundle].filter((each) => each !== undefined);
     for (const [name, holder] of [["secret", secret] as const, ["configMap", configMap] as const]) {
       if (holder === undefined) continue;
       checkRequired(holder.name, at.child(name, "name"), errors);
@@ -306,6 +310,10 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
       take(item.path, item.path);
     }
     if (token !== undefined) checkToken(token, path, at, errors);
+    if (bundle !== undefined) {
+      checkTrustBundle(bundle, at.child("clusterTrustBundle"), errors);
+      take(bundle.path, bundle.path);
+    }
     for (const _ of given.slice(1)) {
       errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
     }
@@ -323,6 +331,30 @@ function checkToken(token: ServiceAccountTokenProjection, path: FieldPath, at: F
     errors.push(invalid(secondsAt, seconds, "may not specify a duration larger than 2^32 seconds"));
   }
   checkVolumePath(token.path, path.child("path"), errors);
+}
+
+/** A bundle by name, or those of a signer. */
+function checkTrustBundle(bundle: ClusterTrustBundleProjection, path: FieldPath, errors: Errors): void {
+  const { name, signerName, labelSelector } = bundle;
+  if (name !== undefined && signerName !== undefined) {
+    errors.push(invalid(path, bundle, "only one of name and signerName may be used"));
+  } else if (name !== undefined) {
+    if (name === "") errors.push(required(path.child("name"), "must be a valid object name"));
+    for (const message of dns1123Subdomain(name.slice(name.lastIndexOf(":") + 1))) {
+      errors.push(invalid(path.child("name"), name, `not a valid clustertrustbundlename: ${message}`));
+    }
+    if (labelSelector !== undefined) {
+      errors.push(
+        invalid(path.child("labelSelector"), labelSelector, "labelSelector must be unset if name is specified"),
+      );
+    }
+  } else if (signerName !== undefined) {
+    const at = path.child("signerName");
+    if (signerName === "") errors.push(required(at, "must be a valid signer name"));
+    errors.push(...validateSignerName(String(at), signerName));
+    if (labelSelector !== undefined) errors.push(...validateLabelSelector(labelSelector, path.child("labelSelector")));
+  } else errors.push(required(path, "either name or signerName must be specified"));
+  checkVolumePath(bundle.path, path.child("path"), errors);
 }
 
 const noGates = {

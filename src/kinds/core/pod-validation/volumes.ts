@@ -3,7 +3,7 @@ import type { PodSpec, Volume } from "#api/core/v1.ts";
 import { duplicate, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkRequiredName, type Errors } from "./checks.ts";
+import { checkRequired, checkRequiredName, type Errors } from "./checks.ts";
 import type { Volumes } from "./mounts.ts";
 import { checkSource, sourceNames } from "./volume-sources.ts";
 
@@ -22,6 +22,14 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
   }
   if (podName !== "") checkOwnClaims(volumes, podName, at, errors);
   return found;
+}
+
+/** Pods name the images of their volumes; templates may leave that to others. */
+export function checkImageReferences(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, volume] of volumes.entries()) {
+    const first = sourceNames.find((name) => volume[name] !== undefined);
+    if (first === "image") checkRequired(volume.image?.reference, path.index(i).child("image", "reference"), errors);
+  }
 }
 
 /** Fields that findings name otherwise, as upstream's do. */

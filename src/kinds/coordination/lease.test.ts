@@ -1,0 +1,25 @@
+/** What kube-apiserver 1.32.1 says about leases of coordinated elections. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const { refuseCreate } = kindUnderTest(
+  { group: "coordination.k8s.io", version: "v1", kind: "Lease" },
+  { gates: ["CoordinatedLeaderElection"] },
+);
+const refused = (spec: object): string[] => refuseCreate({ metadata: { name: "a" }, spec });
+
+test("a strategy is one of the server's, or has a prefix; it is needed to prefer somebody", () => {
+  for (const strategy of ["OldestEmulationVersion", "example.com/mine"]) {
+    assert.deepEqual(refused({ strategy, preferredHolder: "b" }), []);
+  }
+  assert.deepEqual(refused({ strategy: "Other" }), [
+    'spec.strategy.strategy: Unsupported value: "Other": supported values: "OldestEmulationVersion"',
+  ]);
+  assert.deepEqual(refused({ strategy: "/x" }), [
+    'spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty',
+  ]);
+  assert.deepEqual(refused({ preferredHolder: "b" }), [
+    "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined",
+  ]);
+});

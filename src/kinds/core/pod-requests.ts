@@ -1,0 +1,45 @@
+/**
+ * What the containers of a pod request together. Init containers run one after the other, so the largest counts;
+ * restartable ones are added.
+ */
+import type { PodSpec } from "#api/core/v1.ts";
+import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
+
+type Sums = Map<string, Quantity>;
+type Amounts = Readonly<Record<string, string>> | undefined;
+
+/** By resource name. */
+export function containerRequests({ containers, initContainers }: PodSpec): ReadonlyMap<string, Quantity> {
+  const sums: Sums = new Map();
+  const lasting: Sums = new Map();
+  const peak: Sums = new Map();
+  for (const { resources } of containers ?? []) add(sums, resources.requests);
+  for (const { resources, restartPolicy } of initContainers ?? []) {
+    if (restartPolicy === "Always") {
+      add(sums, resources.requests);
+      add(lasting, resources.requests);
+      raise(peak, lasting);
+      continue;
+    }
+    const own = new Map(lasting);
+    add(own, resources.requests);
+    raise(peak, own);
+  }
+  raise(sums, peak);
+  return sums;
+}
+
+function add(sums: Sums, amounts: Amounts): void {
+  for (const [name, text] of Object.entries(amounts ?? {})) {
+    const quantity = parseQuantity(text);
+    const before = sums.get(name);
+    if (quantity !== undefined) sums.set(name, before === undefined ? quantity : addQuantities(before, quantity));
+  }
+}
+
+function raise(sums: Sums, least: Sums): void {
+  for (const [name, quantity] of least) {
+    const before = sums.get(name);
+    if (before === undefined || compareQuantities(quantity, before) > 0) sums.set(name, quantity);
+  }
+}

@@ -1,0 +1,72 @@
+/** Validates the resource claims of pods, and what containers take of them. Source: the answers of kube-apiserver. */
+import type { PodResourceClaim, ResourceClaim } from "#api/core/v1.ts";
+import { duplicate, goQuote, GoSyntax, invalid, notFound, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { checkName, checkOptionalName, checkRequiredName, type Errors } from "./checks.ts";
+
+/** Names of a pod's claims. */
+export type ClaimNames = ReadonlySet<string>;
+
+/** Findings about the claims of a pod, whose names it returns. */
+export function checkResourceClaims(
+  claims: readonly PodResourceClaim[] = [],
+  path: FieldPath,
+  errors: Errors,
+): ClaimNames {
+  const names = new Set<string>();
+  for (const [i, claim] of claims.entries()) {
+    const { name, resourceClaimName, resourceClaimTemplateName } = claim;
+    const at = path.index(i);
+    if (names.has(name)) errors.push(duplicate(at.child("name"), name));
+    else checkRequiredName(name, dns1123Label, at.child("name"), errors);
+    if (name !== "") names.add(name);
+    checkSource(claim, at, errors);
+    if (resourceClaimName !== undefined) {
+      checkName(resourceClaimName, dns1123Subdomain, at.child("resourceClaimName"), errors);
+    }
+    if (resourceClaimTemplateName !== undefined) {
+      checkName(resourceClaimTemplateName, dns1123Subdomain, at.child("resourceClaimTemplateName"), errors);
+    }
+  }
+  return names;
+}
+
+function checkSource(claim: PodResourceClaim, path: FieldPath, errors: Errors): void {
+  const { name, resourceClaimName, resourceClaimTemplateName } = claim;
+  if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) {
+    const detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+    errors.push(invalid(path, claim, detail));
+  } else if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) {
+    const fields = `{Name:${goQuote(name)}, ResourceClaimName:(*string)(nil), ResourceClaimTemplateName:(*string)(nil)}`;
+    const detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+    errors.push(invalid(path, new GoSyntax(`core.PodResourceClaim${fields}`), detail));
+  }
+}
+
+/** Findings about claims that a container, or the pod as a whole, takes; `path` is that of the list. */
+export function checkTakenClaims(
+  claims: readonly ResourceClaim[] = [],
+  names: ClaimNames,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const seen = new Set<string>();
+  for (const [i, { name, request = "" }] of claims.entries()) {
+    const at = path.index(i);
+    if (name === "") {
+      errors.push(required(at));
+      continue;
+    }
+    checkOptionalName(request, dns1123Label, at.child("request"), errors);
+    const whole = request === "" ? [...seen].filter((key) => key === name || key.startsWith(`${name}/`)) : [];
+    for (const _ of whole) errors.push(duplicate(at, name));
+    if (request !== "" && seen.has(name)) errors.push(duplicate(at, name));
+    const key = request === "" ? name : `${name}/${request}`;
+    if (request !== "" && seen.has(key)) errors.push(duplicate(at, key));
+    seen.add(key);
+    if (names.has(name)) continue;
+    const among = names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
+    errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${among}`));
+  }
+}
