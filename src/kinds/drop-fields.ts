@@ -49,17 +49,17 @@ export function dropFields(
   isOn: (gate: string) => boolean,
 ): DropFields | undefined {
   const rows = places
-    .map(({ at, fields }) => ({
-      at: parsePath(at),
-      steps: fields.filter((each) => isDropped(each, write, isOn)).map(step),
-    }))
+    .map(({ at, fields }) => {
+      const steps = fields.filter((each) => isDropped(each, write, isOn)).map(step);
+      return { at: parsePath(at), steps, fields: branchOf(steps.flatMap(({ paths }) => paths)) };
+    })
     .filter(({ steps }) => steps.length > 0);
   if (rows.length === 0) return undefined;
   return (object, old) => {
     let next = object;
-    for (const { at, steps } of rows) {
+    for (const { at, steps, fields } of rows) {
       const place = valueAt(next, at);
-      if (place === undefined) continue;
+      if (!hasAny(place, fields)) continue;
       const left = applySteps(place, valueAt(old, at), steps);
       if (left !== place) next = change(next, at, 0, () => left) as Unstructured; // the place is inside of it
     }
@@ -95,6 +95,38 @@ function isThere(value: unknown, path: Path, from: number, counts: (value: unkno
   if (name === undefined) return counts(value);
   if (name !== "*") return isThere((value as Fields)[name], path, from + 1, counts);
   for (const item of value as readonly unknown[]) if (isThere(item, path, from + 1, counts)) return true;
+  return false;
+}
+
+/** Paths with what they share written once: nearly all objects have none of them, and are looked through once. */
+interface Branch {
+  readonly isEnd: boolean;
+  /** Of every member of a list. */
+  readonly each: Branch | undefined;
+  readonly members: readonly (readonly [name: string, branch: Branch])[];
+}
+
+function branchOf(paths: readonly Path[]): Branch {
+  const below = Map.groupBy(
+    paths.filter((path) => path.length > 0),
+    ([first]) => first!, // not empty
+  );
+  const branches = [...below].map(([name, inner]) => [name, branchOf(inner.map((path) => path.slice(1)))] as const);
+  return {
+    isEnd: paths.some((path) => path.length === 0),
+    each: branches.find(([name]) => name === "*")?.[1],
+    members: branches.filter(([name]) => name !== "*"),
+  };
+}
+
+function hasAny(value: unknown, { isEnd, each, members }: Branch): boolean {
+  if (value === undefined || value === null) return false;
+  if (isEnd) return true;
+  if (each !== undefined) {
+    for (const item of value as readonly unknown[]) if (hasAny(item, each)) return true;
+    return false;
+  }
+  for (const [name, branch] of members) if (hasAny((value as Fields)[name], branch)) return true;
   return false;
 }
 
