@@ -2,7 +2,7 @@
  * Fields of built-in kinds that exist only while a feature gate is on: the table that `drop-fields.ts` works by. A field of a
  * later release is a row here. Source: the answers of kube-apiserver, with gates on, off, and off after they were on.
  */
-import type { JobSpec } from "#api/batch/v1.ts";
+import type { JobSpec, PodFailurePolicy } from "#api/batch/v1.ts";
 import type { Container, EphemeralContainer, Lifecycle, PodSpec, ResourceRequirements } from "#api/core/v1.ts";
 import type { GatedFields, GatedPlace } from "./drop-fields.ts";
 import { hasOptionalOldSelf, withoutOptionalOldSelf } from "./apiextensions/optional-old-self.ts";
@@ -128,11 +128,11 @@ const ofPodStatuses: readonly GatedFields[] = [
 
 const template = (at: string): GatedPlace => ({ at: `${at}.spec`, fields: ofPodSpecs });
 
-/** Upstream: `rules` stays when the last one goes. */
-const withoutIndexFailures = (policy: NonNullable<JobSpec["podFailurePolicy"]>): typeof policy => ({
-  ...policy,
-  rules: policy.rules?.filter(({ action }) => action !== "FailIndex") ?? null,
-});
+/** Upstream: when the last rule goes, `rules` is null. */
+function withoutIndexFailures(policy: PodFailurePolicy): PodFailurePolicy {
+  const rules = (policy.rules ?? []).filter(({ action }) => action !== "FailIndex");
+  return { ...policy, rules: rules.length === 0 ? null : rules };
+}
 
 const ofJobs: readonly GatedFields<JobSpec>[] = [
   {

@@ -387,6 +387,15 @@ withOwnServer(
         "spec.podFailurePolicy.rules.0.action": "Ignore",
       },
     );
+    const onlyIndexes = { podFailurePolicy: { rules: rules.slice(0, 1) }, completionMode: "Indexed", completions: 2 };
+    await create(
+      "/apis/batch/v1/namespaces/default/jobs",
+      {
+        metadata: { name: "two" },
+        spec: { ...onlyIndexes, template: { spec: { ...inContainer({}), restartPolicy: "Never" } } },
+      },
+      { "spec.podFailurePolicy": { rules: null } },
+    );
     const drivers = "/apis/storage.k8s.io/v1/csidrivers";
     await create(drivers, { spec: { seLinuxMount: true } }, { "spec.seLinuxMount": absent });
     await create(
