@@ -129,6 +129,8 @@ test("a suspended job may change the nodes its pods may run on, not their affini
   };
   assert.equal(change({ nodeSelector: { a: "b" }, affinity: { nodeAffinity: {} } }), 0);
   assert.equal(change({ affinity: { podAffinity: {} } }), 1);
+  const empty = jobs.create(job({ suspend: true, template: { ...template, spec: { ...spec, affinity: {} } } }));
+  assert.deepEqual(jobs.refuseUpdate(empty, empty), [], "an affinity without content may stay");
 });
 
 test("a cron job has a schedule, a known time zone and jobs without selectors", () => {

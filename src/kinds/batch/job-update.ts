@@ -15,13 +15,21 @@ const specPath = FieldPath.of("spec");
 
 /** Findings about a job against the stored one. */
 export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
-  const template = isWaiting(old) ? withDirectives(spec.template, old.spec.template) : spec.template;
+  const before = old.spec.template;
+  const [template, kept] = isWaiting(old)
+    ? [withDirectives(spec.template, before), withDirectives(before, before)]
+    : [spec.template, before];
   return [
     ...validateCompletions(spec, old.spec),
     ...(jsonEquals(spec.selector ?? null, old.spec.selector ?? null)
       ? []
       : [invalidSelector(spec.selector ?? null, "field is immutable")]),
-    ...validateImmutable(withField(spec, "template", template), old.spec, ["template"], specPath),
+    ...validateImmutable(
+      withField(spec, "template", template),
+      withField(old.spec, "template", kept),
+      ["template"],
+      specPath,
+    ),
     ...validateImmutable(
       spec,
       old.spec,
@@ -55,6 +63,7 @@ function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTe
   };
 }
 
+/** An affinity without content is none. */
 function withNodeAffinity(spec: PodSpec, nodeAffinity: NodeAffinity | undefined): PodSpec {
   const affinity = withField(spec.affinity ?? {}, "nodeAffinity", nodeAffinity);
   return withField(spec, "affinity", Object.keys(affinity).length === 0 ? undefined : affinity);
