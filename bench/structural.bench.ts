@@ -2,6 +2,7 @@
  * The cost of an object with 30 fields under its structural schema, and of checking and compiling a schema of 1 MB.
  * Alone: `node --conditions=source bench/structural.bench.ts`.
  */
+import { FieldPath } from "#meta/field-path.ts";
 import {
   applyDefaults,
   checkListTypes,
@@ -103,11 +104,11 @@ async function measure(run: Run): Promise<void> {
   await row("defaults", 100_000, () => applyDefaults(value, schema));
   await row("validate", 100_000, () => validateValue(value, schema));
   await row("list-types", 100_000, () => checkListTypes(value, schema));
-  await row("check-schema", 1000, () => checkStructural(props, "spec"));
+  await row("check-schema", 1000, () => checkStructural(props, FieldPath.of("spec")));
   await row("compile-schema", 1000, () => new StructuralSchema(props).node);
   const text = JSON.stringify(largeSchema(1_000_000));
   const large = (): JsonSchemaProps => JSON.parse(text) as JsonSchemaProps; // made above
-  await row("check-schema-1m", 1, () => checkStructural(large(), "spec"));
+  await row("check-schema-1m", 1, () => checkStructural(large(), FieldPath.of("spec")));
   await row("compile-schema-1m", 1, () => new StructuralSchema(large()).node);
 }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ruleChecks } from "#cel/schema-rules.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { checkStructural, type JsonSchemaProps } from "#schema/structural.ts";
 import { ruleCase } from "./differ-rules.ts";
 
@@ -16,8 +17,8 @@ void test("every schema is structural, and many have no rule that is refused", (
   let accepted = 0;
   for (let seed = 0; seed < 40; seed++) {
     const schema = ruleCase(seed).schema as JsonSchemaProps; // it is one
-    assert.deepEqual(checkStructural(schema, ""), [], `seed ${seed}`);
-    if (checkStructural(schema, "", { rules }).length === 0) accepted++;
+    assert.deepEqual(checkStructural(schema, FieldPath.root), [], `seed ${seed}`);
+    if (checkStructural(schema, FieldPath.root, { rules }).length === 0) accepted++;
   }
   assert.ok(accepted >= 15, `${accepted} of 40`);
 });

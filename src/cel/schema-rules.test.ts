@@ -1,6 +1,7 @@
 /** Rules of schemas: limits of costs, and of work that costs do not count. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FieldPath } from "#meta/field-path.ts";
 import { checkStructural, type JsonSchemaProps, StructuralSchema, type ValidationRule } from "#schema/structural.ts";
 import { ruleChecks, SchemaRules } from "./schema-rules.ts";
 
@@ -15,7 +16,9 @@ const integers = (more: JsonSchemaProps): JsonSchemaProps => ({
 });
 
 const findings = (props: JsonSchemaProps, stored = none): readonly string[] =>
-  checkStructural(props, "", { rules: ruleChecks(stored) }).map(({ field, message }) => `${field}: ${message}`);
+  checkStructural(props, FieldPath.root, { rules: ruleChecks(stored) }).map(
+    ({ field, message }) => `${field}: ${message}`,
+  );
 
 const errors = async (props: JsonSchemaProps, value: unknown, old?: unknown): Promise<readonly string[]> => {
   const found = await new SchemaRules(new StructuralSchema(props)).check(value, { old });

@@ -7,6 +7,7 @@ import { fieldSetOf } from "#apply/field-set.ts";
 import { sameMembers } from "#apply/json-value.ts";
 import type { RuleOptions } from "#cel/schema-rules.ts";
 import { type FieldError, type FieldErrorType, invalid, printFieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
@@ -29,6 +30,7 @@ export interface CustomStrategyOptions {
   readonly terminating: boolean;
 }
 
+const statusPath = FieldPath.of("status");
 const mainResets = fieldSetOf([["f:status"]]);
 const statusResets = fieldSetOf([["f:spec"]]);
 
@@ -79,7 +81,7 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
       const status = structural.property("status");
       const isChecked = status !== undefined && Object.hasOwn(object, "status");
       return [
-        ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
+        ...(isChecked ? validateValue(object["status"], status, undefined, statusPath) : []),
         ...checkScale(object, scale, false),
         ...checkListTypes(object, structural, old),
       ];

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FieldPath } from "#meta/field-path.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import {
@@ -164,8 +165,8 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
   for (let run = 0; run < runs; run++) {
     const props = deepFreeze(randomSchema(random, 3));
     const where = shown(props);
-    const findings = checkStructural({ type: "object", properties: { spec: props } }, "s");
-    assert.deepEqual(checkStructural({ type: "object", properties: { spec: props } }, "s"), findings);
+    const findings = checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s"));
+    assert.deepEqual(checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s")), findings);
     // Patterns that are none would throw; all else is compiled however wrong it is.
     if (findings.some((finding) => finding.field.endsWith(".pattern"))) continue;
     if (findings.length === 0) taken++;
@@ -186,7 +187,7 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
       const found = validateValue(one, schema);
       assert.equal(isValid(schema.node, one, checkBudget()), found.length === 0, `${where} ${shown(one)}`);
       assert.equal(
-        explain(schema.node, one, "", undefined, checkBudget()).length,
+        explain(schema.node, one, FieldPath.root, undefined, checkBudget()).length,
         found.length,
         `${where} ${shown(one)}`,
       );

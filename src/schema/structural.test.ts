@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import { Room } from "./json-values.ts";
 import { DecodeError } from "./decode-error.ts";
@@ -174,7 +175,7 @@ test("lists that held something twice may go on doing so [SSA-29]", () => {
 
 test("a status is checked below its own path", () => {
   const schema = new StructuralSchema(object({ status: object({ phase: { ...text, enum: ["A"] } }) }));
-  const found = validateValue({ phase: "B" }, schema.property("status")!, undefined, "status");
+  const found = validateValue({ phase: "B" }, schema.property("status")!, undefined, FieldPath.of("status"));
   assert.deepEqual(found.map(printFieldError), ['status.phase: Unsupported value: "B": supported values: "A"']);
   assert.equal(schema.property("toString"), undefined);
 });
@@ -258,8 +259,8 @@ test("an update need not keep rules that the stored definition breaks", () => {
     atomicSets: false,
     mapKeys: true,
   });
-  assert.equal(checkStructural(old, "s", checks).length, 0);
-  assert.equal(checkStructural(old, "s").length, 2);
+  assert.equal(checkStructural(old, FieldPath.of("s"), checks).length, 0);
+  assert.equal(checkStructural(old, FieldPath.of("s")).length, 2);
   assert.equal(ratchetedChecks([object({ a: {} })]).structural, false);
   assert.equal(ratchetedChecks([object({ a: object({}, { default: { b: 1 } }) })]).prunedDefaults, false);
   assert.equal(ratchetedChecks([{ $schema: "x" }]).structural, false);
@@ -270,9 +271,9 @@ test("an update need not keep rules that the stored definition breaks", () => {
 test("schemas nested too deeply are refused, those before are taken, in little time", () => {
   const deep = (levels: number): JsonSchemaProps =>
     nested<JsonSchemaProps>(levels, (inner) => object({ a: inner }), text);
-  assert.deepEqual(checkStructural(deep(999), "s"), []);
+  assert.deepEqual(checkStructural(deep(999), FieldPath.of("s")), []);
   for (const levels of [1000, 20_000]) {
-    assert.deepEqual(checkStructural(deep(levels), "s").map(printFieldError), [
+    assert.deepEqual(checkStructural(deep(levels), FieldPath.of("s")).map(printFieldError), [
       "s: Forbidden: schemas must not be nested deeper than 1000 levels",
     ]);
   }
@@ -281,7 +282,8 @@ test("schemas nested too deeply are refused, those before are taken, in little t
   assert.equal(applyDefaults(prune(value, schema).value, schema), value);
   assert.deepEqual(validateValue(value, schema, value), []);
   assert.equal(
-    checkStructural(object({ x: nested<JsonSchemaProps>(900, (inner) => ({ allOf: [inner] }), {}) }), "s").length,
+    checkStructural(object({ x: nested<JsonSchemaProps>(900, (inner) => ({ allOf: [inner] }), {}) }), FieldPath.of("s"))
+      .length,
     1,
   );
 });
@@ -289,19 +291,22 @@ test("schemas nested too deeply are refused, those before are taken, in little t
 test("defaults nested too deeply are refused", () => {
   const value = nested<unknown>(9000, (inner) => [inner], 1);
   const props = object({ x: { "x-kubernetes-preserve-unknown-fields": true, default: value } });
-  assert.deepEqual(checkStructural(props, "s").map(printFieldError), [
+  assert.deepEqual(checkStructural(props, FieldPath.of("s")).map(printFieldError), [
     "s: Forbidden: values must not be nested deeper than 1000 levels",
   ]);
 });
 
 test("patterns that would need much memory or time are refused", () => {
   for (const pattern of ["a{1000}".repeat(100), "x".repeat(20_000), "(((a{10}){10}){10}){10}"]) {
-    const [finding] = checkStructural(object({ x: { ...text, pattern } }), "s");
+    const [finding] = checkStructural(object({ x: { ...text, pattern } }), FieldPath.of("s"));
     assert.match(finding!.message, /expression too large: must be at most/);
   }
   const many: Record<string, JsonSchemaProps> = {};
   for (let at = 0; at < 500; at++) many[`p${at}`] = { ...text, pattern: `a{1000}${at}` };
-  assert.match(checkStructural(object(many), "s")[0]!.message, /patterns must not have more than 250000 instructions/);
+  assert.match(
+    checkStructural(object(many), FieldPath.of("s"))[0]!.message,
+    /patterns must not have more than 250000 instructions/,
+  );
 });
 
 test("patterns take time linear in the text; what would take too long is not checked but refused", () => {
@@ -330,7 +335,7 @@ test("a million findings are cut to some hundreds, a long text in one to its beg
 test("10,000 properties and enums of 100,000 values cost what they weigh", () => {
   const properties: Record<string, JsonSchemaProps> = {};
   for (let at = 0; at < 10_000; at++) properties[`p${at}`] = { ...text, default: "x" };
-  assert.deepEqual(checkStructural(object(properties), "s"), []);
+  assert.deepEqual(checkStructural(object(properties), FieldPath.of("s")), []);
   assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties))) as object).length, 10_000); // an object
   const values = Array.from({ length: 100_000 }, (_, at) => `v${at}`);
   assert.deepEqual(findings(object({ l: { type: "array", items: { ...text, enum: values } } }), { l: values }), []);

@@ -5,6 +5,7 @@
  * upstream's `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { Room } from "./json-values.ts";
 import type { Schema } from "./schema.ts";
 import { schemaOf } from "./structural/apply-schema.ts";
@@ -99,7 +100,12 @@ export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNul
  * Validation errors: types, limits, formats, patterns, enums, required members, combinations. With `old`, the object
  * before an update, unchanged parts report nothing. `field` is the prefix of paths (`status`).
  */
-export function validateValue(value: unknown, schema: StructuralSchema, old?: unknown, field = ""): FieldError[] {
+export function validateValue(
+  value: unknown,
+  schema: StructuralSchema,
+  old?: unknown,
+  field = FieldPath.root,
+): FieldError[] {
   const { node } = schema;
   const budget = checkBudget();
   try {
@@ -107,7 +113,7 @@ export function validateValue(value: unknown, schema: StructuralSchema, old?: un
     const correlation = old === undefined ? undefined : new Correlation(node, value, old);
     return explain(node, value, field, correlation, budget);
   } catch (error) {
-    if (error instanceof TooCostly) return [{ ...error.finding, field }];
+    if (error instanceof TooCostly) return [{ ...error.finding, field: String(field) }];
     throw error;
   }
 }
@@ -116,12 +122,12 @@ export function validateValue(value: unknown, schema: StructuralSchema, old?: un
 export function checkListTypes(value: unknown, schema: StructuralSchema, old?: unknown): FieldError[] {
   const { node } = schema;
   if (!node.hasLists) return [];
-  const findings = listFindings(node, value, "");
+  const findings = listFindings(node, value, FieldPath.root);
   if (findings.length === 0 || old === undefined) return findings;
-  return listFindings(node, old, "").length > 0 ? [] : findings;
+  return listFindings(node, old, FieldPath.root).length > 0 ? [] : findings;
 }
 
 /** Errors in apiVersion, kind and metadata of embedded objects; metadata must have its type. */
 export function checkEmbedded(value: unknown, schema: StructuralSchema): FieldError[] {
-  return schema.hasEmbedded ? embeddedFindings(schema.node, value, "", { isRead: true }) : [];
+  return schema.hasEmbedded ? embeddedFindings(schema.node, value, FieldPath.root, { isRead: true }) : [];
 }

@@ -3,6 +3,7 @@
  * estimated cost. Texts and order are upstream's.
  */
 import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { additionalOf, itemsOf, type JsonSchemaProps, namesOf, type ValidationRule } from "#schema/structural.ts";
 import type { Int64 } from "#std/int64.ts";
 import { atOnce } from "#std/turn.ts";
@@ -18,12 +19,12 @@ const schemaCostMax = 100_000_000;
 
 /** Where a part of a schema is. */
 interface Place {
-  readonly path: string;
+  readonly path: FieldPath;
   readonly isWhole: boolean;
   /** Limits of the lists and maps around. */
   readonly around: readonly (Int64 | undefined)[];
   /** The outermost node whose parts cannot be matched on an update. */
-  readonly uncorrelatable: string | undefined;
+  readonly uncorrelatable: FieldPath | undefined;
 }
 
 /**
@@ -32,7 +33,7 @@ interface Place {
  */
 export function checkRules(
   props: JsonSchemaProps,
-  path: string,
+  path: FieldPath,
   isRight: (props: JsonSchemaProps) => boolean,
   stored: StoredExpressions,
 ): FieldError[] {
@@ -57,18 +58,27 @@ class Walk {
     const { path, around, uncorrelatable } = place;
     const additional = additionalOf(props);
     if (additional !== undefined) {
-      const inner = { path: `${path}.additionalProperties`, around: [...around, props.maxProperties], uncorrelatable };
+      const inner = {
+        path: path.child("additionalProperties"),
+        around: [...around, props.maxProperties],
+        uncorrelatable,
+      };
       this.schema(additional, { ...inner, isWhole: isEmbedded(additional) });
     }
     for (const name of namesOf(props.properties)) {
       const inner = props.properties![name]!;
-      this.schema(inner, { path: `${path}.properties[${name}]`, around, uncorrelatable, isWhole: isEmbedded(inner) });
+      this.schema(inner, {
+        path: path.child("properties").key(name),
+        around,
+        uncorrelatable,
+        isWhole: isEmbedded(inner),
+      });
     }
     const items = itemsOf(props);
     if (items !== undefined) {
       const isMap = props["x-kubernetes-list-type"] === "map";
       this.schema(items, {
-        path: `${path}.items`,
+        path: path.child("items"),
         around: [...around, props.maxItems],
         uncorrelatable: uncorrelatable ?? (isMap ? undefined : path),
         isWhole: isEmbedded(items),
@@ -78,7 +88,7 @@ class Walk {
   }
 
   #rules(props: JsonSchemaProps, place: Place): void {
-    const path = `${place.path}.x-kubernetes-validations`;
+    const path = place.path.child("x-kubernetes-validations");
     const compiled = atOnce(this.#compiler.place(props, place.isWhole));
     if (compiled === undefined) {
       const text =
@@ -88,7 +98,7 @@ class Walk {
     }
     const count = cardinality(place.around, compiled.variable.declaration);
     for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
-      this.#rule(rule, compiled.rules[at]!, count, `${path}[${at}]`, place);
+      this.#rule(rule, compiled.rules[at]!, count, path.index(at), place);
     }
   }
 
@@ -96,28 +106,28 @@ class Walk {
     given: ValidationRule,
     { usesOldSelf, rule, message }: CompiledRule,
     count: number,
-    path: string,
+    path: FieldPath,
     place: Place,
   ) {
     if (rule === undefined) return;
-    if ("problem" in rule) this.findings.push(invalid(`${path}.rule`, shownRule(given), rule.problem));
-    else this.#cost("rule", `${path}.rule`, times(rule.costMax, count));
+    if ("problem" in rule) this.findings.push(invalid(path.child("rule"), shownRule(given), rule.problem));
+    else this.#cost("rule", path.child("rule"), times(rule.costMax, count));
     if (message !== undefined) {
-      const at = `${path}.messageExpression`;
+      const at = path.child("messageExpression");
       if ("problem" in message) this.findings.push(invalid(at, shownRule(given), message.problem));
       else this.#cost("messageExpression", at, message.costMax);
     }
     if (usesOldSelf) {
       if (place.uncorrelatable === undefined) return;
-      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`;
-      this.findings.push(invalid(`${path}.rule`, given.rule, detail));
+      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${String(place.uncorrelatable)}`;
+      this.findings.push(invalid(path.child("rule"), given.rule, detail));
     } else if (given.optionalOldSelf !== undefined) {
       const detail = "may not be set if oldSelf is not used in rule";
-      this.findings.push(invalid(`${path}.optionalOldSelf`, given.optionalOldSelf, detail));
+      this.findings.push(invalid(path.child("optionalOldSelf"), given.optionalOldSelf, detail));
     }
   }
 
-  #cost(what: string, path: string, cost: number): void {
+  #cost(what: string, path: FieldPath, cost: number): void {
     if (cost > expressionCostMax) {
       this.findings.push(forbidden(path, exceededText(`estimated ${what} cost`, cost, expressionCostMax)));
     }
@@ -133,9 +143,9 @@ const namedCostMin = schemaCostMax / 100;
 
 class TotalCost {
   #total = 0;
-  #highest: { readonly path: string; readonly cost: number }[] = [];
+  #highest: { readonly path: FieldPath; readonly cost: number }[] = [];
 
-  add(path: string, cost: number): void {
+  add(path: FieldPath, cost: number): void {
     this.#total += cost;
     if (cost < namedCostMin) return;
     const at = this.#highest.findIndex((other) => other.cost < cost);
@@ -144,7 +154,7 @@ class TotalCost {
     if (this.#highest.length > namedMax) this.#highest.pop();
   }
 
-  findings(path: string): FieldError[] {
+  findings(path: FieldPath): FieldError[] {
     if (this.#total <= schemaCostMax) return [];
     const part = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
     const whole = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";

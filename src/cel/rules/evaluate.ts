@@ -3,6 +3,7 @@
  * members go by name. Rules are compiled when an object first has a value for them.
  */
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import {
   Correlation,
   itemKey,
@@ -98,7 +99,7 @@ export class RuleRun implements RuleFindings {
   readonly tolerated: FieldError[] = [];
   readonly #rules: CompiledRules;
   #correlation: Correlation | undefined;
-  #field = "";
+  #field = FieldPath.root;
   /** From the root to the value at hand. */
   readonly #way: Step[] = [];
   #costLeft = objectCostMax;
@@ -116,7 +117,7 @@ export class RuleRun implements RuleFindings {
   }
 
   /** The rules of the default at `field`: as a new value, then as one that stays. */
-  *default(node: SchemaNode, value: unknown, field: string, isWhole: boolean): Pieces<void> {
+  *default(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): Pieces<void> {
     this.#field = field;
     this.errors.length = 0;
     yield* this.#untilStopped(this.#value(node, value as Value, undefined, isWhole)); // of JSON
@@ -306,16 +307,15 @@ export class RuleRun implements RuleFindings {
   }
 
   /** The value at hand, or a field below it. */
-  #path(fieldPath = "", props?: JsonSchemaProps): string {
+  #path(fieldPath = "", props?: JsonSchemaProps): FieldPath {
     let path = this.#field;
     for (const { at, isProperty } of this.#way) {
-      if (!isProperty) path += `[${at}]`;
-      else path = path === "" ? String(at) : `${path}.${at}`;
+      if (typeof at === "number") path = path.index(at);
+      else path = isProperty ? path.child(at) : path.key(at);
     }
     if (fieldPath === "" || props === undefined) return path;
     const target = readFieldPath(fieldPath, props);
-    if (typeof target === "string") return path;
-    return path === "" ? target.path : `${path}.${target.path}`;
+    return typeof target === "string" ? path : path.child(target.path);
   }
 }
 
@@ -333,7 +333,7 @@ const isObject = (value: Value | undefined): value is Json =>
 /** What a rule is called in errors. */
 const ruleText = ({ message = "", rule = "" }: ValidationRule): string => (message === "" ? rule : message).trim();
 
-function findingOf(reason: string | undefined, field: string, type: string, text: string): FieldError {
+function findingOf(reason: string | undefined, field: FieldPath, type: string, text: string): FieldError {
   switch (reason) {
     case "FieldValueForbidden":
       return forbidden(field, text);

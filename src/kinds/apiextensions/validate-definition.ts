@@ -337,7 +337,7 @@ function checkSchema(
 ): FieldError[] {
   const props = schema?.openAPIV3Schema;
   if (props === undefined || schemas.has(props, statusSubresource, name)) return [];
-  const at = String(path.child("openAPIV3Schema"));
+  const at = path.child("openAPIV3Schema");
   const findings = checkStructural(props, at, { ...schemas.always, statusSubresource });
   // What is stored has to be looked at only where something may be forgiven.
   return findings.length === 0 || schemas.ratcheted === schemas.always

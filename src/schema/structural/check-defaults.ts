@@ -3,6 +3,7 @@
  * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { setKey } from "../json-values.ts";
 import type { Schema } from "../schema.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
@@ -19,11 +20,11 @@ export interface DefaultChecks {
   readonly pruned: boolean;
   /** Findings of the schema's rules about a default that is valid otherwise. */
   readonly rules:
-    | ((node: SchemaNode, value: unknown, field: string, isWhole: boolean) => readonly FieldError[])
+    | ((node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean) => readonly FieldError[])
     | undefined;
 }
 
-export function defaultFindings(props: JsonSchemaProps, path: string, checks: DefaultChecks): FieldError[] {
+export function defaultFindings(props: JsonSchemaProps, path: FieldPath, checks: DefaultChecks): FieldError[] {
   const walk = new Walk(checks);
   const root = compileNode(props, "defaults");
   walk.node(root, path, { root, steps: [], isMeta: false, isWhole: true });
@@ -47,20 +48,20 @@ class Walk {
     this.#checks = checks;
   }
 
-  node(node: SchemaNode, path: string, outer: Place): void {
+  node(node: SchemaNode, path: FieldPath, outer: Place): void {
     const isWhole = node.embedded || outer.isWhole;
     const place = isWhole ? { root: node, steps: [], isMeta: false, isWhole } : outer;
     if (node.default !== undefined) {
-      if (place.isMeta) this.#metaDefault(node, `${path}.default`, place);
-      else this.#default(node, `${path}.default`, isWhole);
+      if (place.isMeta) this.#metaDefault(node, path.child("default"), place);
+      else this.#default(node, path.child("default"), isWhole);
     }
     // Not those of map values, which upstream leaves unchecked.
     if (node.items !== undefined) {
-      this.node(node.items, `${path}.items`, { ...place, steps: [...place.steps, undefined], isWhole: false });
+      this.node(node.items, path.child("items"), { ...place, steps: [...place.steps, undefined], isWhole: false });
     }
     for (const [name, property] of node.properties ?? []) {
       const isMeta = place.isMeta || (isWhole && isMetaName(name));
-      this.node(property, `${path}.properties[${name}]`, {
+      this.node(property, path.child("properties").key(name), {
         ...place,
         steps: [...place.steps, name],
         isMeta,
@@ -69,7 +70,7 @@ class Walk {
     }
   }
 
-  #default(node: SchemaNode, field: string, isWhole: boolean): void {
+  #default(node: SchemaNode, field: FieldPath, isWhole: boolean): void {
     const value = node.default;
     if (this.#checks.pruned && pruneNode(value, node, { isResourceRoot: isWhole }).value !== value) {
       this.findings.push(invalid(field, shown(value), "must not have unknown fields"));
@@ -85,16 +86,16 @@ class Walk {
     this.findings.push(...(found.length > 0 || !node.hasRules ? found : this.#rules(node, value, field, isWhole)));
   }
 
-  #rules(node: SchemaNode, value: unknown, field: string, isWhole: boolean): readonly FieldError[] {
+  #rules(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): readonly FieldError[] {
     return this.#checks.rules?.(node, value, field, isWhole) ?? [];
   }
 
-  #metaDefault(node: SchemaNode, field: string, place: Place): void {
+  #metaDefault(node: SchemaNode, field: FieldPath, place: Place): void {
     const value = node.default;
     const object = around(value, place.steps);
     const options = { metadata: this.#checks.metadata, isWhole: true };
-    const coercion = coerceFinding(place.root, object, "", options);
-    const found = coercion === undefined ? embeddedFindings(place.root, object, "", options) : [coercion];
+    const coercion = coerceFinding(place.root, object, FieldPath.root, options);
+    const found = coercion === undefined ? embeddedFindings(place.root, object, FieldPath.root, options) : [coercion];
     if (found.length === 0) {
       const wrong = valueFindings(node, value, field);
       this.findings.push(...(wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false)));
@@ -106,12 +107,12 @@ class Walk {
   }
 }
 
-function valueFindings(node: SchemaNode, value: unknown, field: string): readonly FieldError[] {
+function valueFindings(node: SchemaNode, value: unknown, field: FieldPath): readonly FieldError[] {
   const budget = checkBudget();
   try {
     return isValid(node, value, budget) ? [] : explain(node, value, field, undefined, budget);
   } catch (error) {
-    if (error instanceof TooCostly) return [{ ...error.finding, field }];
+    if (error instanceof TooCostly) return [{ ...error.finding, field: String(field) }];
     throw error;
   }
 }

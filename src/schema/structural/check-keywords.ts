@@ -3,6 +3,7 @@
  * Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
 import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
@@ -30,7 +31,7 @@ export const hasValidType = (props: JsonSchemaProps): boolean =>
 /** Adds to `right` the schemas with rules that have no findings, nor have any inside them. */
 export function keywordFindings(
   props: JsonSchemaProps,
-  path: string,
+  path: FieldPath,
   checks: KeywordChecks,
   right: Set<JsonSchemaProps> = new Set(),
 ): FieldError[] {
@@ -57,47 +58,47 @@ class Walk {
     this.#right = right;
   }
 
-  schema(props: JsonSchemaProps, path: string, outer: Place): void {
+  schema(props: JsonSchemaProps, path: FieldPath, outer: Place): void {
     const found = this.findings.length;
     const place = { ...outer, isRoot: false };
     this.#single(props, path, place);
     this.#maps(props, path, outer, place);
-    if (props.not !== undefined) this.schema(props.not, `${path}.not`, place);
+    if (props.not !== undefined) this.schema(props.not, path.child("not"), place);
     for (const keyword of ["allOf", "oneOf", "anyOf"] as const) {
       for (const [at, inner] of (props[keyword] ?? []).entries())
-        this.schema(inner, `${path}.${keyword}[${at}]`, place);
+        this.schema(inner, path.child(keyword).index(at), place);
     }
     for (const name of namesOf(props.definitions)) {
-      this.schema(props.definitions![name]!, `${path}.definitions[${name}]`, place);
+      this.schema(props.definitions![name]!, path.child("definitions").key(name), place);
     }
     const items = itemsOf(props);
-    if (items !== undefined) this.schema(items, `${path}.items`, place);
+    if (items !== undefined) this.schema(items, path.child("items"), place);
     else if (Array.isArray(props.items)) {
       for (const [at, inner] of props.items.entries())
-        this.schema(inner as JsonSchemaProps, `${path}.items[${at}]`, place);
+        this.schema(inner as JsonSchemaProps, path.child("items").index(at), place);
     }
     for (const name of Object.keys(props.dependencies ?? {}).sort()) {
       const inner = props.dependencies![name]!;
-      if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, `${path}.dependencies[${name}]`, place); // no list
+      if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), place); // no list
     }
     this.#extensions(props, path);
     if (this.#checks.mapKeys !== false) this.findings.push(...mapKeyFindings(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
-    for (const [at, rule] of rules.entries()) this.#rule(rule, props, `${path}.x-kubernetes-validations[${at}]`);
+    for (const [at, rule] of rules.entries()) this.#rule(rule, props, path.child("x-kubernetes-validations").index(at));
     if (rules.length > 0 && this.findings.length === found) this.#right.add(props);
   }
 
-  #forbid(field: string, detail: string): void {
+  #forbid(field: FieldPath, detail: string): void {
     this.findings.push(forbidden(field, detail));
   }
 
   /** Keywords that are invalid by themselves. */
-  #single(props: JsonSchemaProps, path: string, place: Place): void {
+  #single(props: JsonSchemaProps, path: FieldPath, place: Place): void {
     if (this.#checks.validTypes !== false && !hasValidType(props)) {
-      this.findings.push(notSupported(`${path}.type`, props.type, [...types]));
+      this.findings.push(notSupported(path.child("type"), props.type, [...types]));
     }
     if (hasDefault(props) && place.noDefaults !== undefined) {
-      this.#forbid(`${path}.default`, `must not be set ${place.noDefaults}`);
+      this.#forbid(path.child("default"), `must not be set ${place.noDefaults}`);
     }
     const has = (value: unknown): boolean =>
       typeof value === "object" && value !== null && Object.keys(value).length > 0;
@@ -108,28 +109,28 @@ class Walk {
     if (props.dependencies !== undefined) this.#unsupported(path, "dependencies");
     if (props.$ref !== undefined) this.#unsupported(path, "$ref");
     if (props.type === "null") {
-      this.#forbid(`${path}.type`, "type cannot be set to null, use nullable as an alternative");
+      this.#forbid(path.child("type"), "type cannot be set to null, use nullable as an alternative");
     }
     if (Array.isArray(props.items) && props.items.length > 0) {
-      this.#forbid(`${path}.items`, "items must be a schema object and not an array");
+      this.#forbid(path.child("items"), "items must be a schema object and not an array");
     }
     if (place.isMeta && props["x-kubernetes-embedded-resource"] === true) {
-      this.#forbid(`${path}.x-kubernetes-embedded-resource`, "must not be used inside of resource meta");
+      this.#forbid(path.child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
     }
     if (props.uniqueItems === true) {
       const detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-      this.#forbid(`${path}.uniqueItems`, detail);
+      this.#forbid(path.child("uniqueItems"), detail);
     }
   }
 
-  #unsupported(path: string, keyword: string): void {
-    this.#forbid(`${path}.${keyword}`, `${keyword} is not supported`);
+  #unsupported(path: FieldPath, keyword: string): void {
+    this.#forbid(path.child(keyword), `${keyword} is not supported`);
   }
 
-  #maps(props: JsonSchemaProps, path: string, outer: Place, place: Place): void {
+  #maps(props: JsonSchemaProps, path: FieldPath, outer: Place, place: Place): void {
     const names = namesOf(props.properties);
     const additional = additionalOf(props);
-    const field = `${path}.additionalProperties`;
+    const field = path.child("additionalProperties");
     if (names.length > 0 && (additional !== undefined || props.additionalProperties === false)) {
       this.#forbid(field, "additionalProperties and properties are mutual exclusive");
     }
@@ -138,6 +139,7 @@ class Walk {
       this.schema(additional, field, place.isMeta ? { ...place, noDefaults } : place);
     }
     const isWhole = outer.isRoot || props["x-kubernetes-embedded-resource"] === true;
+    const propertiesPath = path.child("properties");
     for (const name of names) {
       const isMeta = isWhole && isMetaName(name);
       const inner = {
@@ -145,43 +147,43 @@ class Walk {
         isMeta: place.isMeta || isMeta,
         noDefaults: isMeta && outer.isRoot ? `in top-level ${name}` : place.noDefaults,
       };
-      this.schema(props.properties![name]!, `${path}.properties[${name}]`, inner);
+      this.schema(props.properties![name]!, propertiesPath.key(name), inner);
     }
   }
 
-  #extensions(props: JsonSchemaProps, path: string): void {
+  #extensions(props: JsonSchemaProps, path: FieldPath): void {
     if (props["x-kubernetes-preserve-unknown-fields"] === false) {
-      const field = `${path}.x-kubernetes-preserve-unknown-fields`;
+      const field = path.child("x-kubernetes-preserve-unknown-fields");
       this.findings.push(invalid(field, false, "must be true or undefined"));
     }
     const mapType = props["x-kubernetes-map-type"];
     if (mapType !== undefined) {
       this.#mustBe("object", props, path, "x-kubernetes-map-type");
       if (mapType !== "atomic" && mapType !== "granular") {
-        this.findings.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"]));
+        this.findings.push(notSupported(path.child("x-kubernetes-map-type"), mapType, ["atomic", "granular"]));
       }
     }
     const listType = props["x-kubernetes-list-type"];
     if (listType !== undefined) this.#listType(listType, props, path);
     const keys = props["x-kubernetes-list-map-keys"] ?? [];
     if (keys.length > 0 && listType !== "map") {
-      const field = `${path}.x-kubernetes-list-type`;
+      const field = path.child("x-kubernetes-list-type");
       const detail = "must be map if x-kubernetes-list-map-keys is non-empty";
       this.findings.push(listType === undefined ? required(field, detail) : invalid(field, listType, detail));
     }
     if (listType === "map") this.#mapList(props, keys, path);
   }
 
-  #mustBe(type: string, props: JsonSchemaProps, path: string, keyword: string): boolean {
+  #mustBe(type: string, props: JsonSchemaProps, path: FieldPath, keyword: string): boolean {
     if (props.type === type) return true;
     const detail = `must be ${type} if ${keyword} is specified`;
-    const field = `${path}.type`;
+    const field = path.child("type");
     const isNone = props.type === undefined || props.type === "";
     this.findings.push(isNone ? required(field, detail) : invalid(field, props.type, detail));
     return false;
   }
 
-  #listType(listType: string, props: JsonSchemaProps, path: string): void {
+  #listType(listType: string, props: JsonSchemaProps, path: FieldPath): void {
     const isList = this.#mustBe("array", props, path, "x-kubernetes-list-type");
     if (isList && this.#checks.atomicSets !== false && !hasAtomicItems(props)) {
       const items = itemsOf(props)!;
@@ -189,31 +191,31 @@ class Walk {
       const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
       // Upstream: the list type is shown in either case.
       const list = shown(items["x-kubernetes-list-type"]);
-      this.findings.push(invalid(`${path}.items.${keyword}`, list, detail));
+      this.findings.push(invalid(path.child("items", keyword), list, detail));
     }
     if (listType !== "atomic" && listType !== "set" && listType !== "map") {
-      this.findings.push(notSupported(`${path}.x-kubernetes-list-type`, listType, ["atomic", "set", "map"]));
+      this.findings.push(notSupported(path.child("x-kubernetes-list-type"), listType, ["atomic", "set", "map"]));
     }
   }
 
-  #mapList(props: JsonSchemaProps, keys: readonly string[], path: string): void {
-    const field = `${path}.x-kubernetes-list-map-keys`;
+  #mapList(props: JsonSchemaProps, keys: readonly string[], path: FieldPath): void {
+    const field = path.child("x-kubernetes-list-map-keys");
     if (keys.length === 0) {
       this.findings.push(required(field, "must not be empty if x-kubernetes-list-type is map"));
     }
     const items = itemsOf(props);
     if (props.items === undefined) {
-      this.findings.push(required(`${path}.items`, "must have a schema if x-kubernetes-list-type is map"));
+      this.findings.push(required(path.child("items"), "must have a schema if x-kubernetes-list-type is map"));
     } else if (items === undefined) {
       const detail = "must only have a single schema if x-kubernetes-list-type is map";
-      this.findings.push(invalid(`${path}.items`, shown(props.items), detail));
+      this.findings.push(invalid(path.child("items"), shown(props.items), detail));
     } else if (items.type !== "object") {
       const detail = "must be object if parent array's x-kubernetes-list-type is map";
-      this.findings.push(invalid(`${path}.items.type`, items.type ?? "", detail));
+      this.findings.push(invalid(path.child("items", "type"), items.type ?? "", detail));
     } else this.#mapListKeys(items, keys, path, field);
   }
 
-  #mapListKeys(items: JsonSchemaProps, keys: readonly string[], path: string, field: string): void {
+  #mapListKeys(items: JsonSchemaProps, keys: readonly string[], path: FieldPath, field: FieldPath): void {
     const seen = new Set<string>();
     const add = (detail: string) => this.findings.push(invalid(field, goTexts(keys), detail));
     for (const key of keys) {
@@ -223,7 +225,7 @@ class Walk {
       else if (type.type === "array" || type.type === "object") {
         const detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
         // Upstream: the type of the item is shown.
-        this.findings.push(invalid(`${path}.items.properties[${key}].type`, items.type, detail));
+        this.findings.push(invalid(path.child("items", "properties").key(key).child("type"), items.type, detail));
       }
       if (seen.has(key)) add("must not contain duplicate entries");
       seen.add(key);
@@ -231,25 +233,25 @@ class Walk {
   }
 
   /** Checks a CEL rule without its expressions. */
-  #rule(rule: ValidationRule, props: JsonSchemaProps, path: string): void {
+  #rule(rule: ValidationRule, props: JsonSchemaProps, path: FieldPath): void {
     const { message = "", messageExpression = "", fieldPath = "", reason } = rule;
     const text = (rule.rule ?? "").trim();
     const said = message.trim();
     const hasBreaks = (value: string): boolean => /[\n\r]/.test(value);
     const bad = (name: string, value: string, detail: string): void => {
-      this.findings.push(invalid(`${path}.${name}`, value, detail));
+      this.findings.push(invalid(path.child(name), value, detail));
     };
-    if (text === "") this.findings.push(required(`${path}.rule`, "rule is not specified"));
+    if (text === "") this.findings.push(required(path.child("rule"), "rule is not specified"));
     else if (message !== "" && said === "") bad("message", message, "message must be non-empty if specified");
     else if (hasBreaks(said)) bad("message", message, "message must not contain line breaks");
     else if (hasBreaks(text) && said === "") {
-      this.findings.push(required(`${path}.message`, "message must be specified if rule contains line breaks"));
+      this.findings.push(required(path.child("message"), "message must be specified if rule contains line breaks"));
     }
     if (messageExpression !== "" && messageExpression.trim() === "") {
-      this.findings.push(required(`${path}.messageExpression`, "messageExpression must be non-empty if specified"));
+      this.findings.push(required(path.child("messageExpression"), "messageExpression must be non-empty if specified"));
     }
     if (reason !== undefined && !reasons.includes(reason)) {
-      this.findings.push(notSupported(`${path}.reason`, reason, reasons));
+      this.findings.push(notSupported(path.child("reason"), reason, reasons));
     }
     if (fieldPath === "") return;
     if (fieldPath.trim() === "") bad("fieldPath", fieldPath, "fieldPath must be non-empty if specified");
@@ -270,28 +272,28 @@ export function hasAtomicItems(props: JsonSchemaProps): boolean {
 }
 
 /** Keys of list items are always there, and neither items nor keys null. */
-export function mapKeyFindings(props: JsonSchemaProps, path: string): FieldError[] {
+export function mapKeyFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const listType = props["x-kubernetes-list-type"];
   const items = itemsOf(props);
   if (items === undefined || (listType !== "set" && listType !== "map")) return [];
   const findings: FieldError[] = [];
   if (items.nullable === true) {
     const detail = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
-    findings.push(forbidden(`${path}.items.nullable`, detail));
+    findings.push(forbidden(path.child("items", "nullable"), detail));
   }
   if (listType === "set") return findings;
   for (const key of props["x-kubernetes-list-map-keys"] ?? []) {
     if (items.properties === undefined || !Object.hasOwn(items.properties, key)) continue;
     const inner = items.properties[key]!;
-    const field = `${path}.items.properties[${key}]`;
+    const field = path.child("items", "properties").key(key);
     if (items.required?.includes(key) !== true && !hasDefault(inner)) {
       const detail =
         "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
-      findings.push(required(`${field}.default`, detail));
+      findings.push(required(field.child("default"), detail));
     }
     if (inner.nullable === true) {
       const detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-      findings.push(forbidden(`${field}.nullable`, detail));
+      findings.push(forbidden(field.child("nullable"), detail));
     }
   }
   return findings;

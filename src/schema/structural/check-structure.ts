@@ -4,13 +4,14 @@
  * files `validation.go` and `complete.go`.
  */
 import { type FieldError, forbidden, invalid, printFieldError, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";
 import { patternError } from "./pattern.ts";
 
 type Level = "root" | "item" | "field";
 
 /** Findings, sorted by their text. */
-export function structureFindings(props: JsonSchemaProps, path: string): FieldError[] {
+export function structureFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const findings: FieldError[] = [];
   checkNode(props, "root", path, findings);
   checkHasStructure(props, props, path, path, findings);
@@ -51,7 +52,7 @@ export function unreadable(props: JsonSchemaProps): string | undefined {
   return undefined;
 }
 
-const property = (path: string, name: string): string => `${path}.properties[${name}]`;
+const propertyPath = (path: FieldPath, name: string): FieldPath => path.child("properties").key(name);
 
 const emptyType: Readonly<Record<Level, string>> = {
   root: "must not be empty at the root",
@@ -59,15 +60,15 @@ const emptyType: Readonly<Record<Level, string>> = {
   field: "must not be empty for specified object fields",
 };
 
-function checkNode(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+function checkNode(props: JsonSchemaProps, level: Level, path: FieldPath, findings: FieldError[]): void {
   const items = itemsOf(props);
-  if (props.type === "array" && items === undefined) findings.push(required(`${path}.items`, "must be specified"));
-  if (items !== undefined) checkNode(items, "item", `${path}.items`, findings);
+  if (props.type === "array" && items === undefined) findings.push(required(path.child("items"), "must be specified"));
+  if (items !== undefined) checkNode(items, "item", path.child("items"), findings);
   for (const name of namesOf(props.properties)) {
-    checkNode(props.properties![name]!, "field", property(path, name), findings);
+    checkNode(props.properties![name]!, "field", propertyPath(path, name), findings);
   }
   if (props.additionalProperties !== undefined) {
-    const field = `${path}.additionalProperties`;
+    const field = path.child("additionalProperties");
     if (level === "root") findings.push(forbidden(field, "must not be used at the root"));
     const additional = additionalOf(props);
     if (additional !== undefined) checkNode(additional, "field", field, findings);
@@ -79,19 +80,19 @@ function checkNode(props: JsonSchemaProps, level: Level, path: string, findings:
   checkMeta(props, level, path, findings);
 }
 
-function checkExtensions(props: JsonSchemaProps, path: string, findings: FieldError[]): void {
+function checkExtensions(props: JsonSchemaProps, path: FieldPath, findings: FieldError[]): void {
   if (props["x-kubernetes-int-or-string"] !== true) return;
   for (const name of ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] as const) {
     if (props[name] !== true) continue;
-    findings.push(invalid(`${path}.${name}`, true, "must be false if x-kubernetes-int-or-string is true"));
+    findings.push(invalid(path.child(name), true, "must be false if x-kubernetes-int-or-string is true"));
   }
 }
 
 const typeOf = (props: JsonSchemaProps): string => props.type ?? "";
 
-function checkType(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+function checkType(props: JsonSchemaProps, level: Level, path: FieldPath, findings: FieldError[]): void {
   const type = typeOf(props);
-  const field = `${path}.type`;
+  const field = path.child("type");
   const isEmbedded = props["x-kubernetes-embedded-resource"] === true;
   const preserves = props["x-kubernetes-preserve-unknown-fields"] === true;
   if (isEmbedded && type !== "object") {
@@ -102,7 +103,7 @@ function checkType(props: JsonSchemaProps, level: Level, path: string, findings:
   }
   if (isEmbedded && props.additionalProperties !== undefined) {
     const detail = "must not be used if x-kubernetes-embedded-resource is set";
-    findings.push(forbidden(`${path}.additionalProperties`, detail));
+    findings.push(forbidden(path.child("additionalProperties"), detail));
   }
   if (level === "root" && type !== "" && type !== "object") {
     findings.push(invalid(field, type, "must be object at the root"));
@@ -110,24 +111,24 @@ function checkType(props: JsonSchemaProps, level: Level, path: string, findings:
   if (isEmbedded && !preserves && namesOf(props.properties).length === 0) {
     const detail =
       "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-    findings.push(required(`${path}.properties`, detail));
+    findings.push(required(path.child("properties"), detail));
   }
 }
 
 /** The allowed keywords of apiVersion, kind and metadata. */
-function checkMeta(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+function checkMeta(props: JsonSchemaProps, level: Level, path: FieldPath, findings: FieldError[]): void {
   const { properties } = props;
   if (properties === undefined) return;
   const isWhole = level === "root" || props["x-kubernetes-embedded-resource"] === true;
   for (const name of ["kind", "apiVersion"]) {
     if (!isWhole || !Object.hasOwn(properties, name) || typeOf(properties[name]!) === "string") continue;
-    findings.push(invalid(`${property(path, name)}.type`, typeOf(properties[name]!), "must be string"));
+    findings.push(invalid(propertyPath(path, name).child("type"), typeOf(properties[name]!), "must be string"));
   }
   if (!Object.hasOwn(properties, "metadata")) return;
   const metadata = properties["metadata"]!;
-  const field = property(path, "metadata");
+  const field = propertyPath(path, "metadata");
   if (isWhole && typeOf(metadata) !== "object") {
-    findings.push(invalid(`${field}.type`, typeOf(metadata), "must be object"));
+    findings.push(invalid(field.child("type"), typeOf(metadata), "must be object"));
   }
   if (level === "root" && !restrictsNamesOnly(metadata)) {
     const detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
@@ -171,36 +172,37 @@ interface Skips {
 
 const noSkips: Skips = { skipsAnyOf: false, skipsFirstAllOf: false };
 
-function checkRules(props: JsonSchemaProps, skips: Skips, path: string, findings: FieldError[]): void {
+function checkRules(props: JsonSchemaProps, skips: Skips, path: FieldPath, findings: FieldError[]): void {
   if (!skips.skipsAnyOf) {
     for (const [at, inner] of (props.anyOf ?? []).entries())
-      checkInner(inner, noSkips, `${path}.anyOf[${at}]`, findings);
+      checkInner(inner, noSkips, path.child("anyOf").index(at), findings);
   }
   for (const [at, inner] of (props.allOf ?? []).entries()) {
     const innerSkips = { skipsAnyOf: skips.skipsFirstAllOf && at === 0, skipsFirstAllOf: false };
-    checkInner(inner, innerSkips, `${path}.allOf[${at}]`, findings);
+    checkInner(inner, innerSkips, path.child("allOf").index(at), findings);
   }
-  for (const [at, inner] of (props.oneOf ?? []).entries()) checkInner(inner, noSkips, `${path}.oneOf[${at}]`, findings);
-  if (props.not !== undefined) checkInner(props.not, noSkips, `${path}.not`, findings);
+  for (const [at, inner] of (props.oneOf ?? []).entries())
+    checkInner(inner, noSkips, path.child("oneOf").index(at), findings);
+  if (props.not !== undefined) checkInner(props.not, noSkips, path.child("not"), findings);
   if (props.pattern !== undefined && props.pattern !== "") {
     const problem = patternError(props.pattern);
     if (problem !== undefined) {
       const detail = `must be a valid regular expression, but isn't: ${problem}`;
-      findings.push(invalid(`${path}.pattern`, props.pattern, detail));
+      findings.push(invalid(path.child("pattern"), props.pattern, detail));
     }
   }
 }
 
 /** A schema inside a combination: it must not say anything about structure. */
-function checkInner(props: JsonSchemaProps, skips: Skips, path: string, findings: FieldError[]): void {
+function checkInner(props: JsonSchemaProps, skips: Skips, path: FieldPath, findings: FieldError[]): void {
   checkRules(props, skips, path, findings);
   const items = itemsOf(props);
-  if (items !== undefined) checkInner(items, noSkips, `${path}.items`, findings);
+  if (items !== undefined) checkInner(items, noSkips, path.child("items"), findings);
   for (const name of namesOf(props.properties)) {
-    checkInner(props.properties![name]!, noSkips, property(path, name), findings);
+    checkInner(props.properties![name]!, noSkips, propertyPath(path, name), findings);
   }
   const forbid = (keyword: string, state: string): void => {
-    findings.push(forbidden(`${path}.${keyword}`, `must be ${state} to be structural`));
+    findings.push(forbidden(path.child(keyword), `must be ${state} to be structural`));
   };
   if (typeOf(props) !== "") forbid("type", "empty");
   if (typeof props.additionalProperties === "object" || props.additionalProperties === true) {
@@ -216,7 +218,7 @@ function checkInner(props: JsonSchemaProps, skips: Skips, path: string, findings
   if (props["x-kubernetes-map-type"] !== undefined) forbid("x-kubernetes-map-type", "undefined");
   if ((props["x-kubernetes-validations"]?.length ?? 0) > 0) forbid("x-kubernetes-validations", "empty");
   if (props.properties !== undefined && Object.hasOwn(props.properties, "metadata")) {
-    findings.push(forbidden(property(path, "metadata"), "must not be specified in a nested context"));
+    findings.push(forbidden(propertyPath(path, "metadata"), "must not be specified in a nested context"));
   }
 }
 
@@ -234,14 +236,14 @@ const falseInside = [
 function checkHasStructure(
   rules: JsonSchemaProps,
   structure: JsonSchemaProps | undefined,
-  path: string,
-  rulePath: string,
+  path: FieldPath,
+  rulePath: FieldPath,
   findings: FieldError[],
 ): void {
-  if (rules.not !== undefined) checkInnerHasStructure(rules.not, structure, path, `${rulePath}.not`, findings);
+  if (rules.not !== undefined) checkInnerHasStructure(rules.not, structure, path, rulePath.child("not"), findings);
   for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {
     for (const [at, inner] of (rules[keyword] ?? []).entries()) {
-      checkInnerHasStructure(inner, structure, path, `${rulePath}.${keyword}[${at}]`, findings);
+      checkInnerHasStructure(inner, structure, path, rulePath.child(keyword).index(at), findings);
     }
   }
 }
@@ -249,23 +251,23 @@ function checkHasStructure(
 function checkInnerHasStructure(
   rules: JsonSchemaProps,
   structure: JsonSchemaProps | undefined,
-  path: string,
-  rulePath: string,
+  path: FieldPath,
+  rulePath: FieldPath,
   findings: FieldError[],
 ): void {
   if (structure === undefined) {
-    findings.push(required(path, `because it is defined in ${rulePath}`));
+    findings.push(required(path, `because it is defined in ${String(rulePath)}`));
     return;
   }
   checkHasStructure(rules, structure, path, rulePath, findings);
   const items = itemsOf(rules);
   if (items !== undefined) {
-    checkInnerHasStructure(items, itemsOf(structure), `${path}.items`, `${rulePath}.items`, findings);
+    checkInnerHasStructure(items, itemsOf(structure), path.child("items"), rulePath.child("items"), findings);
   }
   for (const name of namesOf(rules.properties)) {
     const known = structure.properties !== undefined && Object.hasOwn(structure.properties, name);
     const inner = known ? structure.properties[name] : undefined;
-    const [at, ruleAt] = [property(path, name), property(rulePath, name)];
+    const [at, ruleAt] = [propertyPath(path, name), propertyPath(rulePath, name)];
     checkInnerHasStructure(rules.properties![name]!, inner, at, ruleAt, findings);
   }
 }

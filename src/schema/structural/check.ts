@@ -4,6 +4,7 @@
  * whole stack. Source: upstream's `apiextensions-apiserver`.
  */
 import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
@@ -27,9 +28,9 @@ export interface RuleChecks {
    * Findings about the rules of a structural schema. `isRight`: neither a part of it with rules nor anything inside has
    * other findings.
    */
-  schema(props: JsonSchemaProps, path: string, isRight: (props: JsonSchemaProps) => boolean): readonly FieldError[];
+  schema(props: JsonSchemaProps, path: FieldPath, isRight: (props: JsonSchemaProps) => boolean): readonly FieldError[];
   /** Findings of the rules about a default. `isWhole`: it is an object with metadata. All defaults share a budget. */
-  defaults(): (node: SchemaNode, value: unknown, field: string, isWhole: boolean) => readonly FieldError[];
+  defaults(): (node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean) => readonly FieldError[];
 }
 
 export interface CheckOptions extends RatchetedChecks {
@@ -47,7 +48,7 @@ export const depthMax = 1000;
 const findingsMax = 1000;
 
 /** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */
-export function checkStructural(props: JsonSchemaProps, path: string, options: CheckOptions = {}): FieldError[] {
+export function checkStructural(props: JsonSchemaProps, path: FieldPath, options: CheckOptions = {}): FieldError[] {
   const bound = beyondBounds(props, path);
   if (bound !== undefined) return [bound];
   const problem = options.structural === false ? undefined : unreadable(props);
@@ -56,7 +57,7 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
   const right = new Set<JsonSchemaProps>();
   const findings = [
     ...(options.statusSubresource === true ? rootFindings(props, path) : []),
-    ...(props.nullable === true ? [forbidden(`${path}.nullable`, "nullable cannot be true at the root")] : []),
+    ...(props.nullable === true ? [forbidden(path.child("nullable"), "nullable cannot be true at the root")] : []),
     ...structure,
     ...keywordFindings(props, path, options, right),
   ];
@@ -68,7 +69,7 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
   return [...findings.slice(0, findingsMax), tooMany(path, findings.length, findingsMax)];
 }
 
-function structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): FieldError[] {
+function structureOrDefaults(props: JsonSchemaProps, path: FieldPath, options: CheckOptions): FieldError[] {
   const findings = structureFindings(props, path);
   if (findings.length > 0 || !someSchema(props, hasDefault)) return findings;
   const { metadata, prunedDefaults, rules } = options;
@@ -76,7 +77,7 @@ function structureOrDefaults(props: JsonSchemaProps, path: string, options: Chec
 }
 
 /** The error about a schema beyond the bounds of size. Needs no stack. */
-function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefined {
+function beyondBounds(props: JsonSchemaProps, path: FieldPath): FieldError | undefined {
   const patterns = new Set<string>();
   let size = 0;
   let level: JsonSchemaProps[] = [props];
@@ -128,13 +129,13 @@ const allowedAtRoot =
   "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
 
 /** The status is validated by its own part of the schema, so no other part may describe it. */
-function rootFindings(props: JsonSchemaProps, path: string): FieldError[] {
+function rootFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const has = (keyword: string): boolean => isSet((props as Readonly<Record<string, unknown>>)[keyword]);
   if (!beforeType.some(has)) {
     if (isSet(props.type) && props.type !== "object") {
       const detail =
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
-      return [invalid(`${path}.type`, props.type, detail)];
+      return [invalid(path.child("type"), props.type, detail)];
     }
     if (!afterType.some(has)) return [];
   }
@@ -151,7 +152,9 @@ const isSet = (value: unknown): boolean =>
 
 /** Whether a schema is structural. */
 const isStructural = (props: JsonSchemaProps): boolean =>
-  beyondBounds(props, "") === undefined && unreadable(props) === undefined && structureFindings(props, "").length === 0;
+  beyondBounds(props, FieldPath.root) === undefined &&
+  unreadable(props) === undefined &&
+  structureFindings(props, FieldPath.root).length === 0;
 
 /** The rules an update has to keep, given all schemas of the stored definition. */
 export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedChecks {
@@ -161,7 +164,7 @@ export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedCheck
     prunedDefaults: !old.some(hasUnprunedDefault),
     validTypes: none((schema) => !hasValidType(schema)),
     atomicSets: none((schema) => !hasAtomicItems(schema)),
-    mapKeys: none((schema) => mapKeyFindings(schema, "").length > 0),
+    mapKeys: none((schema) => mapKeyFindings(schema, FieldPath.root).length > 0),
   };
 }
 

@@ -3,6 +3,7 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta`.
  */
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { dns1035Label } from "#meta/names.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
@@ -27,7 +28,7 @@ export interface EmbeddedMetaOptions {
 export function embeddedFindings(
   node: SchemaNode | undefined,
   value: unknown,
-  field: string,
+  field: FieldPath,
   options: EmbeddedMetaOptions,
 ): FieldError[] {
   const findings: FieldError[] = [];
@@ -38,14 +39,14 @@ export function embeddedFindings(
 function walk(
   node: SchemaNode | undefined,
   value: unknown,
-  field: string,
+  field: FieldPath,
   options: EmbeddedMetaOptions,
   isWhole: boolean,
   findings: FieldError[],
 ): void {
   if (node === undefined || (!node.hasEmbedded && !isWhole)) return;
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) walk(node.items, item, `${field}[${at}]`, options, false, findings);
+    for (const [at, item] of value.entries()) walk(node.items, item, field.index(at), options, false, findings);
     return;
   }
   if (kindOf(value) !== "object") return;
@@ -53,51 +54,49 @@ function walk(
   if (node.embedded || isWhole) checkWhole(object, field, options, findings);
   for (const name of Object.keys(object).sort()) {
     const property = node.properties?.get(name);
-    if (property !== undefined) walk(property, object[name], child(field, name), options, false, findings);
+    if (property !== undefined) walk(property, object[name], field.child(name), options, false, findings);
     else if (typeof node.additional === "object") {
-      walk(node.additional, object[name], `${field}[${name}]`, options, false, findings);
+      walk(node.additional, object[name], field.key(name), options, false, findings);
     }
   }
 }
 
-const child = (field: string, name: string): string => (field === "" ? name : `${field}.${name}`);
-
-function checkWhole(object: Json, field: string, options: EmbeddedMetaOptions, findings: FieldError[]): void {
+function checkWhole(object: Json, field: FieldPath, options: EmbeddedMetaOptions, findings: FieldError[]): void {
   for (const name of ["apiVersion", "kind"]) {
-    if (!Object.hasOwn(object, name)) findings.push(required(child(field, name), "must not be empty"));
+    if (!Object.hasOwn(object, name)) findings.push(required(field.child(name), "must not be empty"));
   }
   for (const name of ["apiVersion", "kind"]) {
     if (!Object.hasOwn(object, name)) continue;
     const value = object[name];
-    const path = child(field, name);
+    const path = field.child(name);
     if (typeof value !== "string") findings.push(invalid(path, shown(value), "must be a string"));
     else if (value === "") findings.push(invalid(path, shown(value), "must not be empty"));
     else findings.push(...(name === "kind" ? checkKind(value, path) : checkApiVersion(value, path)));
   }
   if (!Object.hasOwn(object, "metadata")) return;
-  const path = child(field, "metadata");
+  const path = field.child("metadata");
   const meta =
     options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // as promised
   if (typeof meta === "string") findings.push(invalid(path, shown(object["metadata"]), meta));
   else findings.push(...checkMetadata(meta, path));
 }
 
-function checkKind(kind: string, field: string): FieldError[] {
+function checkKind(kind: string, field: FieldPath): FieldError[] {
   const messages = dns1035Label(kind.toLowerCase());
   if (messages.length === 0) return [];
   return [invalid(field, kind, `may have mixed case, but should otherwise match: ${messages.join(",")}`)];
 }
 
-function checkApiVersion(apiVersion: string, field: string): FieldError[] {
+function checkApiVersion(apiVersion: string, field: FieldPath): FieldError[] {
   if (parseApiVersion(apiVersion) !== undefined) return [];
   return [invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
 }
 
 /** A name need not be there. */
-function checkMetadata(meta: ObjectMeta, field: string): FieldError[] {
+function checkMetadata(meta: ObjectMeta, field: FieldPath): FieldError[] {
   const named = meta.name === undefined || meta.name === "" ? { ...meta, name: "fakename" } : meta;
   const namespaced = meta.namespace !== undefined && meta.namespace !== "";
-  return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field });
+  return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field: String(field) });
 }
 
 /** The metadata, or what is wrong with its types, in Go's words; without a schema, empty metadata. */
@@ -115,7 +114,7 @@ function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | 
 export function coerceFinding(
   node: SchemaNode | undefined,
   value: unknown,
-  field: string,
+  field: FieldPath,
   options: EmbeddedMetaOptions,
 ): FieldError | undefined {
   const isWhole = options.isWhole === true;
@@ -123,7 +122,7 @@ export function coerceFinding(
   const inner = { ...options, isWhole: false };
   if (Array.isArray(value)) {
     for (const [at, item] of value.entries()) {
-      const finding = coerceFinding(node.items, item, `${field}[${at}]`, inner);
+      const finding = coerceFinding(node.items, item, field.index(at), inner);
       if (finding !== undefined) return finding;
     }
     return undefined;
@@ -132,7 +131,7 @@ export function coerceFinding(
   const object = value as Json;
   for (const name of Object.keys(object).sort()) {
     const member = object[name];
-    const path = child(field, name);
+    const path = field.child(name);
     if (node.embedded || isWhole) {
       if ((name === "apiVersion" || name === "kind") && typeof member !== "string") {
         return invalid(path, shown(member), "must be a string");
@@ -145,7 +144,7 @@ export function coerceFinding(
     const finding =
       property !== undefined
         ? coerceFinding(property, member, path, inner)
-        : coerceFinding(additional, member, `${field}[${name}]`, inner);
+        : coerceFinding(additional, member, field.key(name), inner);
     if (finding !== undefined) return finding;
   }
   return undefined;

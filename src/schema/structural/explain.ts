@@ -12,6 +12,7 @@ import {
   required as requiredField,
   tooLong,
 } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { codePointCount } from "#std/code-points.ts";
 import { bigIntOf, type Int64 } from "#std/int64.ts";
 import type { Correlation } from "./correlation.ts";
@@ -39,11 +40,11 @@ const findingsMax = 500;
 export function explain(
   node: SchemaNode,
   value: unknown,
-  field: string,
+  field: FieldPath,
   correlation: Correlation | undefined,
   quick: Budget,
 ): FieldError[] {
-  return new Explainer(quick).check(node, value, "", correlation).list(field);
+  return new Explainer(quick).check(node, value, FieldPath.root, correlation).list(field);
 }
 
 /**
@@ -69,7 +70,7 @@ class Result {
     this.#findings = undefined;
   }
 
-  list(field: string): FieldError[] {
+  list(field: FieldPath): FieldError[] {
     return [...(this.#findings?.values() ?? [])].map((finding) => {
       const found = finding();
       return { ...found, field: below(field, found.field) };
@@ -86,13 +87,18 @@ class Result {
 }
 
 /** `spec.x` below `field`; the path of a list at the root begins with its bracket. */
-function below(field: string, path: string): string {
-  if (path === "" || path === ".") return field;
+function below(field: FieldPath, path: string): string {
   const name = path.startsWith(".") ? path.slice(1) : path;
-  return field === "" ? name : `${field}.${name}`;
+  return String(name === "" ? field : field.child(name));
 }
 
-const invalid = (path: string, value: string, text: string): FieldError =>
+/** Upstream: members of the root that no property describes, or that are missing, begin with a dot. */
+const member = (path: FieldPath, name: string): FieldPath =>
+  path === FieldPath.root ? FieldPath.of(`.${name}`) : path.child(name);
+
+const inBody = (path: FieldPath, words: string): string => `${String(path)} in body ${words}`;
+
+const invalid = (path: FieldPath, value: string, text: string): FieldError =>
   invalidField(path, new GoSyntax(value), text);
 
 /** About several schemas at once: named in the text, not by the field. */
@@ -114,14 +120,14 @@ class Explainer {
     return this.#branches === 0 && isValid(node, value, this.#quick);
   }
 
-  check(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {
+  check(node: SchemaNode, value: unknown, path: FieldPath, correlation: Correlation | undefined): Result {
     this.#budget.spend(1);
     const result = this.#all(node, value, path, correlation);
     if (!result.isValid && correlation?.isUnchanged() === true) result.silence();
     return result;
   }
 
-  #all(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {
+  #all(node: SchemaNode, value: unknown, path: FieldPath, correlation: Correlation | undefined): Result {
     const result = new Result();
     const kind = kindOf(value);
     if (kind === "null") {
@@ -148,41 +154,41 @@ class Explainer {
     return result;
   }
 
-  #enum(node: SchemaNode, value: unknown, path: string, result: Result): void {
+  #enum(node: SchemaNode, value: unknown, path: FieldPath, result: Result): void {
     const rule = node.enum;
     if (rule === undefined) return;
     this.#budget.spend(rule.values.length);
     if (typeof value === "string" ? rule.strings.has(value) : isEnumValue(rule, value)) return;
     rule.texts ??= rule.values.map((item) => (typeof item === "string" ? item : goJson(item)));
     const supported = rule.texts;
-    const words = `${path} in body should be one of ${supported.join(" ")}`;
+    const words = inBody(path, `should be one of ${supported.join(" ")}`);
     result.add(words, () => notSupported(path, shown(value), supported));
   }
 
-  #text(node: SchemaNode, text: string, path: string, result: Result): void {
+  #text(node: SchemaNode, text: string, path: FieldPath, result: Result): void {
     result.matches++;
     if (node.hasText) this.#textRules(node, text, path, result);
     if (node.formatCheck === undefined) return;
     result.matches++;
     if (!node.formatCheck(text)) {
       const { format } = node;
-      const words = `${path} in body must be of type ${format}: ${showText(text)}`;
+      const words = inBody(path, `must be of type ${format}: ${showText(text)}`);
       result.add(words, () => ({ ...invalid(path, showText(text), words), type: "FieldValueTypeInvalid" }));
     }
   }
 
   /** Only the first of these is reported. */
-  #textRules(node: SchemaNode, text: string, path: string, result: Result): void {
+  #textRules(node: SchemaNode, text: string, path: FieldPath, result: Result): void {
     const { maxLength, minLength, pattern } = node;
     if (text.length > maxLength && codePointCount(text) > maxLength) {
-      result.add(`${path} in body should be at most ${maxLength} chars long`, () => tooLong(path, maxLength));
+      result.add(inBody(path, `should be at most ${maxLength} chars long`), () => tooLong(path, maxLength));
     } else if (text.length < minLength * 2 && codePointCount(text) < minLength) {
-      const words = `${path} in body should be at least ${exact(node.props.minLength)} chars long`;
+      const words = inBody(path, `should be at least ${exact(node.props.minLength)} chars long`);
       result.add(words, () => invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
       this.#budget.spend((text.length * pattern.size) / 8);
       if (pattern.test(text)) return;
-      const words = `${path} in body should match '${pattern.text}'`;
+      const words = inBody(path, `should match '${pattern.text}'`);
       result.add(words, () => invalid(path, showText(text), words));
     }
   }
@@ -190,7 +196,7 @@ class Explainer {
   #list(
     node: SchemaNode,
     list: readonly unknown[],
-    path: string,
+    path: FieldPath,
     correlation: Correlation | undefined,
     result: Result,
   ): void {
@@ -199,65 +205,66 @@ class Explainer {
     if (items !== undefined) {
       for (let at = 0; at < size; at++) {
         if (this.#isQuiet(items, list[at])) continue;
-        result.merge(this.check(items, list[at], `${path}[${at}]`, correlation?.index(at)));
+        result.merge(this.check(items, list[at], path.index(at), correlation?.index(at)));
         if (correlation === undefined && result.isFull) break;
       }
     }
     if (size < minItems) {
-      const words = `${path} in body should have at least ${exact(node.props.minItems)} items`;
+      const words = inBody(path, `should have at least ${exact(node.props.minItems)} items`);
       result.add(words, () => invalid(path, String(size), words));
     }
     if (size > maxItems) {
-      result.add(`${path} in body should have at most ${maxItems} items`, () => tooMany(path, size, maxItems));
+      result.add(inBody(path, `should have at most ${maxItems} items`), () => tooMany(path, size, maxItems));
     }
     if (node.uniqueItems && !isUnique(list)) {
-      const words = `${path} in body shouldn't contain duplicates`;
+      const words = inBody(path, "shouldn't contain duplicates");
       result.add(words, () => invalid(path, '""', words));
     }
     result.matches += 2;
   }
 
-  #object(node: SchemaNode, object: Json, path: string, correlation: Correlation | undefined, result: Result): void {
+  #object(node: SchemaNode, object: Json, path: FieldPath, correlation: Correlation | undefined, result: Result): void {
     const { properties, additional, minProperties, maxProperties } = node;
     const keys = Object.keys(object).sort();
     const child = (name: string): Correlation | undefined =>
-      path === "" && (name === "kind" || name === "apiVersion") ? undefined : correlation?.key(name);
+      path === FieldPath.root && (name === "kind" || name === "apiVersion") ? undefined : correlation?.key(name);
     if (keys.length < minProperties) {
-      const words = `${path} in body should have at least ${exact(node.props.minProperties)} properties`;
+      const words = inBody(path, `should have at least ${exact(node.props.minProperties)} properties`);
       result.add(words, () => invalid(path, String(keys.length), words));
     }
     if (keys.length > maxProperties) {
-      const words = `${path} in body should have at most ${maxProperties} properties`;
+      const words = inBody(path, `should have at most ${maxProperties} properties`);
       result.add(words, () => tooMany(path, keys.length, maxProperties));
     }
     if (additional !== undefined && additional !== true) {
       for (const key of keys) {
         if (properties?.has(key) === true) continue;
         if (additional === false) {
-          const words = `${path}.${key} in body is a forbidden property`;
+          const words = inBody(member(path, key), "is a forbidden property");
           result.add(words, () => invalid(path, goQuote(key), words));
         } else if (!this.#isQuiet(additional, object[key])) {
-          result.merge(this.check(additional, object[key], `${path}.${key}`, child(key)));
+          result.merge(this.check(additional, object[key], member(path, key), child(key)));
         }
       }
     }
     for (const key of keys) {
       const property = properties?.get(key);
       if (property === undefined || this.#isQuiet(property, object[key])) continue;
-      result.merge(this.check(property, object[key], path === "" ? key : `${path}.${key}`, child(key)));
+      result.merge(this.check(property, object[key], path.child(key), child(key)));
     }
     for (const name of node.required ?? []) {
       if (Object.hasOwn(object, name)) continue;
-      result.add(`${path}.${name} in body is required`, () => requiredField(`${path}.${name}`));
+      const missing = member(path, name);
+      result.add(inBody(missing, "is required"), () => requiredField(missing));
     }
   }
 
   /** Branches apply to the value as a whole; parts inside them are not compared with old ones. */
-  #logic(logic: Logic | undefined, value: unknown, path: string, result: Result): void {
+  #logic(logic: Logic | undefined, value: unknown, path: FieldPath, result: Result): void {
     result.matches++;
     if (logic === undefined) return;
     this.#branches++;
-    const name = goQuote(path);
+    const name = goQuote(String(path));
     if (logic.anyOf.length > 0) this.#anyOf(logic.anyOf, value, path, result);
     if (logic.oneOf.length > 0) this.#oneOf(logic.oneOf, value, path, result);
     if (logic.allOf.length > 0) {
@@ -279,7 +286,7 @@ class Explainer {
     this.#branches--;
   }
 
-  #anyOf(branches: readonly SchemaNode[], value: unknown, path: string, result: Result): void {
+  #anyOf(branches: readonly SchemaNode[], value: unknown, path: FieldPath, result: Result): void {
     let best: Result | undefined;
     for (const branch of branches) {
       const found = this.check(branch, value, path, undefined);
@@ -289,12 +296,12 @@ class Explainer {
       }
       if (best === undefined || found.matches > best.matches) best = found;
     }
-    const words = `${goQuote(path)} must validate at least one schema (anyOf)`;
+    const words = `${goQuote(String(path))} must validate at least one schema (anyOf)`;
     result.add(words, () => composite(words));
     if (best !== undefined) result.merge(best);
   }
 
-  #oneOf(branches: readonly SchemaNode[], value: unknown, path: string, result: Result): void {
+  #oneOf(branches: readonly SchemaNode[], value: unknown, path: FieldPath, result: Result): void {
     let best: Result | undefined;
     let first: Result | undefined;
     let count = 0;
@@ -310,26 +317,26 @@ class Explainer {
       return;
     }
     const reason = count === 0 ? "Found none valid" : `Found ${count} valid alternatives`;
-    const words = `${goQuote(path)} must validate one and only one schema (oneOf). ${reason}`;
+    const words = `${goQuote(String(path))} must validate one and only one schema (oneOf). ${reason}`;
     result.add(words, () => composite(words));
     if (count === 0) result.merge(best!);
   }
 }
 
 /** Always in the plural, other than for lists of built-in kinds. */
-const tooMany = (path: string, size: number, max: number): FieldError => ({
+const tooMany = (path: FieldPath, size: number, max: number): FieldError => ({
   type: "FieldValueTooMany",
-  field: path,
+  field: String(path),
   message: `Too many: ${size}: must have at most ${max} items`,
 });
 
 /** `actual` is what upstream shows as the bad value. */
-function addTypeFinding(result: Result, path: string, expected: string, actual: string): void {
-  const words = `${path} in body must be of type ${expected}: ${goQuote(actual)}`;
+function addTypeFinding(result: Result, path: FieldPath, expected: string, actual: string): void {
+  const words = inBody(path, `must be of type ${expected}: ${goQuote(actual)}`);
   result.add(words, () => ({ ...invalid(path, goQuote(actual), words), type: "FieldValueTypeInvalid" }));
 }
 
-function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: string, result: Result): void {
+function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: FieldPath, result: Result): void {
   if ((node.accepts & kindBits[kind]) !== 0) {
     result.matches++;
     return;
@@ -345,17 +352,17 @@ function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: strin
   } else addTypeFinding(result, path, node.typeText, kind);
 }
 
-function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: string, result: Result): void {
+function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: FieldPath, result: Result): void {
   const isInteger = kind === "integer";
   const number = numberOf(value);
   const printed = isInteger ? String(number) : goFloat(Number(number));
   const limit = (of: number): string => (isInteger ? String(BigInt(wholeLimit(of))) : goFloat(of));
   const add = (words: string): void =>
-    result.add(`${path} in body ${words}`, () => invalid(path, printed, `${path} in body ${words}`));
+    result.add(inBody(path, words), () => invalid(path, printed, inBody(path, words)));
   const fault = multipleOfFault(rules, number, isInteger);
   if (fault === "factor") {
     const factor = limit(rules.multipleOf!);
-    const words = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
+    const words = `factor MultipleOf declared for ${String(path)} must be positive: ${factor}`;
     result.add(words, () => invalid(path, factor, words));
   } else if (fault === "value") add(`should be a multiple of ${limit(rules.multipleOf!)}`);
   if (!minimumHolds(rules, number, isInteger)) {

@@ -3,6 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { setKey } from "../json-values.ts";
 import { goJson, type Json, kindOf, numberOf, shown } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
@@ -11,7 +12,7 @@ import type { SchemaNode } from "./node.ts";
 const findingsMax = 500;
 
 /** Findings of a whole value, members by name. */
-export function listFindings(node: SchemaNode, value: unknown, field: string): FieldError[] {
+export function listFindings(node: SchemaNode, value: unknown, field: FieldPath): FieldError[] {
   if (!node.hasLists || isClean(node, value)) return [];
   const findings: FieldError[] = [];
   try {
@@ -63,29 +64,33 @@ function partOf(item: unknown, key: string | undefined): unknown {
   return typeof item === "object" && item !== null && Object.hasOwn(item, key) ? (item as Json)[key] : undefined;
 }
 
-function walk(node: SchemaNode, value: unknown, field: string, findings: FieldError[]): void {
+function walk(node: SchemaNode, value: unknown, field: FieldPath, findings: FieldError[]): void {
   if (!node.hasLists || typeof value !== "object" || value === null || findings.length >= findingsMax) return;
   if (Array.isArray(value)) {
     const list = value as readonly unknown[];
     if (node.listType === "set") checkSet(list, list, field, findings);
     else if (node.listType === "map") checkMap(node.mapKeys, list, field, findings);
     const { items } = node;
-    if (items?.hasLists === true)
-      for (const [at, item] of list.entries()) walk(items, item, `${field}[${at}]`, findings);
+    if (items?.hasLists === true) for (const [at, item] of list.entries()) walk(items, item, field.index(at), findings);
     return;
   }
   if (kindOf(value) !== "object") return;
   const { properties, additional } = node;
   const object = value as Json;
   for (const name of Object.keys(object).sort()) {
-    if (typeof additional === "object") walk(additional, object[name], `${field}[${name}]`, findings);
+    if (typeof additional === "object") walk(additional, object[name], field.key(name), findings);
     const property = properties?.get(name);
-    if (property !== undefined) walk(property, object[name], field === "" ? name : `${field}.${name}`, findings);
+    if (property !== undefined) walk(property, object[name], field.child(name), findings);
   }
 }
 
 /** `values` are shown in messages, one for each of `items`. */
-function checkSet(items: readonly unknown[], values: readonly unknown[], field: string, findings: FieldError[]): void {
+function checkSet(
+  items: readonly unknown[],
+  values: readonly unknown[],
+  field: FieldPath,
+  findings: FieldError[],
+): void {
   if (items.length < 2) return;
   const keys = items.map((item) => (typeof item === "string" ? item : identity(item)));
   if (new Set(keys).size === keys.length) return;
@@ -94,7 +99,7 @@ function checkSet(items: readonly unknown[], values: readonly unknown[], field: 
     const count = counts.get(key) ?? 0;
     counts.set(key, count + 1);
     if (count !== 1 || findings.length >= findingsMax) continue;
-    findings.push(duplicate(`${field}[${at}]`, shown(values[at])));
+    findings.push(duplicate(field.index(at), shown(values[at])));
   }
 }
 
@@ -110,11 +115,16 @@ function identity(item: unknown): unknown {
 /** Lone halves of a character pair: decoded texts hold none in this order. */
 const floatMark = "\udc00\ud800";
 
-function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: string, findings: FieldError[]): void {
+function checkMap(
+  mapKeys: readonly string[],
+  list: readonly unknown[],
+  field: FieldPath,
+  findings: FieldError[],
+): void {
   for (const [at, item] of list.entries()) {
     const kind = kindOf(item);
     if (kind === "object" || kind === "null") continue;
-    findings.push(invalid(`${field}[${at}]`, shown(item), "must be an object for an array of list-type map"));
+    findings.push(invalid(field.index(at), shown(item), "must be an object for an array of list-type map"));
     return;
   }
   if (list.length < 2) return;

@@ -2,6 +2,7 @@
  * Drops members that a schema does not name. Hot path: a value without such members is returned unchanged. Source:
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
+import { FieldPath } from "#meta/field-path.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { setKey } from "../json-values.ts";
 import { DecodeError } from "../decode-error.ts";
@@ -107,8 +108,8 @@ class Walk {
 
   #record(name: string): void {
     if (this.unknown.length >= pathsMax) return;
-    let text = "";
-    for (const part of this.#path) text += typeof part === "number" ? `[${part}]` : text === "" ? part : `.${part}`;
-    this.unknown.push(text === "" ? name : `${text}.${name}`);
+    let path = FieldPath.root;
+    for (const part of this.#path) path = typeof part === "number" ? path.index(part) : path.child(part);
+    this.unknown.push(String(path.child(name)));
   }
 }
