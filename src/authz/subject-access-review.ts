@@ -10,6 +10,7 @@ import type {
   SubjectAccessReviewStatus,
 } from "#api/authorization/v1.ts";
 import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Action } from "#meta/action.ts";
 import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
@@ -162,58 +163,66 @@ function subjectOf({ user = "", groups = [], uid = "", extra }: Spec): UserInfo 
   };
 }
 
+const specPath = FieldPath.of("spec");
+const resourcePath = specPath.child("resourceAttributes");
+const nonResourcePath = specPath.child("nonResourceAttributes");
+const fieldSelectorPath = resourcePath.child("fieldSelector");
+const labelSelectorPath = resourcePath.child("labelSelector");
+
 function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): FieldError[] {
   const errors: FieldError[] = [];
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
     const detail = "cannot be specified in combination with resourceAttributes";
-    errors.push(invalid("spec.nonResourceAttributes", goAttributes(nonResourceAttributes), detail));
+    errors.push(invalid(nonResourcePath, goAttributes(nonResourceAttributes), detail));
   } else if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
     const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    errors.push(invalid("spec.resourceAttributes", null, detail));
+    errors.push(invalid(resourcePath, null, detail));
   }
   const { fieldSelector, labelSelector } = resourceAttributes ?? {};
   return [
     ...errors,
-    ...validateSelector(fieldSelector, "spec.resourceAttributes.fieldSelector", fieldRequirement),
-    ...validateSelector(labelSelector, "spec.resourceAttributes.labelSelector", labelRequirement),
+    ...validateSelector(fieldSelector, fieldSelectorPath, fieldRequirement),
+    ...validateSelector(labelSelector, labelSelectorPath, labelRequirement),
   ];
 }
 
 /** Unknown operators are accepted, since newer clients may use them. */
 function validateSelector(
   selector: SelectorAttributes | undefined,
-  field: string,
-  check: (requirement: SelectorRequirement, path: string) => readonly FieldError[],
+  field: FieldPath,
+  check: (requirement: SelectorRequirement, path: FieldPath) => readonly FieldError[],
 ): FieldError[] {
   if (selector === undefined) return [];
   const { rawSelector = "", requirements = [] } = selector;
+  const requirementsPath = field.child("requirements");
   const errors: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
     const detail = "may not specified at the same time as requirements";
-    errors.push(invalid(`${field}.rawSelector`, rawSelector, detail));
+    errors.push(invalid(field.child("rawSelector"), rawSelector, detail));
   }
   if (rawSelector === "" && requirements.length === 0) {
-    const detail = `when ${field} is specified, requirements or rawSelector is required`;
-    errors.push(required(`${field}.requirements`, detail));
+    const detail = `when ${String(field)} is specified, requirements or rawSelector is required`;
+    errors.push(required(requirementsPath, detail));
   }
-  for (const [at, requirement] of requirements.entries())
-    errors.push(...check(requirement, `${field}.requirements[${at}]`));
+  for (const [at, requirement] of requirements.entries()) {
+    errors.push(...check(requirement, requirementsPath.index(at)));
+  }
   return errors;
 }
 
-function fieldRequirement({ key, ...rest }: SelectorRequirement, path: string): FieldError[] {
-  const missing = key === "" ? [required(`${path}.key`, "must be specified")] : [];
+function fieldRequirement({ key, ...rest }: SelectorRequirement, path: FieldPath): FieldError[] {
+  const missing = key === "" ? [required(path.child("key"), "must be specified")] : [];
   return [...missing, ...validateSelectorValues(rest, path)];
 }
 
-const labelRequirement = (requirement: SelectorRequirement, path: string): FieldError[] => [
+const labelRequirement = (requirement: SelectorRequirement, path: FieldPath): FieldError[] => [
   ...validateSelectorValues(requirement, path),
   ...validateLabelRequirement(requirement, path),
 ];
 
 function validateSubject({ user = "", groups = [] }: Spec): FieldError[] {
   if (user !== "" || groups.length > 0) return [];
-  return [invalid("spec.user", user, "at least one of user or group must be specified")];
+  return [invalid(specPath.child("user"), user, "at least one of user or group must be specified")];
 }
 
 function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): FieldError[] {
@@ -221,11 +230,11 @@ function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): Fie
   const errors = emptyMetadata(other, "must be empty except for namespace");
   const asked = spec.resourceAttributes?.namespace ?? "";
   if (spec.resourceAttributes !== undefined && asked !== namespace) {
-    errors.push(invalid("spec.resourceAttributes.namespace", asked, "must match metadata.namespace"));
+    errors.push(invalid(resourcePath.child("namespace"), asked, "must match metadata.namespace"));
   }
   if (spec.nonResourceAttributes !== undefined) {
     const detail = "disallowed on this kind of request";
-    errors.push(invalid("spec.nonResourceAttributes", goAttributes(spec.nonResourceAttributes), detail));
+    errors.push(invalid(nonResourcePath, goAttributes(spec.nonResourceAttributes), detail));
   }
   return errors;
 }

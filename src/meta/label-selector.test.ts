@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "./field-error.ts";
+import { FieldPath } from "./field-path.ts";
 import {
   compileLabelSelector,
   formatLabelSelector,
@@ -11,7 +12,7 @@ import {
 } from "./label-selector.ts";
 
 const check = (selector: LabelSelectorObject, ...expected: string[]) =>
-  assert.deepEqual(validateLabelSelector(selector, "spec.selector").map(printFieldError), expected);
+  assert.deepEqual(validateLabelSelector(selector, FieldPath.of("spec", "selector")).map(printFieldError), expected);
 
 test("operators, keys and values of a selector are checked", () => {
   check({});
@@ -29,10 +30,13 @@ test("operators, keys and values of a selector are checked", () => {
     { matchExpressions: [{ key: "a", operator: "Near" }] },
     `${at}.operator: Invalid value: "Near": not a valid selector operator`,
   );
-  assert.equal(validateLabelSelector({ matchLabels: { "bad key": "-" } }, "s").length, 2);
+  assert.equal(validateLabelSelector({ matchLabels: { "bad key": "-" } }, FieldPath.of("s")).length, 2);
   const odd = { matchExpressions: [{ key: "a", operator: "In", values: ["-"] }] };
-  assert.match(printFieldError(validateLabelSelector(odd, "s")[0]!), /^s.matchExpressions\[0\].values\[0\]: Invalid/);
-  assert.deepEqual(validateLabelSelector(odd, "s", { allowInvalidValues: true }), []);
+  assert.match(
+    printFieldError(validateLabelSelector(odd, FieldPath.of("s"))[0]!),
+    /^s.matchExpressions\[0\].values\[0\]: Invalid/,
+  );
+  assert.deepEqual(validateLabelSelector(odd, FieldPath.of("s"), { allowInvalidValues: true }), []);
 });
 
 test("a selector object means what its parts say", () => {

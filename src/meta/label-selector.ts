@@ -29,17 +29,17 @@ const operators: ReadonlyMap<string, LabelOperator> = new Map([
 /** Findings below `field`. Values that cannot be label values may be tolerated, for objects written before. */
 export function validateLabelSelector(
   selector: LabelSelectorObject,
-  field: FieldPath | string,
+  field: FieldPath,
   options: { readonly allowInvalidValues?: boolean } = {},
 ): FieldError[] {
-  const at = String(field);
-  const errors = validateLabels(selector.matchLabels ?? undefined, `${at}.matchLabels`);
+  const errors = validateLabels(selector.matchLabels ?? undefined, field.child("matchLabels"));
+  const expressions = field.child("matchExpressions");
   for (const [index, expression] of (selector.matchExpressions ?? []).entries()) {
-    const path = `${at}.matchExpressions[${index}]`;
+    const path = expressions.index(index);
     const { operator = "" } = expression;
     errors.push(...validateSelectorValues(expression, path));
     if (!operators.has(operator)) {
-      errors.push(invalid(`${path}.operator`, operator, "not a valid selector operator"));
+      errors.push(invalid(path.child("operator"), operator, "not a valid selector operator"));
     }
     errors.push(...validateLabelRequirement(expression, path, options));
   }
@@ -49,15 +49,15 @@ export function validateLabelSelector(
 /** Whether values are present exactly where the operator needs them. Unknown operators pass. */
 export function validateSelectorValues(
   { operator, values }: LabelSelectorRequirement,
-  path: string,
+  path: FieldPath,
 ): readonly FieldError[] {
   const given = (values ?? []).length;
   if ((operator === "In" || operator === "NotIn") && given === 0) {
-    return [required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+    return [required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")];
   }
   if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    return [forbidden(`${path}.values`, detail)];
+    return [forbidden(path.child("values"), detail)];
   }
   return [];
 }
@@ -65,13 +65,13 @@ export function validateSelectorValues(
 /** Whether key and values could be those of a label. */
 export function validateLabelRequirement(
   { key = "", values }: LabelSelectorRequirement,
-  path: string,
+  path: FieldPath,
   options: { readonly allowInvalidValues?: boolean } = {},
 ): readonly FieldError[] {
-  const errors = qualifiedName(key).map((message) => invalid(`${path}.key`, key, message));
+  const errors = qualifiedName(key).map((message) => invalid(path.child("key"), key, message));
   if (options.allowInvalidValues === true) return errors;
   for (const [at, value] of (values ?? []).entries()) {
-    for (const message of labelValue(value)) errors.push(invalid(`${path}.values[${at}]`, value, message));
+    for (const message of labelValue(value)) errors.push(invalid(path.child("values").index(at), value, message));
   }
   return errors;
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FieldError } from "./field-error.ts";
 import { printFieldError } from "./field-error.ts";
+import { FieldPath } from "./field-path.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 import {
   finalizerWarnings,
@@ -11,7 +12,7 @@ import {
   validateObjectMetaUpdate,
 } from "./validate-object-meta.ts";
 
-const rules = { namespaced: true, nameRule: "dns1123subdomain", field: "metadata" };
+const rules = { namespaced: true, nameRule: "dns1123subdomain" };
 const print = (errors: readonly FieldError[]) => errors.map(printFieldError);
 const check = (meta: ObjectMeta, ...expected: readonly (string | RegExp)[]) => {
   const found = print(validateObjectMeta({ name: "a", namespace: "n", ...meta }, rules));
@@ -92,7 +93,7 @@ test("managedFields entries are checked [META-20]", () => {
     'metadata.managedFields[0].fieldsType: Invalid value: "V2": must be `FieldsV1`',
     'metadata.managedFields[0].manager: Invalid value: "a\\n": invalid character U+000A (at position 1)',
   );
-  assert.deepEqual(print(validateFieldManager("x".repeat(129), "fieldManager")), [
+  assert.deepEqual(print(validateFieldManager("x".repeat(129), FieldPath.of("fieldManager"))), [
     "fieldManager: Too long: may not be more than 128 bytes",
   ]);
 });

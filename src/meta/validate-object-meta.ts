@@ -6,7 +6,7 @@
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { type FieldError, forbidden, goQuote, goTexts, invalid, required, tooLong } from "./field-error.ts";
-import type { FieldPath } from "./field-path.ts";
+import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
@@ -15,8 +15,8 @@ export interface ObjectMetaRules {
   readonly namespaced: boolean;
   /** A key of `nameRules`. */
   readonly nameRule: string;
-  /** Path of the metadata, `metadata` as a rule. */
-  readonly field: string;
+  /** Path of the metadata; left out: `metadata`. */
+  readonly field?: FieldPath;
   /** For updates: how many more times upstream checks all of it and reports the same. -1: once less than usual. */
   readonly repeats?: number;
   /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
@@ -33,34 +33,49 @@ const foregroundFinalizer = "foregroundDeletion";
 const standardFinalizers: ReadonlySet<string> = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 const immutable = "field is immutable";
 
+/** Parts of metadata that have checks of their own. */
+const partsOf = (field: FieldPath) => ({
+  labels: field.child("labels"),
+  annotations: field.child("annotations"),
+  ownerReferences: field.child("ownerReferences"),
+  finalizers: field.child("finalizers"),
+  managedFields: field.child("managedFields"),
+});
+
+const metadataPath = FieldPath.of("metadata");
+/** Made once: most writes have no errors. */
+const metadataParts = partsOf(metadataPath);
+
 /** Errors in the metadata of a new object. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const errors: FieldError[] = [];
-  const { field } = rules;
+  const { field = metadataPath } = rules;
   const nameRule = nameRules[rules.nameRule];
   if (nameRule === undefined) throw new Error(`no name rule called ${rules.nameRule}`);
   if (meta.generateName !== undefined && meta.generateName !== "") {
     for (const message of nameRule(meta.generateName, true)) {
-      errors.push(invalid(`${field}.generateName`, meta.generateName, message));
+      errors.push(invalid(field.child("generateName"), meta.generateName, message));
     }
   }
   const name = meta.name ?? "";
-  if (name === "") errors.push(required(`${field}.name`, "name or generateName is required"));
-  else for (const message of nameRule(name, false)) errors.push(invalid(`${field}.name`, name, message));
+  if (name === "") errors.push(required(field.child("name"), "name or generateName is required"));
+  else for (const message of nameRule(name, false)) errors.push(invalid(field.child("name"), name, message));
   const namespace = meta.namespace ?? "";
   if (!rules.namespaced) {
-    if (namespace !== "") errors.push(forbidden(`${field}.namespace`, "not allowed on this type"));
-  } else if (namespace === "") errors.push(required(`${field}.namespace`));
-  else for (const message of dns1123Label(namespace)) errors.push(invalid(`${field}.namespace`, namespace, message));
+    if (namespace !== "") errors.push(forbidden(field.child("namespace"), "not allowed on this type"));
+  } else if (namespace === "") errors.push(required(field.child("namespace")));
+  else
+    for (const message of dns1123Label(namespace)) errors.push(invalid(field.child("namespace"), namespace, message));
   if (nearestNumber(meta.generation ?? 0) < 0) {
-    errors.push(invalid(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
+    errors.push(invalid(field.child("generation"), meta.generation, "must be greater than or equal to 0"));
   }
-  validateLabels(meta.labels, `${field}.labels`, errors);
-  validateAnnotations(meta.annotations, `${field}.annotations`, errors);
-  checkOwnerReferences(meta.ownerReferences, `${field}.ownerReferences`, errors);
-  checkFinalizers(meta.finalizers, `${field}.finalizers`, errors);
-  checkManagedFields(meta.managedFields, `${field}.managedFields`, errors);
-  if (rules.standardFinalizers === true) checkStandardFinalizers(meta.finalizers, `${field}.finalizers`, errors);
+  const parts = field === metadataPath ? metadataParts : partsOf(field);
+  validateLabels(meta.labels, parts.labels, errors);
+  validateAnnotations(meta.annotations, parts.annotations, errors);
+  checkOwnerReferences(meta.ownerReferences, parts.ownerReferences, errors);
+  checkFinalizers(meta.finalizers, parts.finalizers, errors);
+  checkManagedFields(meta.managedFields, parts.managedFields, errors);
+  if (rules.standardFinalizers === true) checkStandardFinalizers(meta.finalizers, parts.finalizers, errors);
   return errors;
 }
 
@@ -72,39 +87,40 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: Partial<Pick<ObjectMetaRules, "field" | "repeats" | "standardFinalizers">> = {},
+  options: Pick<ObjectMetaRules, "repeats" | "standardFinalizers"> = {},
 ): FieldError[] {
-  const { field = "metadata", repeats = 0 } = options;
+  const { repeats = 0 } = options;
   const namespaced = old.namespace !== undefined && old.namespace !== "";
-  const created = validateObjectMeta(next, { ...options, field, namespaced, nameRule: "pathSegment" });
+  const created = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
   const errors: FieldError[] = [];
-  if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, `${field}.finalizers`, errors);
+  if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, metadataParts.finalizers, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
-    errors.push(invalid(`${field}.resourceVersion`, "", "must be specified for an update"));
+    errors.push(invalid(metadataPath.child("resourceVersion"), "", "must be specified for an update"));
   }
   if (nearestNumber(next.generation ?? 0) < nearestNumber(old.generation ?? 0)) {
-    errors.push(invalid(`${field}.generation`, next.generation ?? 0, "must not be decremented"));
+    errors.push(invalid(metadataPath.child("generation"), next.generation ?? 0, "must not be decremented"));
   }
   for (const key of unchanging) {
     // A creation time of null is one that is not set.
-    if (!isSame(next[key] ?? undefined, old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
+    if (!isSame(next[key] ?? undefined, old[key] ?? undefined)) errors.push(changed(key, next[key]));
   }
   if (created.length > 0) {
-    validateLabels(next.labels, `${field}.labels`, errors);
-    validateAnnotations(next.annotations, `${field}.annotations`, errors);
-    checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
-    checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
+    validateLabels(next.labels, metadataParts.labels, errors);
+    validateAnnotations(next.annotations, metadataParts.annotations, errors);
+    checkOwnerReferences(next.ownerReferences, metadataParts.ownerReferences, errors);
+    checkManagedFields(next.managedFields, metadataParts.managedFields, errors);
   }
   const found = errors.length === 0 ? created : [...created, ...errors, ...(repeats < 0 ? [] : errors)];
   return repeats > 0 && created.length > 0 ? [...found, ...Array(repeats).fill(created).flat()] : found;
 }
 
 /** Times are printed as Go prints them. */
-function changed(field: string, value: unknown): FieldError {
-  const isTime = field.endsWith("Timestamp") && typeof value === "string";
-  if (!isTime) return invalid(field, value ?? (field.endsWith("Seconds") ? null : ""), immutable);
+function changed(key: (typeof unchanging)[number], value: unknown): FieldError {
+  const field = metadataPath.child(key);
+  const isTime = key.endsWith("Timestamp") && typeof value === "string";
+  if (!isTime) return invalid(field, value ?? (key.endsWith("Seconds") ? null : ""), immutable);
   const text = value.replace("T", " ").replace(/(\.[0-9]+)?Z$/, "");
-  return { type: "FieldValueInvalid", field, message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
+  return { type: "FieldValueInvalid", field: String(field), message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
 }
 
 const unchanging = [
@@ -159,8 +175,11 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
     });
 }
 
+const isFieldManager = (manager: string): boolean =>
+  Buffer.byteLength(manager) <= fieldManagerBytesMax && firstUnprintable(manager) < 0;
+
 /** Findings about the name of a field manager, as in `fieldManager=` and managedFields. */
-export function validateFieldManager(manager: string, field: string): FieldError[] {
+export function validateFieldManager(manager: string, field: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
   const at = firstUnprintable(manager);
@@ -174,7 +193,7 @@ export function validateFieldManager(manager: string, field: string): FieldError
 
 function checkOwnerReferences(
   references: readonly OwnerReference[] | undefined,
-  field: string,
+  field: FieldPath,
   errors: FieldError[],
 ): void {
   if (references === undefined) return;
@@ -183,11 +202,11 @@ function checkOwnerReferences(
     const { apiVersion, kind, name, uid } = textsOf(reference);
     const gv = parseApiVersion(apiVersion);
     if (gv === undefined || gv.version === "") {
-      errors.push(invalid(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+      errors.push(invalid(field.child("apiVersion"), apiVersion, "version must not be empty"));
     }
-    if (kind === "") errors.push(invalid(`${field}.kind`, kind, "kind must not be empty"));
-    if (name === "") errors.push(invalid(`${field}.name`, name, "name must not be empty"));
-    if (uid === "") errors.push(invalid(`${field}.uid`, uid, "uid must not be empty"));
+    if (kind === "") errors.push(invalid(field.child("kind"), kind, "kind must not be empty"));
+    if (name === "") errors.push(invalid(field.child("name"), name, "name must not be empty"));
+    if (uid === "") errors.push(invalid(field.child("uid"), uid, "uid must not be empty"));
     if (apiVersion === "v1" && kind === "Event") {
       errors.push(invalid(field, reference, "/v1, Kind=Event is disallowed from being an owner"));
     }
@@ -207,7 +226,7 @@ function textsOf(reference: Partial<OwnerReference>): Record<"apiVersion" | "kin
   return { apiVersion, kind, name, uid };
 }
 
-function checkFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {
+function checkFinalizers(finalizers: readonly string[] | undefined, field: FieldPath, errors: FieldError[]): void {
   if (finalizers === undefined) return;
   for (const name of finalizers) {
     for (const message of qualifiedName(name)) errors.push(invalid(field, name, message));
@@ -218,15 +237,19 @@ function checkFinalizers(finalizers: readonly string[] | undefined, field: strin
   }
 }
 
-function checkStandardFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {
+function checkStandardFinalizers(
+  finalizers: readonly string[] | undefined,
+  field: FieldPath,
+  errors: FieldError[],
+): void {
   for (const [index, name] of (finalizers ?? []).entries()) {
     if (name.includes("/") || standardFinalizers.has(name)) continue;
     const detail = "name is neither a standard finalizer name nor is it fully qualified";
-    errors.push(invalid(`${field}[${index}]`, name, detail));
+    errors.push(invalid(field.index(index), name, detail));
   }
 }
 
-function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: string, errors: FieldError[]): void {
+function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: FieldPath, errors: FieldError[]): void {
   const added = new Set(next.finalizers ?? []).difference(new Set(old.finalizers ?? []));
   if (added.size === 0) return;
   const { text } = goTexts([...added].sort());
@@ -237,22 +260,22 @@ function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: string, 
 
 function checkManagedFields(
   entries: readonly ManagedFieldsEntry[] | undefined,
-  field: string,
+  field: FieldPath,
   errors: FieldError[],
 ): void {
   if (entries === undefined) return;
   for (const [index, entry] of entries.entries()) {
-    const path = `${field}[${index}]`;
-    const operation: string = entry.operation ?? "";
+    const { manager = "", operation = "", fieldsType = "", subresource = "" } = entry;
+    const at = (name: string): FieldPath => field.index(index).child(name);
     if (operation !== "Apply" && operation !== "Update") {
-      errors.push(invalid(`${path}.operation`, operation, "must be `Apply` or `Update`"));
+      errors.push(invalid(at("operation"), operation, "must be `Apply` or `Update`"));
     }
-    if (entry.fieldsType !== undefined && entry.fieldsType !== "" && entry.fieldsType !== "FieldsV1") {
-      errors.push(invalid(`${path}.fieldsType`, entry.fieldsType, "must be `FieldsV1`"));
+    if (fieldsType !== "" && fieldsType !== "FieldsV1") {
+      errors.push(invalid(at("fieldsType"), fieldsType, "must be `FieldsV1`"));
     }
-    errors.push(...validateFieldManager(entry.manager ?? "", `${path}.manager`));
-    if (Buffer.byteLength(entry.subresource ?? "") > subresourceBytesMax) {
-      errors.push(tooLong(`${path}.subresource`, subresourceBytesMax));
+    if (!isFieldManager(manager)) errors.push(...validateFieldManager(manager, at("manager")));
+    if (Buffer.byteLength(subresource) > subresourceBytesMax) {
+      errors.push(tooLong(at("subresource"), subresourceBytesMax));
     }
   }
 }

@@ -432,7 +432,6 @@ export class Store {
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
           nameRule: definition.nameRule,
-          field: "metadata",
           standardFinalizers: definition.anyFinalizers !== true,
         }),
         ...found,

@@ -58,7 +58,7 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
     if (labels?.[key] === undefined) return [required(at, detail)];
     return labels[key] === value ? [] : [invalid(at, new GoSyntax(printLabels(labels)), detail)];
   });
-  if (validateLabelSelector(spec.selector, "").length > 0) return errors;
+  if (validateLabelSelector(spec.selector, specPath.child("selector")).length > 0) return errors;
   if (compileLabelSelector(spec.selector)?.matches(expected) === true) return errors;
   return [...errors, invalidSelector(spec.selector, "`selector` not auto-generated")];
 }

@@ -96,7 +96,7 @@ function checkApiVersion(apiVersion: string, field: FieldPath): FieldError[] {
 function checkMetadata(meta: ObjectMeta, field: FieldPath): FieldError[] {
   const named = meta.name === undefined || meta.name === "" ? { ...meta, name: "fakename" } : meta;
   const namespaced = meta.namespace !== undefined && meta.namespace !== "";
-  return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field: String(field) });
+  return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field });
 }
 
 /** The metadata, or what is wrong with its types, in Go's words; without a schema, empty metadata. */
