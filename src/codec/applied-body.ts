@@ -2,6 +2,7 @@
  * Decodes applied configurations, and converts merged values to objects. A configuration is YAML; the JSON decoder
  * reads those that are JSON, which most are. Source of the wording: upstream's `applyPatcher`.
  */
+import { FieldPath } from "#meta/field-path.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -109,7 +110,7 @@ function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findi
   const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as Unstructured["metadata"]; // by its schema
   const { structural } = type;
   const coerced = structural.hasEmbedded
-    ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")
+    ? coerceEmbedded(value, structural.schema, type.metadata, undefined, FieldPath.root)
     : value;
   const filled = applyDefaults(coerced, structural, false, room) as MergedValue["value"]; // an object stays one
   const { kind: _kind, apiVersion: _version, metadata: _metadata, ...rest } = filled;

@@ -5,6 +5,7 @@
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -34,6 +35,8 @@ export interface CustomType {
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+const metadataPath = FieldPath.of("metadata");
 
 export interface CustomBody {
   readonly bytes: Uint8Array;
@@ -157,12 +160,12 @@ interface Shaped {
 function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk" | "room">, track: boolean): Shaped {
   const { structural } = type;
   const unknown: string[] = [];
-  const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
+  const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, metadataPath);
   const pruned = prune(value, structural, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
   const embedded: string[] = [];
   const coerced = structural.hasEmbedded
-    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, "")
+    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, FieldPath.root)
     : pruned.value;
   for (const path of embedded.sort()) unknown.push(path);
   const {
@@ -175,12 +178,13 @@ function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk"
 }
 
 /** Metadata as its type has it. Throws `DecodeError` for what cannot be metadata. */
-function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: string): ObjectMeta {
+function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: FieldPath): ObjectMeta {
   if (value === undefined) return {};
   const findings: Findings = { keys: 0, unknown: false };
   const metadata = decodeTyped(schema, value ?? {}, findings) as ObjectMeta; // by the schema of metadata
   if (findings.unknown && unknown !== undefined) {
-    for (const problem of unknownFields(schema, sortedJson(value))) unknown.push(problem.replace('"', `"${path}.`));
+    for (const problem of unknownFields(schema, sortedJson(value)))
+      unknown.push(problem.replace('"', `"${String(path)}.`));
   }
   return withoutNullTime(metadata);
 }
@@ -198,26 +202,24 @@ export function coerceEmbedded(
   schema: Schema | undefined,
   metadata: Schema,
   unknown: string[] | undefined,
-  path: string,
+  path: FieldPath,
 ): unknown {
   if (schema === undefined || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     if (schema.items === undefined) return value;
-    const items = value.map((item, index) =>
-      coerceEmbedded(item, schema.items, metadata, unknown, `${path}[${index}]`),
-    );
+    const items = value.map((item, index) => coerceEmbedded(item, schema.items, metadata, unknown, path.index(index)));
     return items.every((item, index) => item === value[index]) ? value : items;
   }
   let next = value as Json; // an object that is no list
   for (const key of Object.keys(next)) {
     const declared = schema.fields?.get(key)?.schema;
     const isMapKey = declared === undefined && schema.items !== undefined;
-    const at = isMapKey ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    const at = isMapKey ? path.key(key) : path.child(key);
     const old = next[key];
     let changed = coerceEmbedded(old, declared ?? schema.items, metadata, unknown, at);
     if (schema.embeddedResource === true) {
       if ((key === "apiVersion" || key === "kind") && typeof old !== "string") {
-        throw new DecodeError(`${at}: Invalid value: ${showValue(old)}: must be a string`);
+        throw new DecodeError(`${String(at)}: Invalid value: ${showValue(old)}: must be a string`);
       }
       if (key === "metadata") changed = embeddedMetadata(old, metadata, unknown, at);
     }
@@ -229,13 +231,13 @@ export function coerceEmbedded(
   return next;
 }
 
-function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: string): unknown {
+function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: FieldPath): unknown {
   try {
     const { creationTimestamp, ...rest } = readMetadata(value, schema, unknown, path);
     return creationTimestamp === undefined ? rest : { creationTimestamp, ...rest };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw new DecodeError(`${path}: Invalid value: ${showValue(value)}: ${error.message}`, { cause: error });
+    throw new DecodeError(`${String(path)}: Invalid value: ${showValue(value)}: ${error.message}`, { cause: error });
   }
 }
 

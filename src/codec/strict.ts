@@ -4,6 +4,7 @@
  * upstream's `sigs.k8s.io/json`.
  */
 import { goQuote } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -25,14 +26,14 @@ export const problemsMax = 100;
 /** Finds strict decoding errors in `text`, which must be valid JSON. Without a schema it finds duplicate keys only. */
 export function strictFindings(schema: Schema | undefined, text: string): StrictFindings {
   const walker = new Walker(text, true);
-  const value = guarded(() => walker.value(schema, "", "report"));
+  const value = guarded(() => walker.value(schema, FieldPath.root, "report"));
   return { problems: [...walker.problems], value };
 }
 
 /** Fields that the type does not have, of a text without double keys: cheaper than `strictFindings`. */
 export function unknownFields(schema: Schema, text: string): readonly string[] {
   const walker = new Walker(text, false);
-  guarded(() => walker.value(schema, "", "report"));
+  guarded(() => walker.value(schema, FieldPath.root, "report"));
   return [...walker.problems];
 }
 
@@ -47,7 +48,7 @@ function guarded<T>(walk: () => T): T {
 
 /** The value of valid JSON, numbers that JavaScript would change kept as raw ones. Of double keys the last one wins. */
 export function exactValue(text: string): unknown {
-  return new Walker(text, true).value(undefined, "", "quiet");
+  return new Walker(text, true).value(undefined, FieldPath.root, "quiet");
 }
 
 type Mode = "report" | "quiet";
@@ -65,7 +66,7 @@ class Walker {
     this.#build = build;
   }
 
-  value(schema: Schema | undefined, path: string, mode: Mode): unknown {
+  value(schema: Schema | undefined, path: FieldPath, mode: Mode): unknown {
     this.#space();
     switch (this.#text[this.#at]) {
       case "{":
@@ -79,11 +80,10 @@ class Walker {
     }
   }
 
-  #object(schema: Schema | undefined, path: string, mode: Mode): Json {
+  #object(schema: Schema | undefined, path: FieldPath, mode: Mode): Json {
     const object: Json = {};
     // Types with a decoder of their own are not looked into.
     const inside = schema === undefined || isOpen(schema) ? mode : "quiet";
-    const prefix = path === "" ? "" : `${path}.`;
     this.#at++;
     this.#space();
     while (this.#text[this.#at] !== "}") {
@@ -95,12 +95,12 @@ class Walker {
       const field = isStruct ? schema.fields.get(key)?.schema : schema?.type === "map" ? schema.items : undefined;
       const isUnknown = isStruct && field === undefined;
       const isDouble = this.#build && Object.hasOwn(object, key);
+      const at = inside === "report" ? path.child(key) : path;
       if (inside === "report") {
-        if (isUnknown) this.#report("unknown", prefix + key);
-        else if (isDouble) this.#report("duplicate", prefix + key);
+        if (isUnknown) this.#report("unknown", at);
+        else if (isDouble) this.#report("duplicate", at);
       }
-      const below = isUnknown ? "quiet" : inside;
-      const value = this.value(field, below === "report" ? prefix + key : "", below);
+      const value = this.value(field, at, isUnknown ? "quiet" : inside);
       if (this.#build) setKey(object, key, isDouble && isStruct ? merged(field, object[key], value) : value);
       this.#space();
       if (this.#text[this.#at] === ",") this.#at++;
@@ -110,7 +110,7 @@ class Walker {
     return object;
   }
 
-  #array(schema: Schema | undefined, path: string, mode: Mode): unknown[] {
+  #array(schema: Schema | undefined, path: FieldPath, mode: Mode): unknown[] {
     const list: unknown[] = [];
     const inside = schema === undefined || isOpen(schema) ? mode : "quiet";
     const items = schema?.type === "array" ? schema.items : undefined;
@@ -118,7 +118,7 @@ class Walker {
     this.#space();
     for (let i = 0; this.#text[this.#at] !== "]"; i++) {
       if (!this.#build && this.problems.size >= problemsMax) return list;
-      const item = this.value(items, inside === "report" ? `${path}[${i}]` : "", inside);
+      const item = this.value(items, inside === "report" ? path.index(i) : path, inside);
       if (this.#build) list.push(item);
       this.#space();
       if (this.#text[this.#at] === ",") this.#at++;
@@ -148,8 +148,8 @@ class Walker {
     while (" \t\r\n".includes(this.#text[this.#at] ?? "x")) this.#at++;
   }
 
-  #report(what: "unknown" | "duplicate", path: string): void {
-    if (this.problems.size < problemsMax) this.problems.add(`${what} field ${goQuote(path)}`);
+  #report(what: "unknown" | "duplicate", path: FieldPath): void {
+    if (this.problems.size < problemsMax) this.problems.add(`${what} field ${goQuote(String(path))}`);
   }
 }
 

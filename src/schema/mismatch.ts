@@ -2,6 +2,7 @@
  * Error messages of values that do not fit their type, in the words of Go's JSON decoder: the type's Go name and the
  * path of struct fields, without list positions and map keys. Slow, and only for refused bodies.
  */
+import { FieldPath } from "#meta/field-path.ts";
 import { quantityError } from "#meta/quantity.ts";
 import { parseTime } from "#meta/time.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -19,7 +20,7 @@ export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown):
   if (overflow !== undefined) return new DecodeError("exceeded max depth", { cause: overflow });
   const finder = new Finder();
   try {
-    finder.walk(schema, raw, { struct: "", path: [] });
+    finder.walk(schema, raw, { struct: "", path: FieldPath.root });
   } catch (error) {
     if (error instanceof RangeError) return new DecodeError("exceeded max depth", { cause: error });
     throw error;
@@ -33,7 +34,8 @@ const byteSchema: Schema = { type: "integer", format: "uint8" };
 interface Place {
   /** Go name of the struct around, without its package; empty at the top. */
   readonly struct: string;
-  readonly path: readonly string[];
+  /** Of fields alone. */
+  readonly path: FieldPath;
 }
 
 class Finder {
@@ -80,7 +82,7 @@ class Finder {
       if (schema.type === "map") this.walk(schema.items!, value, place);
       else {
         const field = schema.fields!.get(name);
-        const inside = { struct: shortName(schema), path: [...place.path, name] };
+        const inside = { struct: shortName(schema), path: place.path.child(name) };
         if (field !== undefined) this.walk(field.schema, value, inside);
       }
     }
@@ -144,10 +146,10 @@ class Finder {
       return;
     }
     const inner = new Finder();
-    if (kind === "object") inner.walk(schema.items!, raw, { struct: "", path: [] });
+    if (kind === "object") inner.walk(schema.items!, raw, { struct: "", path: FieldPath.root });
     if (kind === "array") {
       const member: Schema = schema.special === "schemaOrStringArray" ? { type: "string" } : schema.items!;
-      inner.walk({ type: "array", items: member }, raw, { struct: "", path: [] });
+      inner.walk({ type: "array", items: member }, raw, { struct: "", path: FieldPath.root });
     }
     const error = inner.fatal ?? inner.first;
     // The inner decoder's place is replaced by the outer one's.
@@ -157,7 +159,7 @@ class Finder {
 }
 
 const target = (place: Place): string =>
-  place.struct === "" ? "Go value" : `Go struct field ${place.struct}.${place.path.join(".")}`;
+  place.struct === "" ? "Go value" : `Go struct field ${place.struct}.${String(place.path)}`;
 
 const typeError = (value: string, type: string, place: Place): string =>
   `json: cannot unmarshal ${value} into ${target(place)} of type ${type}`;

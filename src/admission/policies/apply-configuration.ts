@@ -6,6 +6,7 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import type { JsonObject } from "#apply/json-value.ts";
 import { mergeApplied } from "#apply/merge-applied.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
@@ -21,7 +22,7 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
     throw new ConfigurationProblem(`error applying patch: failed to convert patch object to typed object: ${finding}`);
   }
   const atomic: string[] = [];
-  findAtomic(schema, applied, "", atomic);
+  findAtomic(schema, applied, FieldPath.root, atomic);
   if (atomic.length > 0) {
     const places = atomic.join(", ");
     throw new ConfigurationProblem(
@@ -32,21 +33,23 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
 }
 
 /** Adds the places of values that have no parts of their own. `schema` is right about the value. */
-function findAtomic(schema: Schema, value: unknown, path: string, found: string[]): void {
+function findAtomic(schema: Schema, value: unknown, path: FieldPath, found: string[]): void {
   if (schema.type === "array" && Array.isArray(value)) {
-    if (schema.listType !== "map" && schema.listType !== "set") found.push(path);
+    if (schema.listType !== "map" && schema.listType !== "set") found.push(String(path));
     else if (schema.items !== undefined) {
-      for (const [at, item] of value.entries()) findAtomic(schema.items, item, `${path}[${at}]`, found);
+      for (const [at, item] of value.entries()) findAtomic(schema.items, item, path.index(at), found);
     }
     return;
   }
   if ((schema.type !== "object" && schema.type !== "map") || !isObject(value)) return;
   if (schema.mapType === "atomic") {
-    found.push(path);
+    found.push(String(path));
     return;
   }
   for (const [key, member] of Object.entries(value)) {
     const inner = schema.type === "map" ? schema.items : schema.fields?.get(key)?.schema;
-    if (inner !== undefined) findAtomic(inner, member, `${path}.${key}`, found);
+    // Upstream: names at the root have a dot before them too.
+    const at = path === FieldPath.root ? FieldPath.of(`.${key}`) : path.child(key);
+    if (inner !== undefined) findAtomic(inner, member, at, found);
   }
 }
