@@ -2,6 +2,7 @@
 import { anyValue, booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { levels, type PolicyDocument, type RuleDocument, stages } from "./policy.ts";
 
@@ -40,21 +41,25 @@ export function readAuditPolicy(text: string, domain: ApiDomain): PolicyDocument
   return document;
 }
 
+const rulesPath = FieldPath.of("rules");
+const omitStagesPath = FieldPath.of("omitStages");
+
 /** Everything that is wrong with a policy, by path. */
 export function policyErrors({ rules = [], omitStages = [] }: PolicyDocument): FieldError[] {
-  const errors = stageErrors(omitStages, "omitStages");
-  if (rules.length === 0) errors.push(required("rules", "a policy needs at least one rule"));
-  for (const [at, rule] of rules.entries()) errors.push(...ruleErrors(rule, `rules[${at}]`));
+  const errors = stageErrors(omitStages, omitStagesPath);
+  if (rules.length === 0) errors.push(required(rulesPath, "a policy needs at least one rule"));
+  for (const [at, rule] of rules.entries()) errors.push(...ruleErrors(rule, rulesPath.index(at)));
   return errors;
 }
 
-function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
+function ruleErrors(rule: RuleDocument, path: FieldPath): FieldError[] {
   const { level = "", resources = [], namespaces = [], nonResourceURLs = [] } = rule;
   const errors: FieldError[] = [];
-  if (level === "") errors.push(required(`${path}.level`));
-  else if (!(levels as readonly string[]).includes(level)) errors.push(notSupported(`${path}.level`, level, levels));
+  const levelPath = path.child("level");
+  if (level === "") errors.push(required(levelPath));
+  else if (!(levels as readonly string[]).includes(level)) errors.push(notSupported(levelPath, level, levels));
   for (const [at, url] of nonResourceURLs.entries()) {
-    const field = `${path}.nonResourceURLs[${at}]`;
+    const field = path.child("nonResourceURLs").index(at);
     if (url === "*") continue;
     if (!url.startsWith("/")) {
       errors.push(invalid(field, url, "non-resource URL rules must begin with a '/' character"));
@@ -64,27 +69,27 @@ function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
     }
   }
   for (const [at, { group = "", resources: names = [], resourceNames = [] }] of resources.entries()) {
-    const field = `${path}.resources[${at}]`;
+    const field = path.child("resources").index(at);
     if (group !== "") {
-      for (const message of dns1123Subdomain(group)) errors.push(invalid(`${field}.group`, group, message));
+      for (const message of dns1123Subdomain(group)) errors.push(invalid(field.child("group"), group, message));
     }
     if (resourceNames.length > 0 && names.length === 0) {
       const message = "using resourceNames requires at least one resource";
-      errors.push(invalid(`${field}.resourceNames`, goTexts(resourceNames), message));
+      errors.push(invalid(field.child("resourceNames"), goTexts(resourceNames), message));
     }
   }
-  errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
+  errors.push(...stageErrors(rule.omitStages ?? [], path.child("omitStages")));
   if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
     const message = "rules cannot apply to both regular resources and non-resource URLs";
-    errors.push(invalid(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
+    errors.push(invalid(path.child("nonResourceURLs"), goTexts(nonResourceURLs), message));
   }
   return errors;
 }
 
-function stageErrors(given: readonly string[], path: string): FieldError[] {
+function stageErrors(given: readonly string[], path: FieldPath): FieldError[] {
   return given.flatMap((stage, at) =>
     (stages as readonly string[]).includes(stage)
       ? []
-      : [invalid(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
+      : [invalid(path.index(at), stage, `allowed stages are ${stages.join(",")}`)],
   );
 }

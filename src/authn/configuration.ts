@@ -23,6 +23,7 @@ import {
   required,
   tooMany,
 } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import {
@@ -81,6 +82,9 @@ export interface ConfigRules {
 
 const issuersMax = 64;
 
+const jwtPath = FieldPath.of("jwt");
+const conditionsPath = FieldPath.of("anonymous", "conditions");
+
 /** An empty prefix differs from none. */
 const prefixedClaim = { claim: textValue, prefix: textValue, expression: textValue };
 const jwtFields = {
@@ -126,10 +130,10 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
     const detail = "enabled should be set to true when conditions are defined";
     const paths = conditions.map(({ path = "" }) => `apiserver.AnonymousAuthCondition{Path:${goQuote(path)}}`);
     const value = new GoSyntax(`[]apiserver.AnonymousAuthCondition{${paths.join(", ")}}`);
-    errors.push(invalid("anonymous.conditions", value, detail));
+    errors.push(invalid(conditionsPath, value, detail));
   }
   const paths = conditions.map(({ path = "" }, at) => {
-    if (!path.startsWith("/")) errors.push(invalid(`anonymous.conditions[${at}].path`, path, "must begin with /"));
+    if (!path.startsWith("/")) errors.push(invalid(conditionsPath.index(at).child("path"), path, "must begin with /"));
     return path;
   });
   refuseWith(errors);
@@ -139,31 +143,31 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
 /** Validates entries that do not come from a file. Throws `ConfigError`. */
 export function checkJwtConfig(config: JwtConfig, rules: ConfigRules): JwtIssuer {
   const errors: FieldError[] = [];
-  const issuer = checkIssuer(config, "", rules, errors);
+  const issuer = checkIssuer(config, FieldPath.root, rules, errors);
   refuseWith(errors);
   return issuer;
 }
 
 function checkIssuers(jwt: readonly JwtConfig[], rules: ConfigRules, errors: FieldError[]): readonly JwtIssuer[] {
   if (jwt.length > issuersMax) {
-    errors.push(tooMany("jwt", jwt.length, issuersMax));
+    errors.push(tooMany(jwtPath, jwt.length, issuersMax));
     return [];
   }
   const seen = new Set<string>();
   const seenDiscovery = new Set<string>();
   return jwt.map((config, at) => {
-    const path = `jwt[${at}].`;
+    const path = jwtPath.index(at);
     const issuer = checkIssuer(config, path, rules, errors);
-    once(seen, issuer.url, `${path}issuer.url`, errors);
+    once(seen, issuer.url, path.child("issuer", "url"), errors);
     if (issuer.discoveryUrl !== undefined) {
-      once(seenDiscovery, issuer.discoveryUrl, `${path}issuer.discoveryURL`, errors);
+      once(seenDiscovery, issuer.discoveryUrl, path.child("issuer", "discoveryURL"), errors);
     }
     return issuer;
   });
 }
 
 /** Says whether it is the first of its kind. */
-function once(seen: Set<string>, value: string, path: string, errors: FieldError[]): boolean {
+function once(seen: Set<string>, value: string, path: FieldPath, errors: FieldError[]): boolean {
   if (seen.has(value)) {
     errors.push(duplicate(path, value));
     return false;
@@ -172,23 +176,26 @@ function once(seen: Set<string>, value: string, path: string, errors: FieldError
   return true;
 }
 
-/** `path` is empty or ends with a dot. */
-function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors: FieldError[]): JwtIssuer {
+function checkIssuer(config: JwtConfig, path: FieldPath, rules: ConfigRules, errors: FieldError[]): JwtIssuer {
   const { url = "", discoveryURL = "", certificateAuthority = "", audiences = [] } = config.issuer ?? {};
-  const at = `${path}issuer`;
-  if (url === "") errors.push(required(`${at}.url`, "URL is required"));
-  else checkUrl(url, `${at}.url`, rules.ownIssuers, errors);
+  const at = path.child("issuer");
+  if (url === "") errors.push(required(at.child("url"), "URL is required"));
+  else checkUrl(url, at.child("url"), rules.ownIssuers, errors);
   if (discoveryURL !== "") {
     const bare = (text: string): string => text.replace(/\/+$/, "");
     if (url !== "" && bare(url) === bare(discoveryURL)) {
-      errors.push(invalid(`${at}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
+      errors.push(invalid(at.child("discoveryURL"), discoveryURL, "discoveryURL must be different from URL"));
     }
-    checkUrl(discoveryURL, `${at}.discoveryURL`, [], errors);
+    checkUrl(discoveryURL, at.child("discoveryURL"), [], errors);
   }
   checkAudiences(audiences, config.issuer?.audienceMatchPolicy ?? "", at, errors);
   if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
     errors.push(
-      invalid(`${at}.certificateAuthority`, "<omitted>", "data does not contain any valid RSA or ECDSA certificates"),
+      invalid(
+        at.child("certificateAuthority"),
+        "<omitted>",
+        "data does not contain any valid RSA or ECDSA certificates",
+      ),
     );
   }
   const claimRules = checkRules(config, path, rules, errors);
@@ -202,7 +209,7 @@ function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors
   };
 }
 
-function checkUrl(text: string, path: string, disallowed: readonly string[], errors: FieldError[]): void {
+function checkUrl(text: string, path: FieldPath, disallowed: readonly string[], errors: FieldError[]): void {
   const refuse = (detail: string): void => void errors.push(invalid(path, text, detail));
   if (disallowed.includes(text)) {
     refuse(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(" ")}]`);
@@ -218,23 +225,23 @@ function checkUrl(text: string, path: string, disallowed: readonly string[], err
   if (url.hash !== "") refuse("URL must not contain a fragment");
 }
 
-function checkAudiences(audiences: readonly string[], policy: string, at: string, errors: FieldError[]): void {
-  const path = `${at}.audiences`;
+function checkAudiences(audiences: readonly string[], policy: string, at: FieldPath, errors: FieldError[]): void {
+  const path = at.child("audiences");
   if (audiences.length === 0) {
-    errors.push(required(path, `at least one ${path} is required`));
+    errors.push(required(path, `at least one ${String(path)} is required`));
     return;
   }
   const seen = new Set<string>();
   for (const [i, audience] of audiences.entries()) {
-    if (audience === "") errors.push(required(`${path}[${i}]`, "audience can't be empty"));
-    once(seen, audience, `${path}[${i}]`, errors);
+    if (audience === "") errors.push(required(path.index(i), "audience can't be empty"));
+    once(seen, audience, path.index(i), errors);
   }
   if (policy === "MatchAny" || (policy === "" && audiences.length === 1)) return;
   const many = audiences.length > 1;
   const detail = many
     ? "audienceMatchPolicy must be MatchAny for multiple audiences"
     : "audienceMatchPolicy must be empty or MatchAny for single audience";
-  errors.push(invalid(`${at}.audienceMatchPolicy`, policy, detail));
+  errors.push(invalid(at.child("audienceMatchPolicy"), policy, detail));
 }
 
 function isBundle(pem: string): boolean {
@@ -248,7 +255,7 @@ function isBundle(pem: string): boolean {
 /** Takes what was compiled, or the error. */
 function compiled<T extends object>(
   result: T | ExpressionProblem,
-  path: string,
+  path: FieldPath,
   expression: string,
   errors: FieldError[],
 ): T | undefined {
@@ -258,20 +265,20 @@ function compiled<T extends object>(
   return undefined;
 }
 
-function checkRules(config: JwtConfig, path: string, rules: ConfigRules, errors: FieldError[]): ClaimRules {
-  const claimChecks = checkClaimRules(config, `${path}claimValidationRules`, rules, errors);
-  const at = `${path}claimMappings`;
+function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, errors: FieldError[]): ClaimRules {
+  const claimChecks = checkClaimRules(config, path.child("claimValidationRules"), rules, errors);
+  const at = path.child("claimMappings");
   const { username, groups, uid = {} } = config.claimMappings ?? {};
-  const nameOf = prefixedOf(username ?? {}, `${at}.username`, true, errors, usernameFromClaim, (of) =>
+  const nameOf = prefixedOf(username ?? {}, at.child("username"), true, errors, usernameFromClaim, (of) =>
     rules.expressions.text(of),
   );
-  const groupsOf = prefixedOf(groups ?? {}, `${at}.groups`, false, errors, groupsFromClaim, (of) =>
+  const groupsOf = prefixedOf(groups ?? {}, at.child("groups"), false, errors, groupsFromClaim, (of) =>
     rules.expressions.texts(of),
   );
-  const uidOf = checkUid(uid, `${at}.uid`, rules, errors);
-  const extra = checkExtra(config, `${at}.extra`, rules, errors);
-  checkEmail(config, `${at}.username.expression`, rules.expressions, errors);
-  const userChecks = checkUserRules(config, `${path}userValidationRules`, rules, errors);
+  const uidOf = checkUid(uid, at.child("uid"), rules, errors);
+  const extra = checkExtra(config, at.child("extra"), rules, errors);
+  checkEmail(config, at.child("username", "expression"), rules.expressions, errors);
+  const userChecks = checkUserRules(config, path.child("userValidationRules"), rules, errors);
   return {
     // Without one the configuration was refused.
     username: nameOf ?? (() => ""),
@@ -284,7 +291,7 @@ function checkRules(config: JwtConfig, path: string, rules: ConfigRules, errors:
 }
 
 /** A user name that comes from an address needs a look at whether the address is the user's. */
-function checkEmail(config: JwtConfig, path: string, { selects }: ExpressionCompiler, errors: FieldError[]): void {
+function checkEmail(config: JwtConfig, path: FieldPath, { selects }: ExpressionCompiler, errors: FieldError[]): void {
   const { username, extra = [] } = config.claimMappings ?? {};
   const expression = username?.expression ?? "";
   if (expression === "" || !selects(expression, "email")) return;
@@ -303,26 +310,28 @@ function checkEmail(config: JwtConfig, path: string, { selects }: ExpressionComp
 const bothSet = "claim and expression can't both be set";
 const oneRequired = "claim or expression is required";
 
-function checkClaimRules(config: JwtConfig, path: string, { expressions }: ConfigRules, errors: FieldError[]) {
+function checkClaimRules(config: JwtConfig, path: FieldPath, { expressions }: ConfigRules, errors: FieldError[]) {
   const checks: ((claims: Claims) => void)[] = [];
   const seenClaims = new Set<string>();
   const seenExpressions = new Set<string>();
   for (const [i, rule] of (config.claimValidationRules ?? []).entries()) {
-    const at = `${path}[${i}]`;
+    const at = path.index(i);
     const { claim = "", requiredValue = "", expression = "", message = "" } = rule;
     if (claim !== "" && expression !== "") errors.push(invalid(at, claim, bothSet));
     else if (claim !== "") {
-      if (message !== "") errors.push(invalid(`${at}.message`, message, "message can't be set when claim is set"));
-      once(seenClaims, claim, `${at}.claim`, errors);
+      if (message !== "") errors.push(invalid(at.child("message"), message, "message can't be set when claim is set"));
+      once(seenClaims, claim, at.child("claim"), errors);
       checks.push(requiredClaim(claim, requiredValue));
     } else if (expression === "") errors.push(required(at, oneRequired));
     else {
       if (requiredValue !== "") {
-        errors.push(invalid(`${at}.requiredValue`, requiredValue, "requiredValue can't be set when expression is set"));
+        errors.push(
+          invalid(at.child("requiredValue"), requiredValue, "requiredValue can't be set when expression is set"),
+        );
       }
-      if (!once(seenExpressions, expression, `${at}.expression`, errors)) continue;
+      if (!once(seenExpressions, expression, at.child("expression"), errors)) continue;
       const result = expressions.claimCheck(expression, message);
-      const check = compiled(result, `${at}.expression`, expression, errors);
+      const check = compiled(result, at.child("expression"), expression, errors);
       if (check !== undefined) checks.push(check);
     }
   }
@@ -331,7 +340,7 @@ function checkClaimRules(config: JwtConfig, path: string, { expressions }: Confi
 
 function prefixedOf<T>(
   { claim = "", prefix, expression = "" }: PrefixedClaim,
-  path: string,
+  path: FieldPath,
   isRequired: boolean,
   errors: FieldError[],
   fromClaim: (claim: string, prefix: string) => (claims: Claims) => T,
@@ -343,9 +352,9 @@ function prefixedOf<T>(
   }
   if (expression !== "") {
     if (prefix !== undefined) {
-      errors.push(invalid(`${path}.prefix`, prefix, "prefix can't be set when expression is set"));
+      errors.push(invalid(path.child("prefix"), prefix, "prefix can't be set when expression is set"));
     }
-    return compiled(compile(expression), `${path}.expression`, expression, errors);
+    return compiled(compile(expression), path.child("expression"), expression, errors);
   }
   if (claim === "") {
     if (isRequired) errors.push(required(path, oneRequired));
@@ -353,43 +362,43 @@ function prefixedOf<T>(
   }
   if (prefix === undefined) {
     const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
-    errors.push(required(`${path}.prefix`, detail));
+    errors.push(required(path.child("prefix"), detail));
   }
   return fromClaim(claim, prefix ?? "");
 }
 
 function checkUid(
   { claim = "", expression = "" }: { readonly claim?: string; readonly expression?: string },
-  path: string,
+  path: FieldPath,
   { expressions }: ConfigRules,
   errors: FieldError[],
 ): ((claims: Claims) => string) | undefined {
   if (claim !== "" && expression !== "") errors.push(invalid(path, "", bothSet));
   else if (claim !== "") return uidFromClaim(claim);
   else if (expression !== "") {
-    return compiled(expressions.text(expression), `${path}.expression`, expression, errors);
+    return compiled(expressions.text(expression), path.child("expression"), expression, errors);
   }
   return undefined;
 }
 
-function checkExtra(config: JwtConfig, path: string, { domain, expressions }: ConfigRules, errors: FieldError[]) {
+function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }: ConfigRules, errors: FieldError[]) {
   const found: ClaimRules["extra"][number][] = [];
   const seen = new Set<string>();
   for (const [i, { key = "", valueExpression = "" }] of (config.claimMappings?.extra ?? []).entries()) {
-    const at = `${path}[${i}]`;
-    checkExtraKey(key, `${at}.key`, domain, errors);
-    if (!once(seen, key, `${at}.key`, errors)) continue;
+    const at = path.index(i);
+    checkExtraKey(key, at.child("key"), domain, errors);
+    if (!once(seen, key, at.child("key"), errors)) continue;
     if (valueExpression === "") {
-      errors.push(required(`${at}.valueExpression`, "valueExpression is required"));
+      errors.push(required(at.child("valueExpression"), "valueExpression is required"));
       continue;
     }
-    const values = compiled(expressions.texts(valueExpression), `${at}.valueExpression`, valueExpression, errors);
+    const values = compiled(expressions.texts(valueExpression), at.child("valueExpression"), valueExpression, errors);
     if (values !== undefined) found.push({ key, values });
   }
   return found;
 }
 
-function checkExtraKey(key: string, path: string, domain: ApiDomain, errors: FieldError[]): void {
+function checkExtraKey(key: string, path: FieldPath, domain: ApiDomain, errors: FieldError[]): void {
   const [host = "", ...segments] = key.split("/");
   const rest = segments.join("/");
   if (key === "") errors.push(required(path));
@@ -410,11 +419,11 @@ function checkExtraKey(key: string, path: string, domain: ApiDomain, errors: Fie
   }
 }
 
-function checkUserRules(config: JwtConfig, path: string, { expressions }: ConfigRules, errors: FieldError[]) {
+function checkUserRules(config: JwtConfig, path: FieldPath, { expressions }: ConfigRules, errors: FieldError[]) {
   const checks: ((user: UserInfo) => void)[] = [];
   const seen = new Set<string>();
   for (const [i, { expression = "", message = "" }] of (config.userValidationRules ?? []).entries()) {
-    const at = `${path}[${i}].expression`;
+    const at = path.index(i).child("expression");
     if (expression === "") errors.push(required(at, "expression is required"));
     else if (once(seen, expression, at, errors)) {
       const check = compiled(expressions.userCheck(expression, message), at, expression, errors);

@@ -18,6 +18,7 @@ import {
   required,
   tooMany,
 } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import {
@@ -75,6 +76,8 @@ export const authorizedTtlMs = 5 * 60_000;
 export const unauthorizedTtlMs = 30_000;
 const conditionsMax = 64;
 
+const authorizersPath = FieldPath.of("authorizers");
+
 /** Throws `ConfigError` with everything that is wrong. */
 export function readAuthorizationConfig(text: string, rules: AuthorizationRules): readonly AuthorizerEntry[] {
   const group = rules.domain.rename("apiserver.config.k8s.io");
@@ -85,11 +88,11 @@ export function readAuthorizationConfig(text: string, rules: AuthorizationRules)
   });
   const errors: FieldError[] = [];
   if (authorizers.length === 0) {
-    errors.push(required("authorizers", "at least one authorization mode must be defined"));
+    errors.push(required(authorizersPath, "at least one authorization mode must be defined"));
   }
   const seen = { types: new Set<string>(), names: new Set<string>() };
   const entries = authorizers.flatMap((authorizer, at) => {
-    return checkAuthorizer(authorizer, `authorizers[${at}]`, rules, seen, errors) ?? [];
+    return checkAuthorizer(authorizer, authorizersPath.index(at), rules, seen, errors) ?? [];
   });
   refuseWith(errors);
   return entries;
@@ -97,31 +100,31 @@ export function readAuthorizationConfig(text: string, rules: AuthorizationRules)
 
 function checkAuthorizer(
   { type = "", name: given = "", webhook }: Decoded<typeof authorizerFields>,
-  path: string,
+  path: FieldPath,
   rules: AuthorizationRules,
   seen: { readonly types: Set<string>; readonly names: Set<string> },
   errors: FieldError[],
 ): AuthorizerEntry | undefined {
   const known = types.find((candidate) => candidate === type);
   if (known === undefined) {
-    errors.push(type === "" ? required(`${path}.type`) : notSupported(`${path}.type`, type, types));
+    errors.push(type === "" ? required(path.child("type")) : notSupported(path.child("type"), type, types));
     return undefined;
   }
   if (known !== "Webhook" && seen.types.has(known)) {
-    errors.push(duplicate(`${path}.type`, type));
+    errors.push(duplicate(path.child("type"), type));
     return undefined;
   }
   seen.types.add(known);
   const name = given === "" && known !== "Webhook" ? known.toLowerCase() : given;
-  checkName(name, `${path}.name`, seen.names, errors);
+  checkName(name, path.child("name"), seen.names, errors);
   if (known !== "Webhook") {
     if (webhook !== undefined) {
-      errors.push(invalid(`${path}.webhook`, "non-null", "may only be specified when type=Webhook"));
+      errors.push(invalid(path.child("webhook"), "non-null", "may only be specified when type=Webhook"));
     }
     return { type: known, name };
   }
   if (webhook === undefined) {
-    errors.push(required(`${path}.webhook`, "required when type=Webhook"));
+    errors.push(required(path.child("webhook"), "required when type=Webhook"));
     return undefined;
   }
   // Upstream names the settings of webhooks as if they were the authorizer's own.
@@ -129,7 +132,7 @@ function checkAuthorizer(
   return settings === undefined ? undefined : { type: known, name, webhook: settings };
 }
 
-function checkName(name: string, path: string, seen: Set<string>, errors: FieldError[]): void {
+function checkName(name: string, path: FieldPath, seen: Set<string>, errors: FieldError[]): void {
   const problems = dns1123Subdomain(name);
   if (name === "") errors.push(required(path));
   else if (seen.has(name)) errors.push(duplicate(path, name));
@@ -142,30 +145,30 @@ function checkName(name: string, path: string, seen: Set<string>, errors: FieldE
 /** `undefined` when something is wrong that was added to `errors`. */
 function checkWebhook(
   config: WebhookConfig,
-  path: string,
+  path: FieldPath,
   { compile }: AuthorizationRules,
   errors: FieldError[],
 ): WebhookSettings | undefined {
   const before = errors.length;
-  const timeoutMs = checkTimeout(config.timeout, `${path}.timeout`, errors);
+  const timeoutMs = checkTimeout(config.timeout, path.child("timeout"), errors);
   const version = oneOf(
     ["v1beta1", "v1"],
     config.subjectAccessReviewVersion,
-    `${path}.subjectAccessReviewVersion`,
+    path.child("subjectAccessReviewVersion"),
     errors,
   );
   oneOf(
     ["v1"],
     config.matchConditionSubjectAccessReviewVersion,
-    `${path}.matchConditionSubjectAccessReviewVersion`,
+    path.child("matchConditionSubjectAccessReviewVersion"),
     errors,
   );
-  const failurePolicy = oneOf(["NoOpinion", "Deny"], config.failurePolicy, `${path}.failurePolicy`, errors);
-  const connection = checkConnection(config.connectionInfo, `${path}.connectionInfo`, errors);
-  const conditions = checkConditions(config.matchConditions ?? [], `${path}.matchConditions`, compile, errors);
+  const failurePolicy = oneOf(["NoOpinion", "Deny"], config.failurePolicy, path.child("failurePolicy"), errors);
+  const connection = checkConnection(config.connectionInfo, path.child("connectionInfo"), errors);
+  const conditions = checkConditions(config.matchConditions ?? [], path.child("matchConditions"), compile, errors);
   const ttl = (text: string | undefined, initialMs: number, name: string): number => {
     const ms = milliseconds(text);
-    if (ms < 0) errors.push(invalid(`${path}.${name}`, text, "must be > 0s"));
+    if (ms < 0) errors.push(invalid(path.child(name), text, "must be > 0s"));
     return ms === 0 ? initialMs : ms;
   };
   const settings = {
@@ -181,14 +184,19 @@ function checkWebhook(
 /** 0 when there is none; the document was decoded, so it is a duration. */
 const milliseconds = (text: string | undefined): number => parseGoDuration(text ?? "0") ?? 0;
 
-function checkTimeout(text: string | undefined, path: string, errors: FieldError[]): number {
+function checkTimeout(text: string | undefined, path: FieldPath, errors: FieldError[]): number {
   const ms = milliseconds(text);
   if (ms === 0) errors.push(required(path));
   else if (ms < 0 || ms > webhookTimeoutMaxMs) errors.push(invalid(path, text, "must be > 0s and <= 30s"));
   return ms;
 }
 
-function oneOf<T extends string>(values: readonly T[], given = "", path: string, errors: FieldError[]): T | undefined {
+function oneOf<T extends string>(
+  values: readonly T[],
+  given = "",
+  path: FieldPath,
+  errors: FieldError[],
+): T | undefined {
   const found = values.find((value) => value === given);
   if (found === undefined) errors.push(given === "" ? required(path) : notSupported(path, given, values));
   return found;
@@ -196,17 +204,17 @@ function oneOf<T extends string>(values: readonly T[], given = "", path: string,
 
 function checkConnection(
   { type, kubeConfigFile = "" }: NonNullable<WebhookConfig["connectionInfo"]> = {},
-  path: string,
+  path: FieldPath,
   errors: FieldError[],
 ): WebhookConnection | undefined {
-  const at = `${path}.kubeConfigFile`;
-  const known = oneOf(["InClusterConfig", "KubeConfigFile"], type, `${path}.type`, errors);
+  const at = path.child("kubeConfigFile");
+  const known = oneOf(["InClusterConfig", "KubeConfigFile"], type, path.child("type"), errors);
   if (known === undefined) return undefined;
   if (known === "InClusterConfig") {
     if (kubeConfigFile !== "") {
       errors.push(invalid(at, kubeConfigFile, "can only be set when type=KubeConfigFile"));
     }
-    errors.push(forbidden(`${path}.type`, "InClusterConfig is not allowed in the configuration of this server"));
+    errors.push(forbidden(path.child("type"), "InClusterConfig is not allowed in the configuration of this server"));
     return undefined;
   }
   const problem = kubeConfigFile === "" ? "" : fileProblem(kubeConfigFile);
@@ -232,7 +240,7 @@ function fileProblem(file: string): string {
 
 function checkConditions(
   conditions: NonNullable<WebhookConfig["matchConditions"]>,
-  path: string,
+  path: FieldPath,
   compile: ConditionCompiler,
   errors: FieldError[],
 ): readonly MatchCondition[] {
@@ -242,7 +250,7 @@ function checkConditions(
   }
   const seen = new Set<string>();
   return conditions.flatMap(({ expression = "" }, i) => {
-    const at = `${path}[${i}].expression`;
+    const at = path.index(i).child("expression");
     if (expression.trim() === "") {
       errors.push(required(at));
       return [];

@@ -15,6 +15,7 @@ import {
 } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import type { Key } from "./keyed.ts";
 
@@ -64,6 +65,8 @@ const kmsTimeoutMs = 3000;
 const kmsV1 =
   "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.";
 
+const resourcesPath = FieldPath.of("resources");
+
 /** Throws `ConfigError` with everything that is wrong. */
 export function readEncryptionConfig(text: string, domain: ApiDomain): readonly EncryptionRule[] {
   const { resources: rules = [] } = readDocument(text, {
@@ -73,16 +76,17 @@ export function readEncryptionConfig(text: string, domain: ApiDomain): readonly 
     fields: { resources: listOf(struct(ruleFields)) },
   });
   const errors: FieldError[] = [];
-  if (rules.length === 0) errors.push(required("resources", "at least one resources is required"));
+  if (rules.length === 0) errors.push(required(resourcesPath, "at least one resources is required"));
   const kmsNames = new Set<string>();
   const read = rules.map(({ resources = [], providers = [] }, i): EncryptionRule => {
-    const path = `resources[${i}]`;
-    const at = (name: string): string => `at least one ${path}.${name} is required`;
-    if (resources.length === 0) errors.push(required(`${path}.resources`, at("resources")));
-    errors.push(...overlaps(resources, `${path}.resources`), ...badNames(resources, `${path}.resources`));
-    if (providers.length === 0) errors.push(required(`${path}.providers`, at("providers")));
+    const path = resourcesPath.index(i);
+    const [namesPath, providersPath] = [path.child("resources"), path.child("providers")];
+    if (resources.length === 0) errors.push(required(namesPath, `at least one ${String(namesPath)} is required`));
+    errors.push(...overlaps(resources, namesPath), ...badNames(resources, namesPath));
+    if (providers.length === 0)
+      errors.push(required(providersPath, `at least one ${String(providersPath)} is required`));
     const settings = providers.flatMap((provider, j) =>
-      readProvider(provider, `${path}.providers[${j}]`, kmsNames, errors),
+      readProvider(provider, providersPath.index(j), kmsNames, errors),
     );
     return { resources, providers: settings };
   });
@@ -117,7 +121,7 @@ export function groupOf(resource: string): string {
 }
 
 /** A list may name no resource twice, nor beside a wildcard that stands for it as well. */
-function overlaps(resources: readonly string[], path: string): FieldError[] {
+function overlaps(resources: readonly string[], path: FieldPath): FieldError[] {
   const shown = goTexts(resources);
   if (new Set(resources).size !== resources.length) {
     return [invalid(path, shown, "the same resource cannot be specified multiple times")];
@@ -136,10 +140,10 @@ function overlaps(resources: readonly string[], path: string): FieldError[] {
 
 const noRest = ["apiserveripinfo", "serviceipallocations", "servicenodeportallocations"];
 
-function badNames(resources: readonly string[], path: string): FieldError[] {
+function badNames(resources: readonly string[], path: FieldPath): FieldError[] {
   return resources.flatMap((resource, i) => {
     const problem = nameProblem(resource);
-    return problem === undefined ? [] : [invalid(`${path}[${i}]`, resource, problem)];
+    return problem === undefined ? [] : [invalid(path.index(i), resource, problem)];
   });
 }
 
@@ -159,7 +163,7 @@ function nameProblem(resource: string): string | undefined {
 
 function readProvider(
   provider: Provider,
-  path: string,
+  path: FieldPath,
   kmsNames: Set<string>,
   errors: FieldError[],
 ): readonly ProviderSettings[] {
@@ -173,7 +177,7 @@ function readProvider(
     return [];
   }
   const { aesgcm, aescbc, secretbox, kms } = provider;
-  if (kms !== undefined) return [{ type: "kms", kms: readKms(kms, `${path}.kms`, kmsNames, errors) }];
+  if (kms !== undefined) return [{ type: "kms", kms: readKms(kms, path.child("kms"), kmsNames, errors) }];
   if (aesgcm !== undefined) return [keyed("aesgcm", aesgcm.keys, path, aesKeyBytes, errors)];
   if (aescbc !== undefined) return [keyed("aescbc", aescbc.keys, path, aesKeyBytes, errors)];
   if (secretbox !== undefined) return [keyed("secretbox", secretbox.keys, path, secretboxKeyBytes, errors)];
@@ -183,23 +187,23 @@ function readProvider(
 function keyed(
   type: KeyedKind,
   keys: readonly Decoded<typeof keyFields>[] = [],
-  path: string,
+  path: FieldPath,
   lengths: readonly number[],
   errors: FieldError[],
 ): ProviderSettings {
-  const at = `${path}.${type}.keys`;
+  const at = path.child(type, "keys");
   if (keys.length === 0) errors.push(required(at, "at least one keys is required"));
   return {
     type,
     keys: keys.map(({ name = "", secret = "" }, i) => {
-      const of = `${at}[${i}]`;
-      if (name === "") errors.push(required(`${of}.name`, "name is a mandatory field for a key"));
-      return { name, secret: readSecret(secret, `${of}.secret`, lengths, errors) };
+      const of = at.index(i);
+      if (name === "") errors.push(required(of.child("name"), "name is a mandatory field for a key"));
+      return { name, secret: readSecret(secret, of.child("secret"), lengths, errors) };
     }),
   };
 }
 
-function readSecret(secret: string, path: string, lengths: readonly number[], errors: FieldError[]): Buffer {
+function readSecret(secret: string, path: FieldPath, lengths: readonly number[], errors: FieldError[]): Buffer {
   if (secret === "") {
     errors.push(required(path, "secret is a mandatory field for a key"));
     return Buffer.alloc(0);
@@ -222,34 +226,34 @@ function readSecret(secret: string, path: string, lengths: readonly number[], er
 
 function readKms(
   { apiVersion = "v1", name = "", cachesize, endpoint = "", timeout }: Decoded<typeof kmsFields>,
-  path: string,
+  path: FieldPath,
   names: Set<string>,
   errors: FieldError[],
 ): KmsSettings {
-  if (name === "") errors.push(required(`${path}.name`, "name is a mandatory field for a provider"));
+  if (name === "") errors.push(required(path.child("name"), "name is a mandatory field for a provider"));
   else if (apiVersion !== "v1" && name.includes(":")) {
-    errors.push(invalid(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`));
+    errors.push(invalid(path.child("name"), name, `invalid KMS provider name ${name}, must not contain ':'`));
   } else if (names.has(name)) {
-    errors.push(invalid(`${path}.name`, name, `duplicate KMS provider name ${name}, names must be unique`));
+    errors.push(invalid(path.child("name"), name, `duplicate KMS provider name ${name}, names must be unique`));
   }
   names.add(name);
   const timeoutMs = timeout === undefined ? kmsTimeoutMs : (parseGoDuration(timeout) ?? 0);
   if (timeoutMs <= 0) {
     const shown = new GoSyntax(`v1.Duration{Duration:${Math.round(timeoutMs * 1e6)}}`);
-    errors.push(invalid(`${path}.timeout`, shown, "timeout should be a positive value"));
+    errors.push(invalid(path.child("timeout"), shown, "timeout should be a positive value"));
   }
-  const socket = socketOf(endpoint, `${path}.endpoint`, errors);
-  if (apiVersion === "v1") errors.push(invalid(`${path}.apiVersion`, apiVersion, kmsV1));
+  const socket = socketOf(endpoint, path.child("endpoint"), errors);
+  if (apiVersion === "v1") errors.push(invalid(path.child("apiVersion"), apiVersion, kmsV1));
   else if (apiVersion !== "v2") {
     const detail = `unsupported apiVersion ${apiVersion} for KMS provider, only v1 and v2 are supported`;
-    errors.push(invalid(`${path}.apiVersion`, apiVersion, detail));
+    errors.push(invalid(path.child("apiVersion"), apiVersion, detail));
   } else if (cachesize !== undefined) {
-    errors.push(invalid(`${path}.cachesize`, cachesize, "cachesize is not supported in v2"));
+    errors.push(invalid(path.child("cachesize"), cachesize, "cachesize is not supported in v2"));
   }
   return { name, socket, timeoutMs };
 }
 
-function socketOf(endpoint: string, path: string, errors: FieldError[]): string {
+function socketOf(endpoint: string, path: FieldPath, errors: FieldError[]): string {
   if (endpoint === "") {
     errors.push(invalid(path, endpoint, "endpoint is a mandatory field for a kms"));
     return "";
