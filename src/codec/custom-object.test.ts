@@ -137,6 +137,8 @@ test("metadata of embedded objects too, and their unknown fields are told", () =
     d: "D",
   });
   assert.deepEqual(warnings, ['unknown field "spec.template.metadata.odd"']);
+  const named = decode(body(`,"spec":{"byName":{"a$&b":{"metadata":{"odd":1}}}}`)).warnings;
+  assert.deepEqual(named, ['unknown field "spec.byName[a$&b].metadata.odd"']);
   const both = decode(body(`,"spec":{"z":1,"template":${template},"before":${template}}`));
   assert.deepEqual(both.warnings, [
     'unknown field "spec.z"',

@@ -184,7 +184,7 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
   const metadata = decodeTyped(schema, value ?? {}, findings) as ObjectMeta; // by the schema of metadata
   if (findings.unknown && unknown !== undefined) {
     for (const problem of unknownFields(schema, sortedJson(value)))
-      unknown.push(problem.replace('"', `"${String(path)}.`));
+      unknown.push(problem.replace('"', () => `"${String(path)}.`));
   }
   return withoutNullTime(metadata);
 }
