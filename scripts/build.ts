@@ -5,7 +5,7 @@
  */
 import { chmodSync, readdirSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
-import { type Plugin, rolldown } from "rolldown";
+import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { readCommandLine } from "./command-line.ts";
 import { root, tool } from "./steps.ts";
 
@@ -24,6 +24,11 @@ const entries: Readonly<Record<string, string>> = {
   "large-requests": "src/server/large-requests/thread",
 };
 
+const fileOf = (path: string): string => join(root, `${path}.ts`);
+const program = fileOf("bin/program");
+const server = fileOf("src/commands/serve");
+const threads = [entries["storage"]!, entries["large-requests"]!].map(fileOf);
+
 /** Returns what went wrong, empty when everything was written. */
 export async function build({ declarations = false } = {}): Promise<string> {
   try {
@@ -36,7 +41,32 @@ export async function build({ declarations = false } = {}): Promise<string> {
   return ok ? "" : output === "" ? "the compiler failed without a word" : output;
 }
 
-const folderOf = (file: string): string | null => /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] ?? null;
+/**
+ * Names the group of a file: its folder, and what needs it at once. All that a server needs is in few files, since each
+ * one that is loaded takes memory and time, and what it loads later may share them. They are no fewer than the folders:
+ * parsing a large file takes memory that is never given back. Threads and other commands load nothing else of a server.
+ */
+function groupOf(file: string, graph: ChunkingContext): string | null {
+  const folder = /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1];
+  if (folder === undefined) return null;
+  const starts = startsOf(file, graph);
+  if (!starts.has(server)) return `${folder}~${[...starts].sort().join()}`;
+  const others = [...threads, program, ...(graph.getModuleInfo(program)?.dynamicallyImportedIds ?? [])];
+  const withServer = startsOf(server, graph);
+  return `${folder}~server,${others.filter((one) => starts.has(one) && !withServer.has(one)).join()}`;
+}
+
+/** The entries and the files loaded on demand that import a file, be it through others. */
+function startsOf(file: string, graph: ChunkingContext): Set<string> {
+  const seen = new Set([file]);
+  for (const one of seen) for (const importer of graph.getModuleInfo(one)?.importers ?? []) seen.add(importer);
+  return new Set(
+    [...seen].filter((one) => {
+      const { isEntry = false, dynamicImporters = [] } = graph.getModuleInfo(one) ?? {};
+      return isEntry || dynamicImporters.length > 0;
+    }),
+  );
+}
 
 const ownImports: Plugin = {
   name: "own-imports",
@@ -75,7 +105,7 @@ const threadFiles: Plugin = {
 async function bundle(): Promise<void> {
   const bundler = await rolldown({
     cwd: root,
-    input: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(root, `${file}.ts`)])),
+    input: Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, fileOf(path)])),
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: /^@?[a-z]/,
@@ -87,9 +117,8 @@ async function bundle(): Promise<void> {
     entryFileNames: ({ name }) => `${entries[name]}.js`,
     chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.js`,
     comments: false,
-    // A file for each folder and set of entries that need it: parsing a large file takes memory that is never given back.
     codeSplitting: {
-      groups: [{ name: folderOf, debugName: "folders", entriesAware: true }],
+      groups: [{ name: groupOf, debugName: "folders" }],
       includeDependenciesRecursively: false,
     },
   });
