@@ -102,6 +102,24 @@ const threadFiles: Plugin = {
   },
 };
 
+/**
+ * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: promises
+ * and a line editor for files, archives for zlib, the web's interface of crypto, a list of root certificates.
+ */
+const builtInModules: Plugin = {
+  name: "built-in-modules",
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue;
+      file.code = file.code.replace(
+        /^import \{ (.+) \} from ("node:.+");$/gm,
+        (_match, names: string, module: string) =>
+          `const { ${names.replaceAll(" as ", ": ")} } = process.getBuiltinModule(${module});`,
+      );
+    }
+  },
+};
+
 async function bundle(): Promise<void> {
   const bundler = await rolldown({
     cwd: root,
@@ -109,7 +127,7 @@ async function bundle(): Promise<void> {
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: /^@?[a-z]/,
-    plugins: [ownImports, asciiOnly, threadFiles],
+    plugins: [ownImports, asciiOnly, threadFiles, builtInModules],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),
