@@ -3,7 +3,7 @@
  * time. Quiet when all is well. With `--declarations` also writes the types of the package. Types are checked by `npm
  * run check`, not here.
  */
-import { chmodSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { readCommandLine } from "./command-line.ts";
@@ -102,6 +102,19 @@ const threadFiles: Plugin = {
   },
 };
 
+/** `api/tables.ts` reads them from beside the file that it is part of. */
+const tables: Plugin = {
+  name: "tables",
+  generateBundle() {
+    const folder = join(root, "src/api/tables");
+    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      if (!name.endsWith(".json")) continue;
+      const fileName = `chunks/tables/${name.replaceAll("\\", "/")}`;
+      this.emitFile({ type: "asset", fileName, source: readFileSync(join(folder, name)) });
+    }
+  },
+};
+
 /**
  * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: promises
  * and a line editor for files, archives for zlib, the web's interface of crypto, a list of root certificates.
@@ -127,7 +140,7 @@ async function bundle(): Promise<void> {
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: /^@?[a-z]/,
-    plugins: [ownImports, asciiOnly, threadFiles, builtInModules],
+    plugins: [ownImports, asciiOnly, threadFiles, tables, builtInModules],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),
@@ -145,11 +158,11 @@ async function bundle(): Promise<void> {
   chmodSync(join(root, "dist/bin/binnacle.js"), 0o755);
 }
 
-/** Deletes code that an earlier build wrote and this one did not. */
+/** Deletes code and tables that an earlier build wrote and this one did not. */
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (name.endsWith(".js") && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
+    if (/\.js(?:on)?$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 
