@@ -146,7 +146,8 @@ async function bundle(): Promise<void> {
     dir: join(root, "dist"),
     format: "esm",
     entryFileNames: ({ name }) => `${entries[name]}.js`,
-    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.js`,
+    // `.mjs`: of a `.js`, the runtime asks every folder above for a package that says what it is.
+    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.mjs`,
     comments: false,
     codeSplitting: {
       groups: [{ name: groupOf, debugName: "folders" }],
@@ -162,7 +163,7 @@ async function bundle(): Promise<void> {
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (/\.js(?:on)?$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
+    if (/\.(?:m?js|json)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 
