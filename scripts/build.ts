@@ -116,8 +116,8 @@ const tables: Plugin = {
 };
 
 /**
- * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: promises
- * and a line editor for files, archives for zlib, the web's interface of crypto, a list of root certificates.
+ * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: the
+ * promises of files with a line editor, the web's interface of crypto, a list of root certificates.
  */
 const builtInModules: Plugin = {
   name: "built-in-modules",
