@@ -145,7 +145,7 @@ function partStrategy(
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
   const own = behaviour.strategy?.subresources?.[name] ?? {};
-  const { validateUpdate, warningsOnUpdate } = own;
+  const { validateUpdate, checkRules, warningsOnUpdate } = own;
   return {
     ...partResets(name, behaviour, mainResets),
     ...(own.resetFields === undefined ? {} : { resetFields: own.resetFields }),
@@ -155,6 +155,7 @@ function partStrategy(
       return own.prepareForUpdate === undefined ? next : own.prepareForUpdate(next, old, attributes);
     },
     ...(validateUpdate === undefined ? {} : { validateUpdate }),
+    ...(checkRules === undefined ? {} : { checkRules }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
   };
 }
