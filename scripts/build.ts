@@ -3,9 +3,9 @@
  * time. Quiet when all is well. With `--declarations` also writes the types of the package. Types are checked by `npm
  * run check`, not here.
  */
-import { chmodSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
-import { type Plugin, rolldown } from "rolldown";
+import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { readCommandLine } from "./command-line.ts";
 import { root, tool } from "./steps.ts";
 
@@ -24,6 +24,11 @@ const entries: Readonly<Record<string, string>> = {
   "large-requests": "src/server/large-requests/thread",
 };
 
+const fileOf = (path: string): string => join(root, `${path}.ts`);
+const program = fileOf("bin/program");
+const server = fileOf("src/commands/serve");
+const threads = [entries["storage"]!, entries["large-requests"]!].map(fileOf);
+
 /** Returns what went wrong, empty when everything was written. */
 export async function build({ declarations = false } = {}): Promise<string> {
   try {
@@ -36,7 +41,32 @@ export async function build({ declarations = false } = {}): Promise<string> {
   return ok ? "" : output === "" ? "the compiler failed without a word" : output;
 }
 
-const folderOf = (file: string): string | null => /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] ?? null;
+/**
+ * Names the group of a file: its folder, and what needs it at once. All that a server needs is in few files, since each
+ * one that is loaded takes memory and time, and what it loads later may share them. They are no fewer than the folders:
+ * parsing a large file takes memory that is never given back. Threads and other commands load nothing else of a server.
+ */
+function groupOf(file: string, graph: ChunkingContext): string | null {
+  const folder = /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1];
+  if (folder === undefined) return null;
+  const starts = startsOf(file, graph);
+  if (!starts.has(server)) return `${folder}~${[...starts].sort().join()}`;
+  const others = [...threads, program, ...(graph.getModuleInfo(program)?.dynamicallyImportedIds ?? [])];
+  const withServer = startsOf(server, graph);
+  return `${folder}~server,${others.filter((one) => starts.has(one) && !withServer.has(one)).join()}`;
+}
+
+/** The entries and the files loaded on demand that import a file, be it through others. */
+function startsOf(file: string, graph: ChunkingContext): Set<string> {
+  const seen = new Set([file]);
+  for (const one of seen) for (const importer of graph.getModuleInfo(one)?.importers ?? []) seen.add(importer);
+  return new Set(
+    [...seen].filter((one) => {
+      const { isEntry = false, dynamicImporters = [] } = graph.getModuleInfo(one) ?? {};
+      return isEntry || dynamicImporters.length > 0;
+    }),
+  );
+}
 
 const ownImports: Plugin = {
   name: "own-imports",
@@ -72,24 +102,55 @@ const threadFiles: Plugin = {
   },
 };
 
+/** `api/tables.ts` reads them from beside the file that it is part of. */
+const tables: Plugin = {
+  name: "tables",
+  generateBundle() {
+    const folder = join(root, "src/api/tables");
+    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      if (!name.endsWith(".json")) continue;
+      const fileName = `chunks/tables/${name.replaceAll("\\", "/")}`;
+      this.emitFile({ type: "asset", fileName, source: readFileSync(join(folder, name)) });
+    }
+  },
+};
+
+/**
+ * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: the
+ * promises of files with a line editor, the web's interface of crypto, a list of root certificates.
+ */
+const builtInModules: Plugin = {
+  name: "built-in-modules",
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue;
+      file.code = file.code.replace(
+        /^import \{ (.+) \} from ("node:.+");$/gm,
+        (_match, names: string, module: string) =>
+          `const { ${names.replaceAll(" as ", ": ")} } = process.getBuiltinModule(${module});`,
+      );
+    }
+  },
+};
+
 async function bundle(): Promise<void> {
   const bundler = await rolldown({
     cwd: root,
-    input: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(root, `${file}.ts`)])),
+    input: Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, fileOf(path)])),
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: /^@?[a-z]/,
-    plugins: [ownImports, asciiOnly, threadFiles],
+    plugins: [ownImports, asciiOnly, threadFiles, tables, builtInModules],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),
     format: "esm",
     entryFileNames: ({ name }) => `${entries[name]}.js`,
-    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.js`,
+    // `.mjs`: of a `.js`, the runtime asks every folder above for a package that says what it is.
+    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.mjs`,
     comments: false,
-    // A file for each folder and set of entries that need it: parsing a large file takes memory that is never given back.
     codeSplitting: {
-      groups: [{ name: folderOf, debugName: "folders", entriesAware: true }],
+      groups: [{ name: groupOf, debugName: "folders" }],
       includeDependenciesRecursively: false,
     },
   });
@@ -98,11 +159,11 @@ async function bundle(): Promise<void> {
   chmodSync(join(root, "dist/bin/binnacle.js"), 0o755);
 }
 
-/** Deletes code that an earlier build wrote and this one did not. */
+/** Deletes code and tables that an earlier build wrote and this one did not. */
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (name.endsWith(".js") && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
+    if (/\.(?:m?js|json)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 

@@ -4,9 +4,9 @@
  */
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import type { Namespace } from "#api/core/v1.ts";
-import { aggregate } from "#authz/authorizer.ts";
+import { aggregate, type Authorizer } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
-import type { AuthorizationChecks } from "#cel/authorizer.ts";
+import { AuthorizationChecks } from "#cel/authorizer.ts";
 import { Allowance } from "#cel/allowance.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
@@ -23,6 +23,10 @@ import {
 import type { AdmissionAttributes } from "./plugin.ts";
 
 export type { LazyExpression } from "./expressions/evaluation.ts";
+
+/** The checks of one request. */
+export const authorizationChecks = (authorizer: Authorizer): AuthorizationChecks =>
+  new AuthorizationChecks((attributes) => authorizer.authorize(attributes));
 
 export interface RequestParts {
   readonly attributes: AdmissionAttributes;

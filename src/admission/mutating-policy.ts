@@ -4,30 +4,15 @@
  * `admission/plugin/policy/mutating`, and the answers of kube-apiserver.
  */
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
-import { goQuote } from "#meta/field-error.ts";
-import type { GroupVersionKind } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-import { StatusError } from "#meta/status-error.ts";
-import type { Schema } from "#schema/schema.ts";
-import { drive } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
-import { type ConditionsResult, evaluateConditions } from "./admission-expressions.ts";
-import { CostBudget, evaluateAll, OutOfBudget, policyCostMax } from "./expressions/evaluation.ts";
-import type { Matched } from "./matching.ts";
-import type { ObjectForms } from "./object-form.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal, withObject } from "./plugin.ts";
-import { compileVariables } from "./policies/compiled-policy.ts";
-import { activationOf, type Steps } from "./policies/evaluate-policy.ts";
-import {
-  type CompiledMutatingPolicy,
-  type CompiledMutation,
-  compileMutatingPolicy,
-  mutated,
-  MutationProblem,
-} from "./policies/mutations.ts";
-import { collectParams, paramObjects, ParamProblem } from "./policies/params.ts";
-import { exemption, type PolicyOptions, PolicyRequest } from "./policies/policy-request.ts";
-import { type PolicyBinding, type BoundPolicy, PolicyTable } from "./policies/policy-table.ts";
+import { late } from "#std/late.ts";
+import { andThen } from "#std/maybe-promise.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
+import { exemption } from "./policies/exemption.ts";
+import type { CompiledMutatingPolicy } from "./policies/mutations.ts";
+import type { MutatingOptions } from "./policies/policy-options.ts";
+import { PolicyTable } from "./policies/policy-table.ts";
+
+export type { MutatingOptions } from "./policies/policy-options.ts";
 
 export type MutatingPolicies = PolicyTable<
   MutatingAdmissionPolicy,
@@ -36,17 +21,11 @@ export type MutatingPolicies = PolicyTable<
 >;
 
 /** A table without policies. `hasSelectors`: whether checks of the authorizer may have selectors. */
-export const mutatingPolicies = (hasSelectors: boolean): MutatingPolicies =>
-  new PolicyTable(({ spec }) => compileMutatingPolicy(spec, hasSelectors));
-
-export interface MutatingOptions extends PolicyOptions {
-  readonly forms: Pick<ObjectForms, "convertTo" | "reread">;
-  /** Of a served kind; `undefined` for one that only subresources have. */
-  schemaOf(kind: GroupVersionKind): Schema | undefined;
-}
+export const mutatingPolicies = (hasSelectors: boolean): MutatingPolicies => new PolicyTable(hasSelectors);
 
 export function mutatingAdmissionPolicy(policies: MutatingPolicies, options: MutatingOptions): AdmissionPlugin {
   const isExempt = exemption(options.domain);
+  const load = late(() => import("./policies/ask-mutating.ts"));
   return {
     name: "MutatingAdmissionPolicy",
     operations: ["CREATE", "UPDATE", "CONNECT"],
@@ -56,174 +35,7 @@ export function mutatingAdmissionPolicy(policies: MutatingPolicies, options: Mut
         .candidates(attributes, options.environment)
         .filter(({ object }) => !round.isSecond || object.spec.reinvocationPolicy === "IfNeeded");
       if (candidates.length === 0) return undefined;
-      return drive(run(candidates, attributes, options, () => round.repeat()));
+      return andThen(load(), ({ askMutating }) => askMutating(candidates, attributes, options, () => round.repeat()));
     },
   };
-}
-
-type Policy = BoundPolicy<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, CompiledMutatingPolicy>;
-type MutatingBinding = PolicyBinding<MutatingAdmissionPolicyBinding>;
-
-/** `repeat` asks for another round: a policy that wants it ran before a change. */
-function* run(
-  policies: readonly Policy[],
-  attributes: AdmissionAttributes,
-  options: MutatingOptions,
-  repeat: () => void,
-): Steps<ApiObject | undefined> {
-  const denials: StatusError[] = [];
-  const mutator = new Mutator(new PolicyRequest(attributes, options), options, denials);
-  // Which policies apply, and to what parameters, does not depend on changes.
-  const invocations: Invocation[] = [];
-  for (const policy of policies) yield* invocationsOf(policy, mutator.request, options, { invocations, denials });
-  let isToRepeat = false;
-  for (const [at, invocation] of invocations.entries()) {
-    const { request } = mutator;
-    yield* mutator.run(invocation);
-    if (mutator.request !== request && isToRepeat) repeat();
-    const { policy } = invocation;
-    if (invocations[at + 1]?.policy !== policy) isToRepeat ||= policy.object.spec.reinvocationPolicy === "IfNeeded";
-  }
-  if (denials.length > 0) throw refused(denials);
-  const { object } = mutator.request.attributes;
-  return object === attributes.object ? undefined : object;
-}
-
-/** A policy that applies to the request, with one object of its parameters. */
-interface Invocation {
-  readonly policy: Policy;
-  readonly binding: MutatingBinding;
-  readonly matched: Matched;
-  readonly param: ApiObject | undefined;
-}
-
-interface Found {
-  readonly invocations: Invocation[];
-  readonly denials: StatusError[];
-}
-
-/** Adds what a policy is to be run with, and why it cannot be run. */
-function* invocationsOf(
-  policy: Policy,
-  request: PolicyRequest,
-  { environment, findParams }: MutatingOptions,
-  { invocations, denials }: Found,
-): Steps<void> {
-  const { attributes } = request;
-  const matched = policy.matcher.match(attributes, environment);
-  if (matched === undefined) return;
-  let binding: MutatingBinding | undefined;
-  const unusable = (error: unknown): void => {
-    if (!(error instanceof ParamProblem)) throw error;
-    if (policy.object.spec.failurePolicy === "Ignore") return;
-    const message = `failed to configure ${binding === undefined ? "policy" : "binding"}: ${error.message}`;
-    denials.push(denial(attributes, policy, binding, { message, reason: "Forbidden" }));
-  };
-  try {
-    const { paramKind } = policy.object.spec;
-    const objects = paramKind === undefined ? undefined : paramObjects(paramKind, findParams);
-    for (binding of policy.bindings) {
-      const { matcher } = binding;
-      if (matcher !== undefined && matcher.match(attributes, environment) === undefined) continue;
-      try {
-        const found = collectParams(objects, binding.object.spec.paramRef, request.namespaceName);
-        const params = found instanceof Promise ? ((yield found) as readonly (ApiObject | undefined)[]) : found; // of that promise
-        for (const param of params) invocations.push({ policy, binding, matched, param });
-      } catch (error) {
-        unusable(error);
-      }
-    }
-  } catch (error) {
-    unusable(error);
-  }
-}
-
-/** Makes the mutations of policies, one after the other. */
-class Mutator {
-  /** With the object as it is by now. */
-  request: PolicyRequest;
-  readonly #options: MutatingOptions;
-  readonly #denials: StatusError[];
-  readonly #pace: Pace;
-
-  constructor(request: PolicyRequest, options: MutatingOptions, denials: StatusError[]) {
-    this.request = request;
-    this.#options = options;
-    this.#denials = denials;
-    this.#pace = new Pace(options.clock);
-  }
-
-  /** A mutation that cannot be made refuses the request, unless its policy ignores failures; the others are made. */
-  *run({ policy, binding, matched, param }: Invocation): Steps<void> {
-    const compiled = policy.compiled();
-    const refuse = (message: string): void => {
-      if (!compiled.isFailing) return;
-      this.#denials.push(denial(this.request.attributes, policy, binding, { message, reason: "Invalid" }));
-    };
-    const matching = evaluateConditions(compiled.conditions, yield* this.request.valuesFor(matched), param);
-    const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
-    if ("error" in conditions) return refuse(conditions.error.message);
-    if (conditions.outcome === "no") return;
-    yield* compileVariables(compiled);
-    for (const mutation of compiled.mutations) {
-      if (this.#pace.isDue) yield this.#pace.pause();
-      this.request.attributes.context.signal?.throwIfAborted();
-      try {
-        yield* this.#mutate(compiled, mutation, matched, param);
-      } catch (error) {
-        if (!(error instanceof MutationProblem || error instanceof OutOfBudget)) throw error;
-        refuse(error.message);
-      }
-    }
-  }
-
-  /** Each mutation has a budget of its own. */
-  *#mutate(
-    policy: CompiledMutatingPolicy,
-    mutation: CompiledMutation,
-    matched: Matched,
-    param: ApiObject | undefined,
-  ): Steps<void> {
-    const { request } = this;
-    const options = this.#options;
-    const budget = new CostBudget(policyCostMax);
-    const values = yield* request.valuesFor(matched);
-    const activation = activationOf(policy, values, param, budget);
-    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
-    if ("error" in outcome!) throw new MutationProblem(outcome.error);
-    const object = yield* request.inForm(request.attributes.object, matched.kind);
-    const changed = mutated(mutation, outcome!.value, object!, options.schemaOf(matched.kind)); // there is one
-    if (changed === undefined || changed === object) return;
-    const reread = options.forms.reread(changed, matched.kind);
-    const { attributes } = request;
-    const own = options.forms.convertTo(reread, attributes.kind);
-    const next = own instanceof Promise ? ((yield own) as ApiObject) : own; // of that promise
-    this.request = new PolicyRequest(withObject(attributes, next), options, request);
-  }
-}
-
-interface Denial {
-  readonly message: string;
-  readonly reason: "Invalid" | "Forbidden";
-}
-
-function denial(
-  attributes: AdmissionAttributes,
-  policy: Policy,
-  binding: MutatingBinding | undefined,
-  { message, reason }: Denial,
-): StatusError {
-  const by =
-    binding === undefined ? `policy ${goQuote(policy.name)}` : `policy '${policy.name}' with binding '${binding.name}'`;
-  const text = `${by} denied request: ${message}`;
-  const { status } = refusal(attributes, text, [{ message: text }]);
-  // Upstream: 403, whatever the reason.
-  return new StatusError({ ...status, message: text, reason });
-}
-
-/** The first refusal, with the causes of all. */
-function refused(denials: readonly StatusError[]): StatusError {
-  const { status } = denials[0]!; // there is one
-  const causes = denials.flatMap(({ status: { details } }) => details?.causes ?? []);
-  return new StatusError({ ...status, details: { ...status.details, causes } });
 }

@@ -1,10 +1,10 @@
 /**
- * The built-in roles and bindings, as data. Source: `tables/policy.ts`, generated from upstream's bootstrap policy of
+ * The built-in roles and bindings, as data. Source: `tables/policy.json`, generated from upstream's bootstrap policy of
  * 1.32.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "./rbac/v1.ts";
-import { policy } from "./tables/policy.ts";
+import { readTable } from "./tables.ts";
 
 /** One of the four kinds: those of a namespace have no fields of their own. `kind` and `apiVersion` say which. */
 export type PolicyObject = ClusterRole | ClusterRoleBinding;
@@ -24,7 +24,7 @@ interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pic
 
 /** All roles, then all bindings, in the domain's names. `gate` tells whether a feature gate is on. */
 export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly PolicyObject[] {
-  const rows = JSON.parse(domain.rename(policy)) as readonly Row[]; // by the generator
+  const rows = JSON.parse(domain.rename(readTable("policy"))) as readonly Row[]; // by the generator
   const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));
   const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
   return rows.flatMap((row): PolicyObject[] => {

@@ -11,10 +11,7 @@ import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
-import { gates as gatesText } from "./tables/gates.ts";
-import { kinds as kindsText } from "./tables/kinds.ts";
-import { selectors as selectorsText } from "./tables/selectors.ts";
-import { typeIndex as typeIndexText, types as typeTexts } from "./tables/types.ts";
+import { readTable } from "./tables.ts";
 
 export type Stage = "alpha" | "beta" | "ga";
 
@@ -178,9 +175,9 @@ class Tables implements ApiTables {
 
   constructor(domain: ApiDomain) {
     this.domain = domain;
-    for (const folder of Object.keys(typeTexts)) this.#folders.set(domain.rename(folder), folder);
-    this.#index = JSON.parse(typeIndexText) as TypeIndex; // our own generated table
+    this.#index = JSON.parse(readTable("type-index")) as TypeIndex; // our own generated table
     for (const [folder, kinds] of Object.entries(this.#index)) {
+      this.#folders.set(domain.rename(folder), folder);
       for (const [short, gvks] of Object.entries(kinds)) {
         for (const [group, version, kind] of gvks) {
           const at = `${domain.rename(group)}/${version}`;
@@ -201,7 +198,7 @@ class Tables implements ApiTables {
       const name = this.#typeNameOf(gvk);
       return name === undefined ? "" : domain.rename(name);
     });
-    this.gates = (JSON.parse(gatesText) as (Partial<GateFacts> & Pick<GateFacts, "name" | "default" | "stage">)[]).map(
+    this.gates = (JSON.parse(readTable("gates")) as (Partial<GateFacts> & Pick<GateFacts, "name" | "default" | "stage">)[]).map(
       (row) => ({ ...row, locked: row.locked ?? false, apiserver: row.apiserver ?? false }),
     );
   }
@@ -257,7 +254,8 @@ class Tables implements ApiTables {
   #package(folder: string): Readonly<Record<string, TypeRow>> {
     let rows = this.#rows.get(folder);
     if (rows === undefined) {
-      rows = JSON.parse(typeTexts[folder] ?? "{}") as Readonly<Record<string, TypeRow>>; // our own generated table
+      const text = Object.hasOwn(this.#index, folder) ? readTable(`types/${folder}`) : "{}";
+      rows = JSON.parse(text) as Readonly<Record<string, TypeRow>>; // our own generated table
       this.#rows.set(folder, rows);
     }
     return rows;
@@ -460,12 +458,12 @@ interface SelectorRow {
 
 function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => string): KindFacts[] {
   const selectors = new Map(
-    (JSON.parse(selectorsText) as readonly SelectorRow[]).map((row) => [
+    (JSON.parse(readTable("selectors")) as readonly SelectorRow[]).map((row) => [
       `${row.group}/${row.version}/${row.kind}`,
       row,
     ]),
   );
-  return (JSON.parse(kindsText) as readonly KindRow[]).map((row) => {
+  return (JSON.parse(readTable("kinds")) as readonly KindRow[]).map((row) => {
     const group = domain.rename(row.group);
     const selector = selectors.get(`${row.group}/${row.version}/${row.kind}`);
     const storage =

@@ -24,6 +24,9 @@ const resources: Readonly<Record<string, string>> = {
   RoleBinding: "rolebindings",
 };
 
+/** Enough that a commit holds many. What all of them need at once would stay in the heap. */
+const underWayMax = 32;
+
 /** Brings the store in line with the policy. Rejects with the first failure after everything was tried. */
 export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions): Promise<void> {
   const { client, domain, policy } = options;
@@ -57,8 +60,13 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     const next = reconciled(object, wanted, options);
     if (next !== object) await client.update<PolicyObject>(`${path}?${manager}`, next);
   };
-  const settled = await Promise.allSettled(policy.map(reconcile));
-  for (const result of settled) if (result.status === "rejected") throw result.reason;
+  const waiting = policy.values();
+  const failures: unknown[] = [];
+  const reconcileNext = async (): Promise<void> => {
+    for (const wanted of waiting) await reconcile(wanted).catch((error: unknown) => failures.push(error));
+  };
+  await Promise.all(Array.from({ length: underWayMax }, reconcileNext));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Names have no slashes. */

@@ -5,7 +5,7 @@ import type { ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { atOnce } from "#std/turn.ts";
-import { type ServedKinds, typeWarnings } from "./policy-type-checking.ts";
+import { type ServedKinds, typeWarnings } from "./policy-type-checking/type-warnings.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 

@@ -119,7 +119,7 @@ function ruleFindings(
       "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     return [invalid("", null, detail)];
   }
-  const checked = rules.check(object, options);
+  const checked = andThen(rules, (loaded) => loaded.check(object, options));
   if (checked instanceof Promise) context.slow?.();
   return andThen(checked, ({ errors, tolerated }) => {
     for (const finding of tolerated) context.warn(printFieldError(finding));

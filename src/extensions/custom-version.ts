@@ -2,10 +2,14 @@
  * The schema of one version of a custom kind, compiled on first use. Kept across changes of the definition while the
  * schema stays the same.
  */
-import { SchemaRules } from "#cel/schema-rules.ts";
+import type { SchemaRules } from "#cel/schema-rules.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
+import { late } from "#std/late.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+
+const expressions = late(() => import("#cel/schema-rules.ts"));
 
 export class CustomVersion implements CustomType {
   /** Of every object's metadata. */
@@ -33,10 +37,10 @@ export class CustomVersion implements CustomType {
     return (this.#structural ??= new StructuralSchema(this.#load() ?? { type: "object" }, this.metadata));
   }
 
-  /** `undefined`: the schema has no rules. */
-  get rules(): SchemaRules | undefined {
+  /** `undefined`: the schema has no rules. The expression language is loaded for the first that has. */
+  get rules(): MaybePromise<SchemaRules> | undefined {
     if (!this.structural.node.hasRules) return undefined;
-    return (this.#rules ??= new SchemaRules(this.structural));
+    return this.#rules ?? andThen(expressions(), (loaded) => (this.#rules ??= new loaded.SchemaRules(this.structural)));
   }
 
   /** The schema of whole objects: the author's, with the fields that every object has. */

@@ -25,7 +25,7 @@ export function objectReply(
     const { definition, parts } = scope;
     return { code, encoding, object: new StoredContent(parts.objects, definition, entry, object) };
   }
-  if (transform === "") return { code, encoding, object: madeContent(object, schemaOf(scope.definition)) };
+  if (transform === "") return { code, encoding, object: new MadeContent(object, scope.definition) };
   return valueReply(negotiated, code, viewOf(scope, negotiated).object(object));
 }
 
@@ -33,7 +33,7 @@ export function objectReply(
 export const valueReply = ({ encoding }: Negotiated, code: number, value: object): Reply => ({
   code,
   encoding,
-  object: madeContent(value),
+  object: new MadeContent(value),
 });
 
 /** Answer with a collection. */
@@ -56,7 +56,9 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     ...frame,
     count: entries.length,
     item: (at) => view.item(objectAt(at)),
-    schema: negotiated.transform === "" ? schemaOf(definition) : undefined,
+    get schema() {
+      return negotiated.transform === "" ? schemaOf(definition) : undefined;
+    },
     itemJson:
       itemJson &&
       ((at) =>
@@ -84,7 +86,9 @@ export function madeListReply(
     ...view.list(metadata),
     count: objects.length,
     item: (at: number) => view.item(objects[at]!),
-    schema: negotiated.transform === "" ? schemaOf(scope.definition) : undefined,
+    get schema() {
+      return negotiated.transform === "" ? schemaOf(scope.definition) : undefined;
+    },
     weight: () => 0,
   };
   return { code: 200, encoding: negotiated.encoding, list };
@@ -130,9 +134,23 @@ export class JsonContent implements Encodable {
   }
 }
 
-/** A value without stored bytes. */
-export const madeContent = (value: object, schema?: Schema): Encodable => ({ json: undefined, value, schema });
+/** A value without stored bytes. Its type, which takes memory, is made when the encoding asks for it. */
+export class MadeContent implements Encodable {
+  readonly json = undefined;
+  readonly value: object;
+  readonly #definition: ResourceDefinition | undefined;
+
+  /** `definition`: of the kind that the value is a whole object of. */
+  constructor(value: object, definition?: ResourceDefinition) {
+    this.value = value;
+    this.#definition = definition;
+  }
+
+  get schema(): Schema | undefined {
+    return this.#definition && schemaOf(this.#definition);
+  }
+}
 
 /** The type of whole objects of a definition, which those of custom kinds do not have. */
-export const schemaOf = ({ custom, schema }: ResourceDefinition): Schema | undefined =>
+const schemaOf = ({ custom, schema }: ResourceDefinition): Schema | undefined =>
   custom === undefined ? schema : undefined;

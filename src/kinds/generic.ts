@@ -156,7 +156,7 @@ function partStrategy(
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
   const own = behaviour.strategy?.subresources?.[name] ?? {};
-  const { validateUpdate, warningsOnUpdate } = own;
+  const { validateUpdate, checkRules, warningsOnUpdate } = own;
   const drop = name === "status" ? drops.status : specParts.has(name) ? drops.update : undefined;
   return {
     ...partResets(name, behaviour, mainResets),
@@ -168,6 +168,7 @@ function partStrategy(
       return drop === undefined ? next : drop(next, old);
     },
     ...(validateUpdate === undefined ? {} : { validateUpdate }),
+    ...(checkRules === undefined ? {} : { checkRules }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
   };
 }

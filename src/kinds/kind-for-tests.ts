@@ -1,10 +1,11 @@
 /** Definitions of kinds, and writes as the store makes them, for tests of this folder. */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type ApiDomain, apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { printFieldError } from "#meta/field-error.ts";
+import { type FieldError, printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
@@ -17,6 +18,8 @@ export interface KindUnderTest {
   create(object: Unstructured): Unstructured;
   /** The object as an update would store it. */
   update(object: Unstructured, old: Unstructured, subresource?: string): Unstructured;
+  /** Loads what checks of rules need, with any object; findings are complete from then on. */
+  loadRules(object: Unstructured): Promise<void>;
   /** Printed findings of a create. */
   refuseCreate(object: Unstructured): string[];
   /** Printed findings of an update. */
@@ -73,18 +76,28 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
     defaults: defaulted,
     create: prepareCreate,
     update: (object, old, subresource = "") => prepareUpdate(object, old, subresource),
-    refuseCreate: (object) => (strategy.validate?.(prepareCreate(object), writing("")) ?? []).map(printFieldError),
-    refuseUpdate: (object, old, subresource = "") =>
-      (
-        updateStrategy(strategy, subresource).validateUpdate?.(
-          prepareUpdate(object, old, subresource),
-          decoded(old),
-          writing(subresource),
-        ) ?? []
-      ).map(printFieldError),
+    async loadRules(object) {
+      await strategy.checkRules?.(prepareCreate(object), undefined, [], writing(""));
+    },
+    refuseCreate(object) {
+      const created = prepareCreate(object);
+      const found = strategy.validate?.(created, writing("")) ?? [];
+      return printed(found, strategy.checkRules?.(created, undefined, found, writing("")));
+    },
+    refuseUpdate(object, old, subresource = "") {
+      const hooks = updateStrategy(strategy, subresource);
+      const given = [prepareUpdate(object, old, subresource), decoded(old)] as const;
+      const found = hooks.validateUpdate?.(...given, writing(subresource)) ?? [];
+      return printed(found, hooks.checkRules?.(...given, found, writing(subresource)));
+    },
     row: (object, nowMs = 0) =>
       Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(decoded(object), nowMs)])),
   };
+}
+
+function printed(found: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
+  if (late instanceof Promise) throw new Error("the rules of this kind are loaded by loadRules");
+  return [...found, ...late].map(printFieldError);
 }
 
 /** Attributes of a write, for hooks. */

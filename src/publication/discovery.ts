@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import type { Encodable, Encoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
-import { madeContent } from "#http/object-reply.ts";
+import { MadeContent } from "#http/object-reply.ts";
 import { plainText } from "#http/plain-text.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";
@@ -206,7 +206,7 @@ interface Encoded {
 }
 
 function encode(document: DiscoveryDocument, encoding: Encoding): Encoded {
-  const object = madeContent(document);
+  const object = new MadeContent(document);
   return { object, bytes: encoding.object(object), mediaType: encoding.mediaType };
 }
 

@@ -1,47 +1,15 @@
 /** A request as policies see it: the object in each version, its namespace, and the variables of expressions. */
 import type { Namespace } from "#api/core/v1.ts";
-import type { Authorizer } from "#authz/authorizer.ts";
-import { AuthorizationChecks } from "#cel/authorizer.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { notFound } from "#meta/status-error.ts";
-import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { RequestValues } from "../admission-expressions.ts";
+import { authorizationChecks, RequestValues } from "../admission-expressions.ts";
 import { admissionRequest } from "../admission-request.ts";
-import { isExempt, type Matched, type MatchEnvironment } from "../matching.ts";
-import type { ObjectForms } from "../object-form.ts";
+import type { Matched } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 import type { Steps } from "./evaluate-policy.ts";
-import type { FindParams } from "./params.ts";
-
-export interface PolicyOptions {
-  readonly domain: ApiDomain;
-  readonly clock: Clock;
-  readonly authorizer: Authorizer;
-  readonly forms: Pick<ObjectForms, "convertTo">;
-  readonly environment: MatchEnvironment;
-  readonly findParams: FindParams;
-}
-
-/** Whether no policy ever sees a request: those about policies, and questions about users. */
-export function exemption(domain: ApiDomain): (attributes: AdmissionAttributes) => boolean {
-  const authorization = domain.rename("authorization.k8s.io");
-  const authentication = domain.rename("authentication.k8s.io");
-  const exempt = new Set([
-    "/bindings",
-    `${authentication}/selfsubjectreviews`,
-    `${authentication}/tokenreviews`,
-    `${authorization}/localsubjectaccessreviews`,
-    `${authorization}/selfsubjectaccessreviews`,
-    `${authorization}/selfsubjectrulesreviews`,
-    `${authorization}/subjectaccessreviews`,
-  ]);
-  return (attributes) => {
-    const { group, resource } = attributes.resource;
-    return isExempt(attributes, domain) || (attributes.subresource === "" && exempt.has(`${group}/${resource}`));
-  };
-}
+import type { PolicyOptions } from "./policy-options.ts";
 
 export class PolicyRequest {
   readonly attributes: AdmissionAttributes;
@@ -55,8 +23,7 @@ export class PolicyRequest {
   constructor(attributes: AdmissionAttributes, options: PolicyOptions, before?: PolicyRequest) {
     this.attributes = attributes;
     this.#options = options;
-    this.#checks =
-      before === undefined ? new AuthorizationChecks((check) => options.authorizer.authorize(check)) : before.#checks;
+    this.#checks = before === undefined ? authorizationChecks(options.authorizer) : before.#checks;
   }
 
   /** Upstream: a request about a namespace is one in it. */

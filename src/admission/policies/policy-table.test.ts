@@ -6,8 +6,7 @@ import { attributesOf } from "../attributes-for-tests.ts";
 import type { MatchEnvironment } from "../matching.ts";
 import { PolicyTable } from "./policy-table.ts";
 
-const newTable = () =>
-  new PolicyTable<ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, undefined>(() => undefined);
+const newTable = () => new PolicyTable<ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, undefined>(true);
 
 const policy = (name: string, resource = "configmaps"): ValidatingAdmissionPolicy => ({
   metadata: { name },

@@ -34,15 +34,18 @@ export interface BoundPolicy<Object extends PolicyObject, B extends BindingObjec
   readonly object: Object;
   readonly matcher: RequestMatcher;
   /** Its expressions, compiled when they are first asked for. */
-  compiled(): Compiled;
+  compiled(compile: Compile<Object, Compiled>): Compiled;
   /** At least one, by name. */
   readonly bindings: readonly PolicyBinding<B>[];
 }
 
+/** `hasSelectors`: whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
+type Compile<Object extends PolicyObject, Compiled> = (spec: Object["spec"], hasSelectors: boolean) => Compiled;
+
 type Kept<Object extends PolicyObject, Compiled> = Omit<BoundPolicy<Object, never, Compiled>, "bindings">;
 
 export class PolicyTable<Object extends PolicyObject, B extends BindingObject, Compiled> {
-  readonly #compile: (policy: Object) => Compiled;
+  readonly #hasSelectors: boolean;
   readonly #policies = new Map<string, Kept<Object, Compiled>>();
   readonly #bindings = new Map<string, PolicyBinding<B>>();
   /** By the name of the policy, which may not be there, and their own. */
@@ -52,8 +55,9 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   /** By operation and resource. A change of one policy changes them, so that its cost does not grow with the others. */
   readonly #candidates = new Map<string, Candidates<BoundPolicy<Object, B, Compiled>>>();
 
-  constructor(compile: (policy: Object) => Compiled) {
-    this.#compile = compile;
+  /** For what compiles the expressions. */
+  constructor(hasSelectors: boolean) {
+    this.#hasSelectors = hasSelectors;
   }
 
   /** Takes note of a policy; of none when it is `undefined`. */
@@ -61,9 +65,14 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     if (object === undefined) this.#policies.delete(name);
     else {
       let compiled: Compiled | undefined;
-      const compile = this.#compile;
+      const hasSelectors = this.#hasSelectors;
       const matcher = new RequestMatcher(matchOf(object.spec.matchConstraints ?? {}));
-      this.#policies.set(name, { name, object, matcher, compiled: () => (compiled ??= compile(object)) });
+      this.#policies.set(name, {
+        name,
+        object,
+        matcher,
+        compiled: (compile) => (compiled ??= compile(object.spec, hasSelectors)),
+      });
     }
     this.#bind(name);
   }

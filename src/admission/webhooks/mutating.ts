@@ -3,7 +3,6 @@
  * that asks for it is called again when a later plugin changed the object. Source: upstream's plugin of this name.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { internalError } from "#meta/status-error.ts";
@@ -11,7 +10,13 @@ import { Pace } from "#std/turn.ts";
 import { isExempt } from "../matching.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, type MutationRound, withObject } from "../plugin.ts";
 import type { ReviewedWrite } from "./caller.ts";
-import { annotateFailedOpen, checksOf, meetsConditions, questionOf, type WebhookPluginParts } from "./plugin-parts.ts";
+import {
+  annotateFailedOpen,
+  meetsConditions,
+  questionOf,
+  type RequestChecks,
+  type WebhookPluginParts,
+} from "./plugin-parts.ts";
 import type { Webhook } from "./webhook.ts";
 
 const name = "MutatingAdmissionWebhook";
@@ -44,7 +49,7 @@ class Mutation {
   readonly #parts: WebhookPluginParts;
   readonly #round: MutationRound;
   readonly #notes: Notes;
-  readonly #checks: AuthorizationChecks;
+  readonly #checks: RequestChecks = {};
   #attributes: AdmissionAttributes;
 
   constructor(parts: WebhookPluginParts, attributes: AdmissionAttributes, round: MutationRound) {
@@ -58,7 +63,6 @@ class Mutation {
     }; // ours
     round.notes.set(name, notes);
     this.#notes = notes;
-    this.#checks = checksOf(parts);
   }
 
   /** The changed object; `undefined` when it is as it was. */

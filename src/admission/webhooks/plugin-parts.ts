@@ -1,11 +1,11 @@
 /** What both plugins of webhooks are made of, and what they do alike. */
 import type { Authorizer } from "#authz/authorizer.ts";
-import { AuthorizationChecks } from "#cel/authorizer.ts";
+import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { forbidden } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
-import { evaluateConditions, RequestValues } from "../admission-expressions.ts";
+import { late } from "#std/late.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched, MatchEnvironment } from "../matching.ts";
 import type { ObjectForms } from "../object-form.ts";
@@ -25,8 +25,12 @@ export interface WebhookPluginParts {
   readonly clock: Clock;
 }
 
-export const checksOf = ({ authorizer }: WebhookPluginParts): AuthorizationChecks =>
-  new AuthorizationChecks((attributes) => authorizer.authorize(attributes));
+const expressions = late(() => import("../admission-expressions.ts"));
+
+/** The checks of one request, since each is asked once; made for its first webhook with conditions. */
+export interface RequestChecks {
+  made?: AuthorizationChecks;
+}
 
 /** The write in the form in which the rules matched. */
 export async function questionOf(
@@ -46,18 +50,20 @@ export async function questionOf(
  * out where failures are ignored.
  */
 export async function meetsConditions(
-  { observer, clock }: WebhookPluginParts,
+  { observer, clock, authorizer }: WebhookPluginParts,
   webhook: Webhook,
   type: WebhookType,
   question: ReviewedWrite,
-  checks: AuthorizationChecks,
+  ofRequest: RequestChecks,
 ): Promise<boolean> {
   if (webhook.conditions === undefined) return true;
   const { attributes, matched } = question;
   const { operation, resource, name } = attributes;
+  const { authorizationChecks, evaluateConditions, RequestValues } = await expressions();
+  const checks = (ofRequest.made ??= authorizationChecks(authorizer));
   const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
   const startedMs = clock.monotonic();
-  const result = await evaluateConditions(webhook.conditions(), values);
+  const result = await evaluateConditions(await webhook.conditions(), values);
   const seconds = (clock.monotonic() - startedMs) / 1000;
   const excluded = "error" in result ? webhook.ignoresFailure : result.outcome === "no";
   observer.conditions({ webhook, type, operation, seconds, hasFailed: "error" in result, isExcluded: excluded });

@@ -7,7 +7,13 @@ import { Pace } from "#std/turn.ts";
 import { isExempt, type Matched } from "../matching.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../plugin.ts";
 import type { ReviewedWrite } from "./caller.ts";
-import { annotateFailedOpen, checksOf, meetsConditions, questionOf, type WebhookPluginParts } from "./plugin-parts.ts";
+import {
+  annotateFailedOpen,
+  meetsConditions,
+  questionOf,
+  type RequestChecks,
+  type WebhookPluginParts,
+} from "./plugin-parts.ts";
 import type { Webhook } from "./webhook.ts";
 
 export function validatingWebhooks(parts: WebhookPluginParts): AdmissionPlugin {
@@ -37,7 +43,7 @@ async function askAll(
   attributes: AdmissionAttributes,
   relevant: readonly Relevant[],
 ): Promise<void> {
-  const checks = checksOf(parts);
+  const checks: RequestChecks = {};
   const called: (Relevant & { readonly question: ReviewedWrite })[] = [];
   let last: ReviewedWrite | undefined;
   const pace = new Pace(parts.clock);

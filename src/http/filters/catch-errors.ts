@@ -6,7 +6,7 @@ import { badRequest, internalError, serviceUnavailable, StatusError } from "#met
 import { isTooDeep } from "#std/too-deep.ts";
 import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
-import { madeContent } from "../object-reply.ts";
+import { MadeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
 import type { Negotiator } from "../negotiation.ts";
 import { type Filter, withHeaders } from "./filter.ts";
@@ -16,7 +16,7 @@ export type ErrorReply = (request: ApiRequest, error: StatusError) => Reply;
 
 export function errorReplies(negotiator: Negotiator): ErrorReply {
   return (request, { status }) => {
-    const reply = encodeObject(status.code, negotiator.status(request), madeContent(status));
+    const reply = encodeObject(status.code, negotiator.status(request), new MadeContent(status));
     const retryAfter = status.details?.retryAfterSeconds ?? 0;
     return retryAfter === 0 ? reply : withHeaders(reply, { "retry-after": String(retryAfter) });
   };

@@ -10,7 +10,7 @@ import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
-import { madeContent, schemaOf, StoredContent } from "../object-reply.ts";
+import { MadeContent, StoredContent } from "../object-reply.ts";
 import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -88,8 +88,8 @@ const withoutTables =
 function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
   const { parts, definition } = scope;
-  const schema = isPlain ? schemaOf(definition) : undefined;
-  const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value, schema));
+  const shown = isPlain ? definition : undefined;
+  const frame = (type: string, value: object): Buffer => encoding.frame(type, new MadeContent(value, shown));
   const objects: EventObjects = {
     decoded: (entry, revision) => (parts.objects.isDecoded(entry) ? at(scope, entry, revision) : undefined),
     object: (entry, revision) => at(scope, entry, revision),
@@ -109,7 +109,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
       const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && definition.untyped);
       return frame("BOOKMARK", view.object(object));
     },
-    error: (status) => encoding.frame("ERROR", madeContent(status)),
+    error: (status) => encoding.frame("ERROR", new MadeContent(status)),
   };
 }
 

@@ -18,6 +18,8 @@ const policy = (spec: object): Unstructured => ({
   spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: "true" }], ...spec },
 });
 
+await policies.loadRules(policy({}));
+
 function check(spec: object, ...expected: readonly string[]): void {
   assert.deepEqual(policies.refuseCreate(policies.defaults(policy(spec))), expected, JSON.stringify(spec));
 }

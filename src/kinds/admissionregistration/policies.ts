@@ -7,12 +7,16 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
+import { late } from "#std/late.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
-import { validateMutatingBinding, validateMutatingPolicy } from "./validate-mutating-policy.ts";
-import { validateBinding, validatePolicy, validatePolicyStatus } from "./validate-policy.ts";
+
+/** They need the expression language, which is loaded for the first policy. */
+const ofValidating = late(() => import("./validate-policy.ts"));
+const ofMutating = late(() => import("./validate-mutating-policy.ts"));
 
 const paramKindColumn = text(
   "ParamKind",
@@ -39,9 +43,10 @@ export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<Val
           ...(spec.validations ?? []).flatMap(({ expression, messageExpression }) => [expression, messageExpression]),
           ...(spec.auditAnnotations ?? []).map(({ valueExpression }) => valueExpression),
         ]),
-      validate: (policy) => validatePolicy(policy, undefined, check),
-      validateUpdate: (policy, old) => validatePolicy(policy, old, check),
-      subresources: { status: { validateUpdate: validatePolicyStatus } },
+      checkRules: (policy, old) => andThen(ofValidating(), (loaded) => loaded.validatePolicy(policy, old, check)),
+      subresources: {
+        status: { checkRules: (policy) => andThen(ofValidating(), (loaded) => loaded.validatePolicyStatus(policy)) },
+      },
     },
   };
 }
@@ -65,8 +70,7 @@ export function mutatingPolicies({ gate }: KindEnvironment): KindBehaviour<Mutat
             jsonPatch?.expression,
           ]),
         ]),
-      validate: (policy) => validateMutatingPolicy(policy, undefined, check),
-      validateUpdate: (policy, old) => validateMutatingPolicy(policy, old, check),
+      checkRules: (policy, old) => andThen(ofMutating(), (loaded) => loaded.validateMutatingPolicy(policy, old, check)),
     },
   };
 }
@@ -83,7 +87,10 @@ export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBin
   const behaviour = policyBindings((spec) => spec);
   return {
     ...behaviour,
-    strategy: { ...behaviour.strategy, validate: validateBinding, validateUpdate: validateBinding },
+    strategy: {
+      ...behaviour.strategy,
+      checkRules: (binding) => andThen(ofValidating(), (loaded) => loaded.validateBinding(binding)),
+    },
   };
 }
 
@@ -94,7 +101,10 @@ export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding
   );
   return {
     ...behaviour,
-    strategy: { ...behaviour.strategy, validate: validateMutatingBinding, validateUpdate: validateMutatingBinding },
+    strategy: {
+      ...behaviour.strategy,
+      checkRules: (binding) => andThen(ofMutating(), (loaded) => loaded.validateMutatingBinding(binding)),
+    },
   };
 }
 

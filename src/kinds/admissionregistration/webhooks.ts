@@ -4,11 +4,15 @@ import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from "#api/admissionregistration/v1.ts";
+import { late } from "#std/late.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { editItems, editField, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateWebhooks } from "./validate-webhook.ts";
+
+/** It needs the expression language, which is loaded for the first configuration. */
+const validation = late(() => import("./validate-webhook.ts"));
 
 export function mutatingWebhooks(environment: KindEnvironment): KindBehaviour<MutatingWebhookConfiguration> {
   return webhooks(environment, (hook) => fillAbsent(defaultHook(hook), { reinvocationPolicy: "Never" }));
@@ -37,8 +41,8 @@ function webhooks(
         expressionWeight(
           (all ?? []).flatMap(({ matchConditions }) => (matchConditions ?? []).map(({ expression }) => expression)),
         ),
-      validate: (configuration) => validateWebhooks(configuration, undefined, check),
-      validateUpdate: (configuration, old) => validateWebhooks(configuration, old, check),
+      checkRules: (configuration, old) =>
+        andThen(validation(), ({ validateWebhooks }) => validateWebhooks(configuration, old, check)),
     },
   };
 }

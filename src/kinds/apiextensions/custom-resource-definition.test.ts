@@ -46,6 +46,8 @@ function definition(changes: Changes = {}): Unstructured {
   };
 }
 
+await definitions.loadRules(definition());
+
 const check = (changes: Changes): string[] => definitions.refuseCreate(definition(changes));
 const one = (more: object): Changes => ({ versions: [version("v1", more)] });
 const label =

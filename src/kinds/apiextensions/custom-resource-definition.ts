@@ -14,11 +14,15 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { isObject } from "#std/is-object.ts";
+import { late } from "#std/late.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
-import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
+
+/** It needs the expression language, which is loaded for the first definition. */
+const validation = late(() => import("./validate-definition.ts"));
 
 export function customResourceDefinitions(
   { domain }: KindEnvironment,
@@ -35,9 +39,13 @@ export function customResourceDefinitions(
       weight: ({ spec }) => expressionWeight(ruleTexts(spec)),
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object) => withStorageVersion(object, false),
-      validate: (object) => validateDefinition(object, rules),
-      validateUpdate: (object, old) => validateDefinitionUpdate(object, old, rules),
-      subresources: { status: { validateUpdate: validateDefinitionStatus } },
+      checkRules: (object, old) =>
+        andThen(validation(), ({ validateDefinition, validateDefinitionUpdate }) =>
+          old === undefined ? validateDefinition(object, rules) : validateDefinitionUpdate(object, old, rules),
+        ),
+      subresources: {
+        status: { checkRules: (object) => andThen(validation(), (loaded) => loaded.validateDefinitionStatus(object)) },
+      },
       // The first delete request only marks; from then on the finalizers say what is left to do.
       pendingFinalizers: ({ metadata }) => (metadata.deletionTimestamp === undefined ? [finalizer] : []),
       terminate: (object, old) => terminating(object, old, finalizer),

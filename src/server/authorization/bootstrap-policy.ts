@@ -13,8 +13,9 @@ import { retriedStep } from "../retried-step.ts";
 export function startBootstrapPolicy(config: AssembleConfig, client: RestClient): Promise<() => void> {
   const { domain, health, serving } = config;
   const done = health.startupStep("rbac/bootstrap-roles");
-  const policy = bootstrapPolicy(domain, serving.gates.isOn);
   return retriedStep(config, "could not bring the default roles up to date", async () => {
+    // Made here, so that nothing refers to it afterwards.
+    const policy = bootstrapPolicy(domain, serving.gates.isOn);
     await reconcileBootstrapPolicy({ client, domain, policy, missingRights });
     done();
   });

@@ -15,8 +15,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { systemRandom } from "#std/random.ts";
-
 const reserveBytes = 4 * 1024 * 1024;
 /** There must be so much more, or the next write would find the disk full again. */
 const marginBytes = 1024 * 1024;
@@ -29,8 +27,7 @@ export function keepReserve(dataDir: string): boolean {
   const path = pathOf(dataDir);
   if (statSync(path, { throwIfNoEntry: false })?.size === reserveBytes) return true;
   const fresh = `${path}.new`;
-  // No zeros: file systems may store those without room.
-  const piece = systemRandom.bytes(pieceBytes);
+  const piece = incompressible(pieceBytes);
   try {
     const file = openSync(fresh, "w", 0o600);
     try {
@@ -47,6 +44,22 @@ export function keepReserve(dataDir: string): boolean {
     rmSync(fresh, { force: true });
     return false;
   }
+}
+
+/**
+ * Bytes of which file systems keep every one, other than zeros. They need not be unpredictable: loading the system's
+ * random numbers would take three megabytes for this thread. Source: Marsaglia's xorshift.
+ */
+function incompressible(count: number): Uint8Array {
+  const words = new Uint32Array(count / 4);
+  let word = 1;
+  for (let at = 0; at < words.length; at++) {
+    word ^= word << 13;
+    word ^= word >>> 17;
+    word ^= word << 5;
+    words[at] = word;
+  }
+  return new Uint8Array(words.buffer);
 }
 
 export function giveUpReserve(dataDir: string): void {

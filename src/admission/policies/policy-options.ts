@@ -1,0 +1,38 @@
+/** What the plugins for policies are given. */
+import type { Authorizer } from "#authz/authorizer.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { Schema } from "#schema/schema.ts";
+import type { Clock } from "#std/clock.ts";
+import type { MatchEnvironment } from "../matching.ts";
+import type { ObjectForms } from "../object-form.ts";
+import type { FindParams } from "./params.ts";
+
+export interface PolicyOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly authorizer: Authorizer;
+  readonly forms: Pick<ObjectForms, "convertTo">;
+  readonly environment: MatchEnvironment;
+  readonly findParams: FindParams;
+}
+
+/** A check that did not hold, and one thing that followed from it. */
+export interface ObservedCheck {
+  readonly policy: string;
+  readonly binding: string;
+  readonly action: "deny" | "audit" | "warn" | "allow";
+  readonly errorType: "invalid_error" | "out_of_budget";
+  /** What the policy took for the request. */
+  readonly seconds: number;
+}
+
+export interface ValidatingOptions extends PolicyOptions {
+  observed(check: ObservedCheck): void;
+}
+
+export interface MutatingOptions extends PolicyOptions {
+  readonly forms: Pick<ObjectForms, "convertTo" | "reread">;
+  /** Of a served kind; `undefined` for one that only subresources have. */
+  schemaOf(kind: GroupVersionKind): Schema | undefined;
+}

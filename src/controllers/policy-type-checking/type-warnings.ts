@@ -1,0 +1,89 @@
+/** Findings about the expressions of a validating policy, given the types of the kinds that it names. */
+import type { ExpressionWarning, ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
+import { kindEnvironment, type NamedSchema, typeFindings, withTypedVariables } from "#cel/kind-expressions.ts";
+import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import type { Pieces } from "#std/turn.ts";
+
+/** What the controller asks of the served kinds. */
+export interface ServedKinds {
+  /** The kinds of the resources of this name, plural or singular; without a group, those of all groups. */
+  ofResource(of: GroupVersion & { readonly resource: string }): readonly (GroupVersion & NamedSchema)[];
+  ofKind(gvk: GroupVersionKind): NamedSchema | undefined;
+  /** Whether checks of the authorizer may have selectors. */
+  readonly hasSelectors: boolean;
+}
+
+/** Others have a turn after checks of expressions of this length, which take a millisecond. */
+const pieceLength = 1000;
+
+/** Findings about each expression of the validations, with those of all kinds together. */
+export function* typeWarnings(
+  spec: ValidatingAdmissionPolicySpec,
+  kinds: ServedKinds,
+): Pieces<readonly ExpressionWarning[]> {
+  const { paramKind, validations = [], variables = [] } = spec;
+  const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
+  // Upstream's check does not know the resource of the request.
+  const about = { hasSelectors: kinds.hasSelectors, hasRequestResource: false };
+  const places = [];
+  for (const { group, version, ...named } of kindsToCheck(spec, kinds)) {
+    const title = `${group}/${version}, Kind=${named.kind}`;
+    const [expression, messageExpression] = [
+      kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
+      kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
+    ];
+    places.push({
+      title,
+      expression: yield* withTypedVariables(expression, variables),
+      messageExpression: yield* withTypedVariables(messageExpression, variables),
+    });
+  }
+  const warnings: ExpressionWarning[] = [];
+  let length = 0;
+  for (const [at, validation] of validations.entries()) {
+    for (const name of ["expression", "messageExpression"] as const) {
+      const source = validation[name] ?? "";
+      if (source === "") continue;
+      const findings: string[] = [];
+      for (const place of places) {
+        if (length > pieceLength) {
+          length = 0;
+          yield undefined;
+        }
+        const finding = yield* typeFindings(source, place[name]);
+        if (finding !== undefined) findings.push(`${place.title}: ${finding}\n`);
+        length += source.length;
+      }
+      if (findings.length === 0) continue;
+      warnings.push({ fieldRef: `spec.validations[${at}].${name}`, warning: findings.join("\n") });
+    }
+  }
+  return warnings;
+}
+
+function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSchema | undefined {
+  const version = parseApiVersion(apiVersion);
+  return version === undefined ? undefined : kinds.ofKind({ ...version, kind });
+}
+
+/** The kinds of one policy that are checked, at most. */
+const kindsMax = 10;
+
+/** Those that rules name without a wildcard, by group, version and kind; of many, the first resources. */
+function kindsToCheck({ matchConstraints }: ValidatingAdmissionPolicySpec, kinds: ServedKinds) {
+  const all = new Map<string, GroupVersion & NamedSchema>();
+  const add = (group: string, version: string, resource: string): void => {
+    for (const kind of kinds.ofResource({ group, version, resource })) {
+      if (all.size < kindsMax) all.set(`${apiVersionOf(kind)} ${kind.kind}`, kind);
+    }
+  };
+  for (const { apiGroups = [], apiVersions = [], resources = [] } of matchConstraints?.resourceRules ?? []) {
+    if (apiGroups.includes("*") || apiVersions.includes("*")) continue;
+    const names = resources.filter((name) => !name.includes("*") && !name.includes("/")).toSorted();
+    for (const name of names) {
+      for (const group of apiGroups.toSorted()) for (const version of apiVersions.toSorted()) add(group, version, name);
+    }
+  }
+  const order = ({ group, version, kind }: GroupVersionKind): string => `${group}\0${version}\0${kind}`;
+  return [...all.values()].sort((one, other) => (order(one) < order(other) ? -1 : 1));
+}
