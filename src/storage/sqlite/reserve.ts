@@ -47,8 +47,8 @@ export function keepReserve(dataDir: string): boolean {
 }
 
 /**
- * Bytes of which file systems keep every one, other than zeros. They need not be unpredictable: loading the system's
- * random numbers would take three megabytes for this thread. Source: Marsaglia's xorshift.
+ * Bytes of which file systems keep every one, other than zeros. They need not be unpredictable: with the system's
+ * random numbers, this thread would load all of `node:crypto`. Source: Marsaglia's xorshift.
  */
 function incompressible(count: number): Uint8Array {
   const words = new Uint32Array(count / 4);
