@@ -567,8 +567,12 @@ for (const [mode, code] of [
       const answer = (await on.api.post(reviews, review, { as: "alice" })).expect(code);
       if (code === 500) assert.equal(answer.text, `Internal Server Error: "${reviews}": failed to store audit event\n`);
       (await on.api.post(reviews, review, { as: "bob" })).expect(201);
-      const { text } = await on.api.get("/metrics");
-      assert.match(text, /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m);
+      // Batches are written later.
+      const text = await eventually(async () => {
+        const metrics = await on.api.get("/metrics");
+        assert.match(metrics.text, /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m);
+        return metrics.text;
+      });
       if (code === 500) assert.match(text, /^apiserver_audit_requests_rejected_total 1$/m);
       const told = on.logged.filter((line) => line.includes("audit events are lost"));
       assert.equal(told.length, 1, "once in a while");
