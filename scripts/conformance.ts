@@ -131,12 +131,32 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
   const files = globSync(join(shared, "cases/*.mjs"))
     .filter((path) => set.files.test(basename(path)))
     .sort();
+  const first = await replayFresh(domain, set, { files, only: selection.only, verbose });
+  if (first.failed === 0 || !first.failures.every(isOrderOfManagers)) return first;
+  const titles = first.failures.map((failure) => /^FAIL (.*)$/m.exec(failure)?.[1] ?? "");
+  for (const title of titles) process.stdout.write(`${domain.padEnd(12)} once more ${title}\n`);
+  const only = `^(?:${titles.map((title) => RegExp.escape(title)).join("|")})$`;
+  const again = await replayFresh(domain, set, { files, only, verbose });
+  return { ...again, passed: first.passed + again.passed };
+}
+
+/**
+ * Whether all that differs is which manager comes first. That is the one that wrote first if a second began in between,
+ * and the first by name if not, as it was when the scenario was recorded.
+ */
+const isOrderOfManagers = (failure: string): boolean => {
+  const places = failure.split("\n").filter((line) => /^ +\.\d/.test(line));
+  return places.length > 0 && places.every((place) => place.includes(".metadata.managedFields."));
+};
+
+/** Replays against a server of its own. */
+async function replayFresh(domain: string, set: ScenarioSet, replayed: Omit<Replayed, "golden">): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
   const golden = join(folder, "golden");
   amendedRecordings(join(shared, "golden"), golden);
   const server = await startFor(domain, folder, set.controllers);
   try {
-    return await replay(domain, server.url, { files, golden, only: selection.only, verbose });
+    return await replay(domain, server.url, { ...replayed, golden });
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });

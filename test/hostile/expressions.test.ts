@@ -52,6 +52,13 @@ async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
   return rounds;
 }
 
+/** The rounds of such work when nothing else delays it. `work` is given the number of the try. */
+async function usualRounds(work: (at: number) => Promise<unknown>): Promise<number> {
+  const rounds: number[] = [];
+  for (let at = 0; at < 4; at++) rounds.push(await roundsDuring(() => work(at)));
+  return Math.min(...rounds);
+}
+
 const policy = (name: string, ...expressions: readonly string[]): object => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: "ValidatingAdmissionPolicy",
@@ -134,7 +141,7 @@ test("others have a turn while the rules of an object are compiled and evaluated
     const create = (name: string, length: number) => () =>
       api.post(widgets, custom(group, name, { l: Array.from({ length }, (_, at) => at) }));
     await roundsDuring(create("first", 1));
-    const usual = await roundsDuring(create("small", 1));
+    const usual = await usualRounds((at) => create(`small-${at}`, 1)());
     const costly = await roundsDuring(create("costly", 300));
     assert.ok(costly > usual + 10, `${costly} rounds, ${usual} for a small one`);
   });
@@ -152,8 +159,8 @@ test("others have a turn while the policies that a request is the first to meet 
     };
     (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
     const first = await roundsDuring(() => api.post(configMaps, configMap("first")));
-    const second = await roundsDuring(() => api.post(configMaps, configMap("second")));
-    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+    const usual = await usualRounds((at) => api.post(configMaps, configMap(`later-${at}`)));
+    assert.ok(first > usual + 10, `${first} rounds, then ${usual}`);
   });
 });
 
@@ -176,8 +183,8 @@ test("others have a turn while a policy's one long expression is compiled", asyn
     const first = await roundsDuring(async () => {
       for (const answer of await Promise.all(creates.map((create) => create()))) answer.expect(201);
     });
-    const second = await roundsDuring(async () => (await api.post(configMaps, configMap("second"))).expect(201));
-    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+    const usual = await usualRounds(async (at) => (await api.post(configMaps, configMap(`later-${at}`))).expect(201));
+    assert.ok(first > usual + 10, `${first} rounds, then ${usual}`);
     (await api.post(configMaps, configMap("17"))).expect(422);
   });
 });
@@ -192,8 +199,8 @@ test("others have a turn while one long rule of a custom resource is compiled", 
     const create = (name: string, length: number) =>
       api.post(widgets, custom(group, name, { l: Array.from({ length }, (_, at) => at) }));
     const first = await roundsDuring(async () => (await create("first", 1)).expect(201));
-    const second = await roundsDuring(async () => (await create("second", 1)).expect(201));
-    assert.ok(first > second + 10, `${first} rounds, then ${second}`);
+    const usual = await usualRounds(async (at) => (await create(`later-${at}`, 1)).expect(201));
+    assert.ok(first > usual + 10, `${first} rounds, then ${usual}`);
     (await create("refused", 20)).expect(422);
   });
 });
