@@ -179,28 +179,49 @@ function endOfObject(json: Buffer, start: number): number {
   return 0;
 }
 
-/** Keeps the decoded objects of the last so many views. */
+/** Keeps the decoded objects of the last so many views, fewer where they are large. */
 class Recent {
   readonly #views: (EntryView | undefined)[];
-  #next = 0;
+  readonly #sizes: number[];
+  readonly #bytesMax: number;
+  #oldest = 0;
+  #count = 0;
+  #bytes = 0;
 
-  constructor(max: number) {
+  /** `bytesMax`: of their JSON. The latest one is kept whatever it has. */
+  constructor(max: number, bytesMax: number) {
     this.#views = new Array<EntryView | undefined>(max).fill(undefined);
+    this.#sizes = new Array<number>(max).fill(0);
+    this.#bytesMax = bytesMax;
   }
 
-  add(view: EntryView): void {
-    const oldest = this.#views[this.#next];
-    if (oldest !== undefined) oldest.object = undefined;
-    this.#views[this.#next] = view;
-    this.#next = (this.#next + 1) % this.#views.length;
+  add(view: EntryView, bytes: number): void {
+    const max = this.#views.length;
+    while (this.#count === max || (this.#count > 0 && this.#bytes + bytes > this.#bytesMax)) this.#drop();
+    const at = (this.#oldest + this.#count) % max;
+    this.#views[at] = view;
+    this.#sizes[at] = bytes;
+    this.#count++;
+    this.#bytes += bytes;
+  }
+
+  #drop(): void {
+    this.#views[this.#oldest]!.object = undefined; // there is one
+    this.#views[this.#oldest] = undefined;
+    this.#bytes -= this.#sizes[this.#oldest]!;
+    this.#oldest = (this.#oldest + 1) % this.#views.length;
+    this.#count--;
   }
 }
 
+/** Decoded, an object may take twenty times the memory of its JSON. */
+const recentBytesMax = 16 * 1024 * 1024;
 /**
  * Newly created objects that stay decoded. Few, so that they die young: most are not written again soon, and a flood of
  * creates would fill the old generation.
  */
 const createdMax = 256;
+const createdBytesMax = 2 * 1024 * 1024;
 /** Objects from conversion webhooks that are kept, and versions of one object. */
 const convertedMax = 1024;
 const versionsMax = 8;
@@ -210,13 +231,14 @@ const readyAtOnce = 64;
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
   readonly #recent: Recent;
-  readonly #created = new Recent(createdMax);
+  readonly #created: Recent;
   readonly #converted: (Unstructured | undefined)[] = [];
   #convertedNext = 0;
 
   /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
   constructor(decodedMax = 2048) {
-    this.#recent = new Recent(decodedMax);
+    this.#recent = new Recent(decodedMax, recentBytesMax);
+    this.#created = new Recent(Math.min(decodedMax, createdMax), createdBytesMax);
   }
 
   /** `object`, which is in the definition's version, in the stored one. */
@@ -246,7 +268,7 @@ export class StoredObjects {
         // Safe: no other code has the object.
         (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
         const view: EntryView = { labels: stored.metadata.labels, object: stored };
-        recent.add(view);
+        recent.add(view, bytes.length);
         return view;
       },
     };
@@ -257,7 +279,7 @@ export class StoredObjects {
     if (entry.view === undefined) {
       const object = decodeStored(entry);
       const view: EntryView = { labels: object.metadata.labels, object };
-      this.#recent.add(view);
+      this.#recent.add(view, entry.value.length);
       entry.view = view;
     }
     return entry.view as EntryView; // only this class writes it
@@ -343,7 +365,7 @@ export class StoredObjects {
     const view = this.view(entry);
     if (view.object === undefined) {
       view.object = decodeStored(entry);
-      this.#recent.add(view);
+      this.#recent.add(view, entry.value.length);
     }
     return view.object;
   }
