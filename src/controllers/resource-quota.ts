@@ -7,6 +7,7 @@ import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { escapeFieldValue } from "#meta/selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
 import { inPages } from "./pages.ts";
@@ -291,7 +292,7 @@ async function addNumber(client: RestClient, objects: string, revision: number, 
   if (following === undefined) return false;
   const existing: string[] = [];
   for (const name of beingWritten) {
-    const selector = encodeURIComponent(`metadata.name=${name}`);
+    const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
     const found = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}&${query}`);
     if (found !== undefined && found.items.length > 0) existing.push(name);
   }

@@ -368,7 +368,7 @@ export function compileFields(requirements: readonly FieldRequirement[]): FieldS
   return {
     requirements,
     empty: false,
-    text: requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(","),
+    text: requirements.map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`).join(","),
     exact: (field) =>
       requirements.find((requirement) => requirement.field === field && requirement.operator === "=")?.value,
     matches(name, namespace, fieldsOf) {
@@ -445,4 +445,5 @@ function unescapeValue(value: string): string {
   return out;
 }
 
-const escapeValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");
+/** A value as the text of a field selector has it. */
+export const escapeFieldValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");

@@ -5,6 +5,7 @@ import { listOptions, type ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectedName } from "../request-info.ts";
 import { selectionOf } from "../selection.ts";
+import { escapeFieldValue } from "#meta/selector.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { ListRequest } from "#registry/store.ts";
 import { namingUnreadable } from "./delete-unreadable.ts";
@@ -32,7 +33,7 @@ export async function watchPath(scope: Scope): Promise<Reply> {
     if (selectedName(request.query) === name) return watchCollection(scope, options);
     throw badRequest("fieldSelector metadata.name doesn't match requested name");
   }
-  return watchCollection(scope, { ...options, fieldSelector: `metadata.name=${name.replace(/[\\,=]/g, "\\$&")}` });
+  return watchCollection(scope, { ...options, fieldSelector: `metadata.name=${escapeFieldValue(name)}` });
 }
 
 /** The request to the store. */
