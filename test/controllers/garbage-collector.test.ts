@@ -132,6 +132,19 @@ inBothDomains("an owner in another namespace is none, and an event says so", asy
   (await api.get(`${elsewhere.configMaps}/far`)).expect(200);
 });
 
+inBothDomains("an owner in another namespace may have a name that means something in selectors", async (api) => {
+  const { configMaps, events } = await api.place();
+  const elsewhere = await api.place();
+  const of = { kind: "Role", apiVersion: "rbac.authorization.k8s.io/v1" };
+  const roles = `/apis/${of.apiVersion}/namespaces/${elsewhere.ns}/roles`;
+  const far = await make(api, roles, { ...of, metadata: { name: "a,b=c" }, rules: [] });
+  await make(api, configMaps, configMap("child", {}, ownedBy({ ...far, ...of })));
+  await gone(api, `${configMaps}/child`);
+  await eventually(async () =>
+    (await api.get(`${events}?fieldSelector=reason=OwnerRefInvalidNamespace`)).expect(200, { "items.length": 1 }),
+  );
+});
+
 inBothDomains("objects of the cluster own objects of namespaces, and not the other way round", async (api) => {
   const { ns, configMaps } = await api.place();
   const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";

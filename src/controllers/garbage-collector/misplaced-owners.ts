@@ -5,6 +5,7 @@
 import { goQuote } from "#meta/field-error.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { escapeFieldValue } from "#meta/selector.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { EventRecorder } from "../event-recorder.ts";
 import { workQueue } from "../reconcile.ts";
@@ -75,7 +76,9 @@ export class MisplacedOwners {
   /** Where the object of this uid is; `undefined` when it is nowhere. */
   async #namespaceOf({ owner: { uid, name }, of }: Question): Promise<string | undefined> {
     const { client } = this.#environment;
-    const selected = `${collectionPath(of)}?limit=${pageLength}&fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`;
+    // Dependents may claim any text as the name of their owner.
+    const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
+    const selected = `${collectionPath(of)}?limit=${pageLength}&fieldSelector=${selector}`;
     let next = "";
     do {
       interface Page {
