@@ -59,11 +59,11 @@ export async function meetsConditions(
   if (webhook.conditions === undefined) return true;
   const { attributes, matched } = question;
   const { operation, resource, name } = attributes;
-  const { authorizationChecks, evaluateConditions, RequestValues } = await expressions();
+  const { authorizationChecks, compileConditions, evaluateConditions, RequestValues } = await expressions();
   const checks = (ofRequest.made ??= authorizationChecks(authorizer));
   const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
   const startedMs = clock.monotonic();
-  const result = await evaluateConditions(await webhook.conditions(), values);
+  const result = await evaluateConditions(webhook.conditions(compileConditions), values);
   const seconds = (clock.monotonic() - startedMs) / 1000;
   const excluded = "error" in result ? webhook.ignoresFailure : result.outcome === "no";
   observer.conditions({ webhook, type, operation, seconds, hasFailed: "error" in result, isExcluded: excluded });

@@ -8,14 +8,10 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { Clock } from "#std/clock.ts";
-import { late } from "#std/late.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import type { CompiledConditions } from "../admission-expressions.ts";
+import type { CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import { RequestMatcher } from "../matching.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { type ReviewVersion, reviewVersions } from "./review.ts";
-
-const expressions = late(() => import("../admission-expressions.ts"));
 
 export interface Webhook {
   /** Of the configuration and the webhook. It is unique even if names in a configuration are equal. */
@@ -33,8 +29,8 @@ export interface Webhook {
   readonly version: ReviewVersion | undefined;
   /** Whether it is called again when a later plugin changed the object. */
   readonly isReinvoked: boolean;
-  /** Compiled when they are first asked, by an expression language that is loaded for the first of all. */
-  readonly conditions: (() => MaybePromise<CompiledConditions>) | undefined;
+  /** Compiled when they are first asked for, by what loaded the expression language. */
+  readonly conditions: ((compile: typeof compileConditions) => CompiledConditions) | undefined;
   /** Absent when every request is to wait for it. */
   readonly breaker: CircuitBreaker | undefined;
 }
@@ -107,7 +103,7 @@ export class WebhookList {
     const { matchConditions = [] } = given;
     const { clock, hasBreakers, hasSelectors } = this.#options;
     const about = { hasParams: false, hasSelectors };
-    let compiled: MaybePromise<CompiledConditions> | undefined;
+    let compiled: CompiledConditions | undefined;
     const ignoresFailure = failurePolicy === "Ignore";
     return {
       id,
@@ -121,9 +117,7 @@ export class WebhookList {
       version: reviewVersions.find((one) => one === admissionReviewVersions?.find(isKnown)),
       isReinvoked: "reinvocationPolicy" in given && given.reinvocationPolicy === "IfNeeded",
       conditions:
-        matchConditions.length === 0
-          ? undefined
-          : () => (compiled ??= andThen(expressions(), (loaded) => loaded.compileConditions(matchConditions, about))),
+        matchConditions.length === 0 ? undefined : (compile) => (compiled ??= compile(matchConditions, about)),
       breaker: ignoresFailure && hasBreakers ? new CircuitBreaker(clock) : undefined,
     };
   }
