@@ -242,7 +242,14 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
     `${at}[1]: Required value`,
     `${at}[3]: Duplicate value: "r"`,
     `${at}[4]: Duplicate value: "r"`,
-    `${at}[4]: Duplicate value: "r/a"`,
+  );
+  const parts = ["a", "b", "a"].map((request) => ({ name: "r", request }));
+  check(
+    taking([...parts, { name: "r" }, { name: "r" }]),
+    `${at}[2]: Duplicate value: "r/a"`,
+    `${at}[3]: Duplicate value: "r"`,
+    `${at}[3]: Duplicate value: "r"`,
+    `${at}[4]: Duplicate value: "r"`,
   );
   checkContainer(
     { resources: { claims: [{ name: "r" }] } },

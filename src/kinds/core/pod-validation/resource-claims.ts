@@ -51,7 +51,9 @@ export function checkTakenClaims(
   path: FieldPath,
   errors: Errors,
 ): void {
-  const seen = new Set<string>();
+  /** By name: undefined when the whole claim was taken, else which of its requests. */
+  const taken = new Map<string, Set<string> | undefined>();
+  let known: string | undefined;
   for (const [i, { name, request = "" }] of claims.entries()) {
     const at = path.index(i);
     if (name === "") {
@@ -59,14 +61,18 @@ export function checkTakenClaims(
       continue;
     }
     checkOptionalName(request, dns1123Label, at.child("request"), errors);
-    const whole = request === "" ? [...seen].filter((key) => key === name || key.startsWith(`${name}/`)) : [];
-    for (const _ of whole) errors.push(duplicate(at, name));
-    if (request !== "" && seen.has(name)) errors.push(duplicate(at, name));
-    const key = request === "" ? name : `${name}/${request}`;
-    if (request !== "" && seen.has(key)) errors.push(duplicate(at, key));
-    seen.add(key);
+    const requests = taken.get(name);
+    if (requests === undefined && taken.has(name)) errors.push(duplicate(at, name));
+    else if (request === "") {
+      // Upstream: the whole is told once for each part that was taken before.
+      for (let part = 0; part < (requests?.size ?? 0); part++) errors.push(duplicate(at, name));
+      taken.set(name, undefined);
+    } else {
+      if (requests?.has(request) === true) errors.push(duplicate(at, `${name}/${request}`));
+      taken.set(name, (requests ?? new Set()).add(request));
+    }
     if (names.has(name)) continue;
-    const among = names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
-    errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${among}`));
+    known ??= names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
+    errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${known}`));
   }
 }
