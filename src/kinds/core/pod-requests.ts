@@ -18,23 +18,28 @@ export function containerRequests({ containers, initContainers }: PodSpec): Read
     if (restartPolicy === "Always") {
       add(sums, resources.requests);
       add(lasting, resources.requests);
-      raise(peak, lasting);
-      continue;
+    } else {
+      // Of other resources no more is needed then than in the end, which has what lasts.
+      raise(peak, addedTo(lasting, resources.requests));
     }
-    const own = new Map(lasting);
-    add(own, resources.requests);
-    raise(peak, own);
   }
   raise(sums, peak);
   return sums;
 }
 
 function add(sums: Sums, amounts: Amounts): void {
+  for (const [name, quantity] of addedTo(sums, amounts)) sums.set(name, quantity);
+}
+
+/** The amounts, each with what there is already of the same resource. */
+function addedTo(present: Sums, amounts: Amounts): Sums {
+  const sums: Sums = new Map();
   for (const [name, text] of Object.entries(amounts ?? {})) {
     const quantity = parseQuantity(text);
-    const before = sums.get(name);
+    const before = present.get(name);
     if (quantity !== undefined) sums.set(name, before === undefined ? quantity : addQuantities(before, quantity));
   }
+  return sums;
 }
 
 function raise(sums: Sums, least: Sums): void {
