@@ -179,39 +179,45 @@ function endOfObject(json: Buffer, start: number): number {
   return 0;
 }
 
-/** Keeps the decoded objects of the last so many views, fewer where they are large. */
-class Recent {
-  readonly #views: (EntryView | undefined)[];
-  readonly #sizes: number[];
+/** The last so many members, fewer where they are large. */
+class Recent<T> {
+  readonly #members: (T | undefined)[] = [];
+  readonly #sizes: number[] = [];
+  readonly #max: number;
   readonly #bytesMax: number;
+  readonly #drop: (member: T) => void;
   #oldest = 0;
   #count = 0;
   #bytes = 0;
 
-  /** `bytesMax`: of their JSON. The latest one is kept whatever it has. */
-  constructor(max: number, bytesMax: number) {
-    this.#views = new Array<EntryView | undefined>(max).fill(undefined);
-    this.#sizes = new Array<number>(max).fill(0);
+  /** `bytesMax`: of their JSON. The latest member is kept whatever it has. `drop` hears of those that are not kept. */
+  constructor(max: number, bytesMax: number, drop: (member: T) => void = () => undefined) {
+    this.#max = max;
     this.#bytesMax = bytesMax;
+    this.#drop = drop;
   }
 
-  add(view: EntryView, bytes: number): void {
-    const max = this.#views.length;
-    while (this.#count === max || (this.#count > 0 && this.#bytes + bytes > this.#bytesMax)) this.#drop();
-    const at = (this.#oldest + this.#count) % max;
-    this.#views[at] = view;
+  add(member: T, bytes: number): void {
+    while (this.#count === this.#max || (this.#count > 0 && this.#bytes + bytes > this.#bytesMax)) this.#dropOldest();
+    const at = (this.#oldest + this.#count) % this.#max;
+    this.#members[at] = member;
     this.#sizes[at] = bytes;
     this.#count++;
     this.#bytes += bytes;
   }
 
-  #drop(): void {
-    this.#views[this.#oldest]!.object = undefined; // there is one
-    this.#views[this.#oldest] = undefined;
-    this.#bytes -= this.#sizes[this.#oldest]!;
-    this.#oldest = (this.#oldest + 1) % this.#views.length;
+  #dropOldest(): void {
+    const at = this.#oldest;
+    this.#drop(this.#members[at]!); // there is one
+    this.#members[at] = undefined;
+    this.#bytes -= this.#sizes[at]!;
+    this.#oldest = (at + 1) % this.#max;
     this.#count--;
   }
+}
+
+function dropObject(view: EntryView): void {
+  view.object = undefined;
 }
 
 /** Decoded, an object may take twenty times the memory of its JSON. */
@@ -224,21 +230,21 @@ const createdMax = 256;
 const createdBytesMax = 2 * 1024 * 1024;
 /** Objects from conversion webhooks that are kept, and versions of one object. */
 const convertedMax = 1024;
+const convertedBytesMax = 16 * 1024 * 1024;
 const versionsMax = 8;
 /** Of more entries that may have to be converted, others have a turn in between. */
 const readyAtOnce = 64;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
-  readonly #recent: Recent;
-  readonly #created: Recent;
-  readonly #converted: (Unstructured | undefined)[] = [];
-  #convertedNext = 0;
+  readonly #recent: Recent<EntryView>;
+  readonly #created: Recent<EntryView>;
+  readonly #converted = new Recent<Unstructured>(convertedMax, convertedBytesMax);
 
   /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
   constructor(decodedMax = 2048) {
-    this.#recent = new Recent(decodedMax, recentBytesMax);
-    this.#created = new Recent(Math.min(decodedMax, createdMax), createdBytesMax);
+    this.#recent = new Recent(decodedMax, recentBytesMax, dropObject);
+    this.#created = new Recent(Math.min(decodedMax, createdMax), createdBytesMax, dropObject);
   }
 
   /** `object`, which is in the definition's version, in the stored one. */
@@ -433,8 +439,7 @@ export class StoredObjects {
       const view = this.view(entry);
       const object = objects[i]!;
       view.converted = new Map([...(view.converted ?? []), [remote, new WeakRef(object)] as const].slice(-versionsMax));
-      this.#converted[this.#convertedNext] = object;
-      this.#convertedNext = (this.#convertedNext + 1) % convertedMax;
+      this.#converted.add(object, entry.value.length);
     });
     return objects;
   }
