@@ -146,8 +146,9 @@ async function bundle(): Promise<void> {
     dir: join(root, "dist"),
     format: "esm",
     entryFileNames: ({ name }) => `${entries[name]}.js`,
-    // `.mjs`: of a `.js`, the runtime asks every folder above for a package that says what it is.
-    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}.mjs`,
+    // `.mjs`: of a `.js`, the runtime asks every folder above for a package that says what it is. The hash: a server whose
+    // files are replaced while it runs finds none of another version.
+    chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}-[hash].mjs`,
     comments: false,
     codeSplitting: {
       groups: [{ name: groupOf, debugName: "folders" }],
