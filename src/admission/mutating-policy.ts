@@ -4,7 +4,7 @@
  * `admission/plugin/policy/mutating`, and the answers of kube-apiserver.
  */
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import { exemption } from "./policies/exemption.ts";
@@ -25,7 +25,7 @@ export const mutatingPolicies = (hasSelectors: boolean): MutatingPolicies => new
 
 export function mutatingAdmissionPolicy(policies: MutatingPolicies, options: MutatingOptions): AdmissionPlugin {
   const isExempt = exemption(options.domain);
-  const load = late(() => import("./policies/ask-mutating.ts"));
+  const load = lazy(() => import("./policies/ask-mutating.ts"));
   return {
     name: "MutatingAdmissionPolicy",
     operations: ["CREATE", "UPDATE", "CONNECT"],

@@ -4,7 +4,7 @@
  * Source: upstream's `admission/plugin/policy/validating`, and its answers.
  */
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import type { CompiledPolicy } from "./policies/compiled-policy.ts";
@@ -26,7 +26,7 @@ export const validatingPolicies = (hasSelectors: boolean): ValidatingPolicies =>
 
 export function validatingAdmissionPolicy(policies: ValidatingPolicies, options: ValidatingOptions): AdmissionPlugin {
   const isExempt = exemption(options.domain);
-  const load = late(() => import("./policies/ask-validating.ts"));
+  const load = lazy(() => import("./policies/ask-validating.ts"));
   return {
     name: "ValidatingAdmissionPolicy",
     operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"],

@@ -6,10 +6,10 @@ import type { SchemaRules } from "#cel/schema-rules.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 
-const expressions = late(() => import("#cel/schema-rules.ts"));
+const expressions = lazy(() => import("#cel/schema-rules.ts"));
 
 export class CustomVersion implements CustomType {
   /** Of every object's metadata. */

@@ -1,8 +1,9 @@
 /** The paths at `/`, discovery, and OpenAPI. The router passes on every request that is not for a resource. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { Reply } from "#http/api-request.ts";
+import { lazy } from "#std/lazy.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } from "./discovery.ts";
-import type { OpenApi } from "./openapi.ts";
 import type { OpenApiRequest } from "./openapi-v3.ts";
 
 export interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
@@ -32,7 +33,11 @@ const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path
 export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): DiscoveryAndOpenApi {
   const { tables, otherPaths = usualPaths } = options;
   const discovery = new Discovery(options);
-  let openApi: Promise<OpenApi> | undefined;
+  const openApi = lazy(async () => {
+    const { OpenApi } = await import("./openapi.ts");
+    const remote = options.remote === undefined ? {} : { remote: options.remote };
+    return new OpenApi({ tables, groups: () => discovery.groups(), ...remote });
+  });
   return {
     reply(request) {
       if (request.path === "/") {
@@ -41,15 +46,7 @@ export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): 
       }
       if (!isOpenApi(request.path)) return discovery.reply(request);
       checkMethod(request);
-      openApi ??= import("./openapi.ts").then(
-        ({ OpenApi }) =>
-          new OpenApi({
-            tables,
-            groups: () => discovery.groups(),
-            ...(options.remote === undefined ? {} : { remote: options.remote }),
-          }),
-      );
-      return openApi.then((loaded) => loaded.reply(request));
+      return andThen(openApi(), (loaded) => loaded.reply(request));
     },
     unknown: (path) => discovery.unknown(path),
   };

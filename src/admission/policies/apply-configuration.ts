@@ -32,10 +32,10 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
   return mergeApplied(schema, object, applied);
 }
 
-/** Adds the places of values that have no parts of their own. `schema` is right about the value. */
+/** Adds the places of values that have no parts of their own, as upstream prints them. `schema` is right about the value. */
 function findAtomic(schema: Schema, value: unknown, path: FieldPath, found: string[]): void {
   if (schema.type === "array" && Array.isArray(value)) {
-    if (schema.listType !== "map" && schema.listType !== "set") found.push(String(path));
+    if (schema.listType !== "map" && schema.listType !== "set") found.push(`.${String(path)}`);
     else if (schema.items !== undefined) {
       for (const [at, item] of value.entries()) findAtomic(schema.items, item, path.index(at), found);
     }
@@ -43,13 +43,11 @@ function findAtomic(schema: Schema, value: unknown, path: FieldPath, found: stri
   }
   if ((schema.type !== "object" && schema.type !== "map") || !isObject(value)) return;
   if (schema.mapType === "atomic") {
-    found.push(String(path));
+    found.push(`.${String(path)}`);
     return;
   }
   for (const [key, member] of Object.entries(value)) {
     const inner = schema.type === "map" ? schema.items : schema.fields?.get(key)?.schema;
-    // Upstream: names at the root have a dot before them too.
-    const at = path === FieldPath.root ? FieldPath.of(`.${key}`) : path.child(key);
-    if (inner !== undefined) findAtomic(inner, member, at, found);
+    if (inner !== undefined) findAtomic(inner, member, path.child(key), found);
   }
 }

@@ -5,7 +5,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { forbidden } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched, MatchEnvironment } from "../matching.ts";
 import type { ObjectForms } from "../object-form.ts";
@@ -25,7 +25,7 @@ export interface WebhookPluginParts {
   readonly clock: Clock;
 }
 
-const expressions = late(() => import("../admission-expressions.ts"));
+const expressions = lazy(() => import("../admission-expressions.ts"));
 
 /** The checks of one request, since each is asked once; made for its first webhook with conditions. */
 export interface RequestChecks {

@@ -7,7 +7,7 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
@@ -15,8 +15,8 @@ import { expressionWeight } from "../expression-weight.ts";
 import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
 
 /** They need the expression language, which is loaded for the first policy. */
-const ofValidating = late(() => import("./validate-policy.ts"));
-const ofMutating = late(() => import("./validate-mutating-policy.ts"));
+const ofValidating = lazy(() => import("./validate-policy.ts"));
+const ofMutating = lazy(() => import("./validate-mutating-policy.ts"));
 
 const paramKindColumn = text(
   "ParamKind",

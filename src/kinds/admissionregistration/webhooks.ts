@@ -4,7 +4,7 @@ import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from "#api/admissionregistration/v1.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { editItems, editField, fillAbsent } from "../edit.ts";
@@ -12,7 +12,7 @@ import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 /** It needs the expression language, which is loaded for the first configuration. */
-const validation = late(() => import("./validate-webhook.ts"));
+const validation = lazy(() => import("./validate-webhook.ts"));
 
 export function mutatingWebhooks(environment: KindEnvironment): KindBehaviour<MutatingWebhookConfiguration> {
   return webhooks(environment, (hook) => fillAbsent(defaultHook(hook), { reinvocationPolicy: "Never" }));

@@ -14,7 +14,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { isObject } from "#std/is-object.ts";
-import { late } from "#std/late.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
@@ -22,7 +22,7 @@ import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
 /** It needs the expression language, which is loaded for the first definition. */
-const validation = late(() => import("./validate-definition.ts"));
+const validation = lazy(() => import("./validate-definition.ts"));
 
 export function customResourceDefinitions(
   { domain }: KindEnvironment,

@@ -1,12 +1,12 @@
 /** Modules are loaded once, and again after a failure. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { late } from "./late.ts";
+import { lazy } from "./lazy.ts";
 
 void test("a module is loaded when it is first asked for, and at hand from then on", async () => {
   const module = { answer: 42 };
   let loads = 0;
-  const get = late(() => Promise.resolve((loads++, module)));
+  const get = lazy(() => Promise.resolve((loads++, module)));
   assert.equal(loads, 0);
   const first = get();
   assert.ok(first instanceof Promise);
@@ -18,7 +18,7 @@ void test("a module is loaded when it is first asked for, and at hand from then 
 
 void test("what could not be loaded is tried again", async () => {
   const tries = [Promise.reject<object>(new Error("no such file")), Promise.resolve({})];
-  const get = late(() => tries.shift()!);
+  const get = lazy(() => tries.shift()!);
   await assert.rejects(async () => get(), /no such file/);
   assert.deepEqual(await get(), {});
 });

@@ -1,8 +1,8 @@
-/** Modules that most servers never need. */
+/** Modules that most servers never need, and what is made of them. */
 import type { MaybePromise } from "./maybe-promise.ts";
 
 /** The module, loaded when it is first asked for: a value as soon as it is there. After a failure it is tried again. */
-export function late<Module extends object>(load: () => Promise<Module>): () => MaybePromise<Module> {
+export function lazy<Module extends object>(load: () => Promise<Module>): () => MaybePromise<Module> {
   let known: MaybePromise<Module> | undefined;
   return () =>
     (known ??= load().then(
