@@ -295,18 +295,25 @@ export function anyServer(domain: Domain): Promise<TestServer> {
 /** Like `suite`, with an own server for the one test. */
 export const withOwnServer: OwnServers = (name, settings, run) => {
   for (const domain of external === undefined ? domains : ([] as const)) {
-    test(`${domain}: ${name}`, async (t) => {
-      const server = await openServer(domain, settings);
-      const api = new Api(server);
-      try {
-        await run(api, t);
-      } finally {
-        api.close();
-        await server.close();
-      }
-    });
+    test(`${domain}: ${name}`, (t) => usingServer(domain, settings, (api) => run(api, t)));
   }
 };
+
+/** Runs with a server of its own, and closes it. */
+export async function usingServer(
+  domain: Domain,
+  settings: ServerSettings,
+  run: (api: Api) => Promise<void>,
+): Promise<void> {
+  const server = await openServer(domain, settings);
+  const api = new Api(server);
+  try {
+    await run(api);
+  } finally {
+    api.close();
+    await server.close();
+  }
+}
 
 function skipped(settings: ServerSettings | undefined, { differs }: Difference): string | undefined {
   if (external === undefined) return undefined;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
-import { Api, eventually, gated, openServer } from "../harness.ts";
+import { type Api, eventually, gated, usingServer } from "../harness.ts";
 import { configMap } from "../objects.ts";
 
 const admission = "/apis/admissionregistration.k8s.io/v1";
@@ -17,16 +17,7 @@ const listSchema = (...texts: readonly string[]): object => ({
   properties: { l: { type: "array", maxItems: 450, items: { type: "integer" }, ...rules(...texts) } },
 });
 
-async function withServer(run: (api: Api) => Promise<void>): Promise<void> {
-  const server = await openServer("k8s.io", gated);
-  const api = new Api(server);
-  try {
-    await run(api);
-  } finally {
-    api.close();
-    await server.close();
-  }
-}
+const withServer = (run: (api: Api) => Promise<void>): Promise<void> => usingServer("k8s.io", gated, run);
 
 /** Whether the work begins a thread. The server must not have one yet. */
 async function beginsThread(work: () => Promise<unknown>): Promise<boolean> {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { patchTypes } from "../client.ts";
-import { Api, domains, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import { type Api, domains, suite, temporaryFolder, usingServer, withOwnServer } from "../harness.ts";
 import { pod } from "../objects.ts";
 import { absent, type Expected, type Fields, present } from "../view.ts";
 
@@ -230,21 +230,12 @@ onDefaultServer("an update, a patch and an apply drop them, and change nothing",
 });
 
 /** Runs with a server of these gates in a folder, and closes it. */
-async function withGates(
+const withGates = (
   domain: (typeof domains)[number],
   dataDir: string,
   featureGates: readonly string[],
   run: (api: Api) => Promise<void>,
-): Promise<void> {
-  const server = await openServer(domain, { storage: "disk", dataDir, controllers: ["-*"], featureGates });
-  const api = new Api(server);
-  try {
-    await run(api);
-  } finally {
-    api.close();
-    await server.close();
-  }
-}
+): Promise<void> => usingServer(domain, { storage: "disk", dataDir, controllers: ["-*"], featureGates }, run);
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
