@@ -14,6 +14,7 @@ export const serverSuite: Suite = {
   about: "the whole server over TLS, built-in kinds",
   rows: {
     start: "from the start of the process until it is ready, on an empty folder",
+    idle: "the memory three seconds later, and the CPU time that the start took until then",
     "get-64": "GET of a ConfigMap of 1 KB, 64 connections",
     "list-500": "full list of 500, 4 connections",
     "patch-merge-16": "merge patch of one value, 16 connections",
@@ -91,10 +92,20 @@ async function fanOut(server: Server, watchers: number, seconds: number): Promis
   };
 }
 
+/** What the controllers do at once is over by then. */
+const idleAfterMs = 3000;
+
+async function afterStart({ pid }: Server): Promise<Measurement> {
+  await new Promise((resolve) => setTimeout(resolve, idleAfterMs));
+  const { cpuUs, rssMb } = usageOf(pid);
+  return { name: "idle", cpuUsPerOp: cpuUs, rssMb };
+}
+
 async function measureServer(run: Run): Promise<void> {
   const server = await startServer();
   try {
     await run.row("start", () => ({ name: "start", ms: server.startMs, rssMb: usageOf(server.pid).rssMb }));
+    await run.row("idle", () => afterStart(server));
     await fill(server, "bench", 500);
     const loop = (
       name: string,
