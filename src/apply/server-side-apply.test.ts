@@ -68,7 +68,7 @@ class Story {
     });
     if (!result.ok) return result.conflicts;
     return this.#keep(
-      result.changed ? (applyDefaults(result.object, this.structural, false) as OwnedObject) : result.object,
+      result.changed ? (applyDefaults(result.object, this.structural.node, false) as OwnedObject) : result.object,
     ); // an object stays one
   }
 
@@ -76,7 +76,7 @@ class Story {
     const managedFields = this.object?.metadata?.managedFields;
     const metadata = { name: "one", ...more.metadata, ...(managedFields === undefined ? {} : { managedFields }) };
     const sent = frozen({ apiVersion, kind: "Gadget", metadata, spec });
-    const next = applyDefaults(sent, this.structural) as OwnedObject; // an object stays one
+    const next = applyDefaults(sent, this.structural.node) as OwnedObject; // an object stays one
     const { schema } = this.structural;
     const update = { old: this.object, next, schemaFor: () => schema, apiVersion, subresource: "", manager };
     const entries = updateManagedFields({ ...update, now: this.#tick() });
@@ -89,8 +89,8 @@ class Story {
   }
 
   #keep(object: OwnedObject): string | undefined {
-    const { structural } = this;
-    const findings = [...validateValue(object, structural, this.object), ...checkListTypes(object, structural)];
+    const { node } = this.structural;
+    const findings = [...validateValue(object, node, this.object), ...checkListTypes(object, node)];
     if (findings.length > 0) return "invalid";
     this.object = frozen(object);
     return undefined;

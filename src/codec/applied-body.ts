@@ -1,20 +1,12 @@
 /**
- * Decodes applied configurations, and converts merged values to objects. A configuration is YAML; the JSON decoder
- * reads those that are JSON, which most are. Source of the wording: upstream's `applyPatcher`.
+ * Decodes applied configurations. They are YAML; the JSON decoder reads those that are JSON, which most are. Source of
+ * the wording: upstream's `applyPatcher`.
  */
-import { FieldPath } from "#meta/field-path.ts";
-import type { GroupVersionKind } from "#meta/group-version.ts";
-import { apiVersionOf } from "#meta/group-version.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers, type Room } from "#schema/json-values.ts";
-import type { Schema } from "#schema/schema.ts";
-import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { applyDefaults } from "#schema/structural.ts";
-import { coerceEmbedded, type CustomType, withoutNullTime } from "./custom-object.ts";
+import { countKeys, plainNumbers } from "#schema/json-values.ts";
 import { decodeJson } from "./json.ts";
-import { type FieldValidation, withType } from "./object.ts";
+import type { FieldValidation } from "./object.ts";
 import { kindOf } from "./unreadable.ts";
 import { decodeYaml } from "./yaml.ts";
 
@@ -71,48 +63,4 @@ function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value
     if (error instanceof DecodeError) return undefined;
     throw error;
   }
-}
-
-export interface MergedValue {
-  readonly value: Readonly<Record<string, unknown>>;
-  readonly gvk: GroupVersionKind;
-  /** Of a built-in kind. */
-  readonly schema?: Schema;
-  /** Of a custom kind. */
-  readonly custom?: CustomType;
-  /** The budget of defaults. */
-  readonly room: Room;
-  /** The sentence around what is wrong. */
-  failure(message: string): string;
-}
-
-/** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
-export function decodeMerged(merged: MergedValue): { readonly object: Unstructured; readonly hasEmptyLists: boolean } {
-  const { value, gvk, schema, custom } = merged;
-  const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  try {
-    if (custom !== undefined) return { object: mergedCustom(merged, custom, findings), hasEmptyLists: false };
-    if (schema === undefined) throw new Error("a merged value needs a schema");
-    const object = decodeTyped(schema, value, findings) as Unstructured; // schemas of kinds are structs with metadata
-    return {
-      object: withType(object, apiVersionOf(gvk), gvk.kind),
-      hasEmptyLists: findings.hasEmptyLists === true,
-    };
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    const type = `${gvk.group}/${gvk.version}, Kind=${gvk.kind}`;
-    throw badRequest(merged.failure(`unable to convert unstructured object to ${type}: ${error.message}`), error);
-  }
-}
-
-/** Nulls stay: unlike a body that is read, a merged object is validated with what it holds. */
-function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findings: Findings): Unstructured {
-  const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as Unstructured["metadata"]; // by its schema
-  const { structural } = type;
-  const coerced = structural.hasEmbedded
-    ? coerceEmbedded(value, structural.schema, type.metadata, undefined, FieldPath.root)
-    : value;
-  const filled = applyDefaults(coerced, structural, false, room) as MergedValue["value"]; // an object stays one
-  const { kind: _kind, apiVersion: _version, metadata: _metadata, ...rest } = filled;
-  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata: withoutNullTime(metadata), ...rest };
 }

@@ -11,7 +11,7 @@ import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, type Room, setKey, withRawNumbers } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
-import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
+import { applyDefaults, prune, type SchemaNode, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import type { BodyEncoding } from "./encoding.ts";
 import {
@@ -150,6 +150,26 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
   }
 }
 
+/** A value that an apply merged. */
+export interface MergedCustom {
+  readonly value: Json;
+  readonly type: CustomType;
+  readonly gvk: GroupVersionKind;
+  /** The budget of defaults. */
+  readonly room: Room;
+}
+
+/**
+ * The object that an apply made. Nulls stay: unlike a body that is read, a merged object is validated with what it holds.
+ * Throws `DecodeError` when it does not fit its type.
+ */
+export function decodeMergedCustom({ value, type, gvk, room }: MergedCustom): Unstructured {
+  const metadata = readMetadata(value["metadata"] ?? {}, type.metadata, undefined, metadataPath);
+  const { structural } = type;
+  const coerced = coerceEmbedded(value, structural.node, type.metadata, undefined, FieldPath.root);
+  return withShape(applyDefaults(coerced, structural.node, false, room), gvk, metadata);
+}
+
 interface Shaped {
   readonly object: Unstructured;
   /** `unknown field "spec.x"`, in upstream's order. */
@@ -161,20 +181,18 @@ function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk"
   const { structural } = type;
   const unknown: string[] = [];
   const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, metadataPath);
-  const pruned = prune(value, structural, { isResourceRoot: true, track });
+  const pruned = prune(value, structural.node, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
   const embedded: string[] = [];
-  const coerced = structural.hasEmbedded
-    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, FieldPath.root)
-    : pruned.value;
+  const found = track ? embedded : undefined;
+  const coerced = coerceEmbedded(pruned.value, structural.node, type.metadata, found, FieldPath.root);
   for (const path of embedded.sort()) unknown.push(path);
-  const {
-    kind: _kind,
-    apiVersion: _apiVersion,
-    metadata: _metadata,
-    ...rest
-  } = applyDefaults(coerced, structural, true, room) as Json; // an object stays one
-  return { object: { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest }, unknown };
+  return { object: withShape(applyDefaults(coerced, structural.node, true, room), gvk, metadata), unknown };
+}
+
+function withShape(value: unknown, gvk: GroupVersionKind, metadata: ObjectMeta): Unstructured {
+  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = value as Json; // an object stays one
+  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }
 
 /** Metadata as its type has it. Throws `DecodeError` for what cannot be metadata. */
@@ -190,34 +208,34 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
 }
 
 /** Custom objects have no time of creation where others have a null. */
-export function withoutNullTime(metadata: ObjectMeta): ObjectMeta {
+function withoutNullTime(metadata: ObjectMeta): ObjectMeta {
   if (metadata.creationTimestamp !== null) return metadata;
   const { creationTimestamp: _none, ...rest } = metadata;
   return rest;
 }
 
 /** Decodes the metadata of embedded objects by its type; the same value when nothing changes. */
-export function coerceEmbedded(
+function coerceEmbedded(
   value: unknown,
-  schema: Schema | undefined,
+  node: SchemaNode | undefined,
   metadata: Schema,
   unknown: string[] | undefined,
   path: FieldPath,
 ): unknown {
-  if (schema === undefined || typeof value !== "object" || value === null) return value;
+  if (node?.hasEmbedded !== true || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    if (schema.items === undefined) return value;
-    const items = value.map((item, index) => coerceEmbedded(item, schema.items, metadata, unknown, path.index(index)));
+    const items = value.map((item, index) => coerceEmbedded(item, node.items, metadata, unknown, path.index(index)));
     return items.every((item, index) => item === value[index]) ? value : items;
   }
+  const additional = typeof node.additional === "object" ? node.additional : undefined;
   let next = value as Json; // an object that is no list
   for (const key of Object.keys(next)) {
-    const declared = schema.fields?.get(key)?.schema;
-    const isMapKey = declared === undefined && schema.items !== undefined;
+    const declared = node.properties?.get(key);
+    const isMapKey = declared === undefined && additional !== undefined;
     const at = isMapKey ? path.key(key) : path.child(key);
     const old = next[key];
-    let changed = coerceEmbedded(old, declared ?? schema.items, metadata, unknown, at);
-    if (schema.embeddedResource === true) {
+    let changed = coerceEmbedded(old, declared ?? additional, metadata, unknown, at);
+    if (node.embedded) {
       if ((key === "apiVersion" || key === "kind") && typeof old !== "string") {
         throw new DecodeError(`${String(at)}: Invalid value: ${showValue(old)}: must be a string`);
       }
@@ -246,7 +264,7 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
  * as `defaults` has room (left out: none). Returns the same object when nothing changes.
  */
 export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: Room): Unstructured {
-  const pruned = prune(object, structural, { isResourceRoot: true, track: false }).value;
-  const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural, true, defaults);
+  const pruned = prune(object, structural.node, { isResourceRoot: true, track: false }).value;
+  const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural.node, true, defaults);
   return filled as Unstructured; // metadata is not touched
 }

@@ -49,6 +49,20 @@ export interface DecodedObject {
   readonly hasEmptyLists: boolean;
 }
 
+/** A value that an apply merged. */
+export interface MergedValue {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly gvk: GroupVersionKind;
+  readonly schema: Schema;
+}
+
+/** The object that an apply made, defaults of its schema filled in. Throws `DecodeError` when it does not fit its type. */
+export function decodeMerged({ value, gvk, schema }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
+  const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+  const object = decodeTyped(schema, value, findings) as Unstructured; // schemas of kinds are structs with metadata
+  return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
+}
+
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
 export function decodeObject(body: ObjectBody): DecodedObject {
   const { gvk } = body;

@@ -49,19 +49,19 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
     validate(object) {
       const { structural } = version;
       return [
-        ...validateValue(object, structural),
+        ...validateValue(object, structural.node),
         ...checkScale(object, scale, true),
-        ...checkEmbedded(object, structural),
-        ...checkListTypes(object, structural),
+        ...checkEmbedded(object, structural.node),
+        ...checkListTypes(object, structural.node),
       ];
     },
     validateUpdate(object, old) {
       const { structural } = version;
       return [
-        ...validateValue(object, structural, old),
+        ...validateValue(object, structural.node, old),
         ...checkScale(object, scale, true),
-        ...checkEmbedded(object, structural),
-        ...checkListTypes(object, structural, old),
+        ...checkEmbedded(object, structural.node),
+        ...checkListTypes(object, structural.node, old),
       ];
     },
     checkRules: (object, old, found, attributes) => ruleFindings(version, object, { old }, found, attributes),
@@ -81,9 +81,9 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
       const status = structural.property("status");
       const isChecked = status !== undefined && Object.hasOwn(object, "status");
       return [
-        ...(isChecked ? validateValue(object["status"], status, undefined, statusPath) : []),
+        ...(isChecked ? validateValue(object["status"], status.node, undefined, statusPath) : []),
         ...checkScale(object, scale, false),
-        ...checkListTypes(object, structural, old),
+        ...checkListTypes(object, structural.node, old),
       ];
     },
     // Upstream: a write of the status has to keep the rules of all parts.

@@ -175,16 +175,16 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     const value = deepFreeze(chance(random, 0.7) ? fittingValue(random, props) : randomValue(random, 3));
 
     const isResourceRoot = chance(random, 0.5);
-    const pruned = prune(value, schema, { isResourceRoot, track: true });
-    assert.equal(prune(pruned.value, schema, { isResourceRoot }).value, pruned.value, where);
+    const pruned = prune(value, schema.node, { isResourceRoot, track: true });
+    assert.equal(prune(pruned.value, schema.node, { isResourceRoot }).value, pruned.value, where);
     assert.equal(pruned.value === value, shown(pruned.value) === shown(value), where);
-    const filled = applyDefaults(pruned.value, schema);
+    const filled = applyDefaults(pruned.value, schema.node);
     // A null inside of a default, as only those of map values may have, is dropped when it is read again.
     const hasNulls = someSchema(props, (inner) => (shown(inner.default) ?? "").includes("null"));
-    if (!hasNulls) assert.equal(applyDefaults(filled, schema), filled, `${where} ${shown(value)}`);
+    if (!hasNulls) assert.equal(applyDefaults(filled, schema.node), filled, `${where} ${shown(value)}`);
 
     for (const one of [value, filled]) {
-      const found = validateValue(one, schema);
+      const found = validateValue(one, schema.node);
       assert.equal(isValid(schema.node, one, checkBudget()), found.length === 0, `${where} ${shown(one)}`);
       assert.equal(
         explain(schema.node, one, FieldPath.root, undefined, checkBudget()).length,
@@ -193,12 +193,12 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
       );
       if (found.length === 0) valid++;
       const same = new Correlation(schema.node, one, one);
-      const silent = validateValue(one, schema, one);
+      const silent = validateValue(one, schema.node, one);
       if (same.isUnchanged()) assert.deepEqual(silent.filter(isNotOfType), [], `${where} ${shown(one)}`);
       assert.ok(silent.length <= found.length);
-      checkListTypes(one, schema);
-      assert.deepEqual(checkListTypes(one, schema, one), []);
-      validateValue(one, schema, value);
+      checkListTypes(one, schema.node);
+      assert.deepEqual(checkListTypes(one, schema.node, one), []);
+      validateValue(one, schema.node, value);
     }
   }
   assert.ok(runs < 1000 || (taken > runs / 100 && valid > runs / 20), `${taken} schemas taken, ${valid} values valid`);

@@ -37,16 +37,16 @@ function nested<T>(times: number, wrap: (inner: T) => T, leaf: T): T {
 }
 
 const findings = (props: JsonSchemaProps, value: unknown, old?: unknown): readonly string[] =>
-  validateValue(value, new StructuralSchema(props), old).map(printFieldError);
+  validateValue(value, new StructuralSchema(props).node, old).map(printFieldError);
 
 test("what needs no change is given back as it came", () => {
   const schema = new StructuralSchema(
     object({ a: { ...text, default: "x" }, l: { type: "array", items: object({ b: text }) } }),
   );
   const value = Object.freeze({ a: "y", l: Object.freeze([Object.freeze({ b: "z" })]) });
-  assert.equal(prune(value, schema).value, value);
-  assert.equal(applyDefaults(value, schema), value);
-  assert.deepEqual(validateValue(value, schema), []);
+  assert.equal(prune(value, schema.node).value, value);
+  assert.equal(applyDefaults(value, schema.node), value);
+  assert.deepEqual(validateValue(value, schema.node), []);
 });
 
 test("unknown members are dropped and named by their paths, apiVersion, kind and metadata of the object excepted", () => {
@@ -65,7 +65,7 @@ test("unknown members are dropped and named by their paths, apiVersion, kind and
     zz: 1,
   };
   const copy = structuredClone(value);
-  const pruned = prune(value, schema, { isResourceRoot: true, track: true });
+  const pruned = prune(value, schema.node, { isResourceRoot: true, track: true });
   assert.deepEqual(pruned.value, { kind: "K", metadata: { any: 1 }, spec: { l: [{ b: "1" }], m: { "x.y": {} } } });
   assert.deepEqual(pruned.unknown, ["spec.l[0].c", "spec.m.x.y.z", "spec.q", "zz"]);
   assert.deepEqual(value, copy);
@@ -75,7 +75,7 @@ test("members stay where they are preserved, and are pruned again where a schema
   const keeps = { "x-kubernetes-preserve-unknown-fields": true };
   const schema = new StructuralSchema(object({ spec: object({ known: object({ a: text }) }, keeps) }));
   const value = { spec: { known: { a: "1", b: 2 }, other: { c: { d: 1 } } } };
-  assert.deepEqual(prune(value, schema).value, { spec: { known: { a: "1" }, other: { c: { d: 1 } } } });
+  assert.deepEqual(prune(value, schema.node).value, { spec: { known: { a: "1" }, other: { c: { d: 1 } } } });
 });
 
 test("keys that name parts of JavaScript objects are data like any other", () => {
@@ -83,7 +83,7 @@ test("keys that name parts of JavaScript objects are data like any other", () =>
     object({ m: { type: "object", additionalProperties: { ...integer, default: 1 } } }),
   );
   const value: unknown = JSON.parse('{"m":{"__proto__":null,"constructor":2,"toString":3},"__proto__":{"x":1}}');
-  const filled = applyDefaults(prune(value, schema).value, schema);
+  const filled = applyDefaults(prune(value, schema.node).value, schema.node);
   assert.equal(JSON.stringify(filled), '{"m":{"__proto__":1,"constructor":2,"toString":3}}');
   assert.equal(({} as { x?: number }).x, undefined);
   assert.deepEqual(findings(object({}, { required: ["toString"] }), {}), ["toString: Required value"]);
@@ -101,15 +101,15 @@ test("defaults are filled in at every depth, and open the way for those inside o
       ),
     }),
   );
-  assert.deepEqual(applyDefaults({}, schema), { spec: { deep: { n: 1 } } });
-  assert.deepEqual(applyDefaults({ spec: { deep: {}, l: [{}, { p: "UDP" }] } }, schema), {
+  assert.deepEqual(applyDefaults({}, schema.node), { spec: { deep: { n: 1 } } });
+  assert.deepEqual(applyDefaults({ spec: { deep: {}, l: [{}, { p: "UDP" }] } }, schema.node), {
     spec: { deep: { n: 1 }, l: [{ p: "TCP" }, { p: "UDP" }] },
   });
 });
 
 test("filled-in parts are shared by all objects, and nobody can change them", () => {
   const schema = new StructuralSchema(object({ spec: object({ a: text }, { default: { a: "x" } }) }));
-  const [one, other] = [applyDefaults({}, schema), applyDefaults({}, schema)] as { spec: { a: string } }[]; // by the schema
+  const [one, other] = [applyDefaults({}, schema.node), applyDefaults({}, schema.node)] as { spec: { a: string } }[]; // by the schema
   assert.equal(one!.spec, other!.spec);
   assert.throws(() => {
     one!.spec.a = "y";
@@ -125,7 +125,11 @@ test("a null is dropped where it means nothing, and makes way for a default", ()
       l: { type: "array", items: text },
     }),
   );
-  assert.deepEqual(applyDefaults({ a: null, b: null, c: null, l: [null] }, schema), { b: null, c: "x", l: [null] });
+  assert.deepEqual(applyDefaults({ a: null, b: null, c: null, l: [null] }, schema.node), {
+    b: null,
+    c: "x",
+    l: [null],
+  });
 });
 
 test("numbers are read as written: 2.0 is a whole number, 9223372036854775808 is none", () => {
@@ -168,14 +172,14 @@ test("of an object with findings the unchanged parts are silent on update, not o
 test("lists that held something twice may go on doing so [SSA-29]", () => {
   const schema = new StructuralSchema(object({ l: { type: "array", items: text, "x-kubernetes-list-type": "set" } }));
   const double = { l: ["a", "b", "a", "a"] };
-  assert.deepEqual(checkListTypes(double, schema).map(printFieldError), ['l[2]: Duplicate value: "a"']);
-  assert.deepEqual(checkListTypes(double, schema, { l: ["c", "c"] }), []);
-  assert.deepEqual(checkListTypes(double, schema, { l: ["c"] }).length, 1);
+  assert.deepEqual(checkListTypes(double, schema.node).map(printFieldError), ['l[2]: Duplicate value: "a"']);
+  assert.deepEqual(checkListTypes(double, schema.node, { l: ["c", "c"] }), []);
+  assert.deepEqual(checkListTypes(double, schema.node, { l: ["c"] }).length, 1);
 });
 
 test("a status is checked below its own path", () => {
   const schema = new StructuralSchema(object({ status: object({ phase: { ...text, enum: ["A"] } }) }));
-  const found = validateValue({ phase: "B" }, schema.property("status")!, undefined, FieldPath.of("status"));
+  const found = validateValue({ phase: "B" }, schema.property("status")!.node, undefined, FieldPath.of("status"));
   assert.deepEqual(found.map(printFieldError), ['status.phase: Unsupported value: "B": supported values: "A"']);
   assert.equal(schema.property("toString"), undefined);
 });
@@ -187,11 +191,14 @@ test("embedded objects need apiVersion and kind, and metadata that is right", ()
     "x-kubernetes-preserve-unknown-fields": true,
   };
   const schema = new StructuralSchema(object({ pod: embedded }));
-  assert.deepEqual(checkEmbedded({ pod: { kind: "po_d", metadata: { name: "a/b" } } }, schema).map(printFieldError), [
-    "pod.apiVersion: Required value: must not be empty",
-    `pod.kind: Invalid value: "po_d": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
-    `pod.metadata.name: Invalid value: "a/b": may not contain '/'`,
-  ]);
+  assert.deepEqual(
+    checkEmbedded({ pod: { kind: "po_d", metadata: { name: "a/b" } } }, schema.node).map(printFieldError),
+    [
+      "pod.apiVersion: Required value: must not be empty",
+      `pod.kind: Invalid value: "po_d": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
+      `pod.metadata.name: Invalid value: "a/b": may not contain '/'`,
+    ],
+  );
 });
 
 test("apply sees the same structure: maps, lists with their keys, open parts, whole objects", () => {
@@ -279,8 +286,8 @@ test("schemas nested too deeply are refused, those before are taken, in little t
   }
   const schema = new StructuralSchema(deep(999));
   const value = nested<unknown>(999, (inner) => ({ a: inner }), "x");
-  assert.equal(applyDefaults(prune(value, schema).value, schema), value);
-  assert.deepEqual(validateValue(value, schema, value), []);
+  assert.equal(applyDefaults(prune(value, schema.node).value, schema.node), value);
+  assert.deepEqual(validateValue(value, schema.node, value), []);
   assert.equal(
     checkStructural(object({ x: nested<JsonSchemaProps>(900, (inner) => ({ allOf: [inner] }), {}) }), FieldPath.of("s"))
       .length,
@@ -336,7 +343,7 @@ test("10,000 properties and enums of 100,000 values cost what they weigh", () =>
   const properties: Record<string, JsonSchemaProps> = {};
   for (let at = 0; at < 10_000; at++) properties[`p${at}`] = { ...text, default: "x" };
   assert.deepEqual(checkStructural(object(properties), FieldPath.of("s")), []);
-  assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties))) as object).length, 10_000); // an object
+  assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties)).node) as object).length, 10_000); // an object
   const values = Array.from({ length: 100_000 }, (_, at) => `v${at}`);
   assert.deepEqual(findings(object({ l: { type: "array", items: { ...text, enum: values } } }), { l: values }), []);
 });
@@ -345,10 +352,10 @@ test("lists nested beyond what can be walked are refused or said to be too deep"
   const made = (): unknown => nested<unknown>(9990, (inner) => [inner], { a: 1 });
   const deep = made();
   const lists = new StructuralSchema(object({ l: { type: "array", items: text } }));
-  assert.throws(() => prune({ l: deep }, lists), DecodeError);
+  assert.throws(() => prune({ l: deep }, lists.node), DecodeError);
   const open = { "x-kubernetes-preserve-unknown-fields": true };
   const props = object({ l: { type: "array", "x-kubernetes-list-type": "set", items: open }, o: open });
-  assert.equal(checkListTypes({ l: [deep, deep] }, new StructuralSchema(props)).length, 1);
+  assert.equal(checkListTypes({ l: [deep, deep] }, new StructuralSchema(props).node).length, 1);
   assert.deepEqual(findings(object({ o: text }), { o: deep }, { o: [made()] }).length, 1);
   assert.deepEqual(findings(object({ o: { ...open, enum: [1] } }), { o: deep }).length, 1);
 });
@@ -358,7 +365,7 @@ test("defaults take from the room they are given, whatever they are", () => {
   const properties = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { default: value }]));
   const item = new StructuralSchema({ type: "object", properties, "x-kubernetes-preserve-unknown-fields": true });
   const bytes = JSON.stringify(defaults).length;
-  const filled = applyDefaults({}, item, true, new Room(2 * bytes, () => new Error("no room")));
+  const filled = applyDefaults({}, item.node, true, new Room(2 * bytes, () => new Error("no room")));
   assert.match(JSON.stringify(filled), /"n":12345678901234567890/);
-  assert.throws(() => applyDefaults({}, item, true, new Room(bytes / 2, () => new Error("no room"))), /no room/);
+  assert.throws(() => applyDefaults({}, item.node, true, new Room(bytes / 2, () => new Error("no room"))), /no room/);
 });

@@ -6,17 +6,14 @@
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { Room } from "./json-values.ts";
 import type { Schema } from "./schema.ts";
 import { schemaOf } from "./structural/apply-schema.ts";
 import { Correlation } from "./structural/correlation.ts";
-import { fillDefaults } from "./structural/defaults.ts";
 import { embeddedFindings } from "./structural/embedded.ts";
 import { explain } from "./structural/explain.ts";
 import type { JsonSchemaProps } from "./structural/json-schema.ts";
 import { listFindings } from "./structural/lists.ts";
 import { compileNode, type SchemaNode } from "./structural/node.ts";
-import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
 import { checkBudget, isValid, TooCostly } from "./structural/valid.ts";
 
 export {
@@ -27,6 +24,7 @@ export {
   type RuleChecks,
 } from "./structural/check.ts";
 export { Correlation, itemKey, itemsByKey } from "./structural/correlation.ts";
+export { applyDefaults } from "./structural/defaults.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { durationOf, formatCheck } from "./structural/formats.ts";
 export {
@@ -40,8 +38,7 @@ export {
 export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
 export { expandedSize } from "./structural/pattern.ts";
-
-const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
+export { prune } from "./structural/prune.ts";
 
 /**
  * A schema of a definition that `checkStructural` found right. Cheap to make: its forms are made when first asked for.
@@ -63,14 +60,9 @@ export class StructuralSchema {
     return (this.#schema ??= schemaOf(this.props, this.#metadata));
   }
 
-  /** For the functions of this file. */
+  /** For the functions of this file and those it exports. */
   get node(): SchemaNode {
     return (this.#node ??= compileNode(this.props));
-  }
-
-  /** Whether objects may hold whole objects. */
-  get hasEmbedded(): boolean {
-    return this.node.hasEmbedded;
   }
 
   /** The schema of a member of the root (`status`); `undefined` when there is none. */
@@ -83,30 +75,11 @@ export class StructuralSchema {
   }
 }
 
-/** `value` without members the schema does not name, and their paths, sorted, if they are tracked. */
-export function prune(value: unknown, schema: StructuralSchema, options: PruneOptions = {}): Pruned {
-  return pruneNode(value, schema.node, options);
-}
-
-/**
- * `value` with the schema's defaults, and without nulls that the schema neither accepts nor has a default for (unless
- * `dropsNulls` keeps them). Defaults are frozen and shared. `room` limits their size; leave it out for trusted values.
- */
-export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNulls = true, room = endless): unknown {
-  return fillDefaults(value, schema.node, dropsNulls, room);
-}
-
 /**
  * Validation errors: types, limits, formats, patterns, enums, required members, combinations. With `old`, the object
  * before an update, unchanged parts report nothing. `field` is the prefix of paths (`status`).
  */
-export function validateValue(
-  value: unknown,
-  schema: StructuralSchema,
-  old?: unknown,
-  field = FieldPath.root,
-): FieldError[] {
-  const { node } = schema;
+export function validateValue(value: unknown, node: SchemaNode, old?: unknown, field = FieldPath.root): FieldError[] {
   const budget = checkBudget();
   try {
     if (isValid(node, value, budget)) return [];
@@ -119,8 +92,7 @@ export function validateValue(
 }
 
 /** Duplicates in lists of type `set` and `map`; none when `old` already had some. */
-export function checkListTypes(value: unknown, schema: StructuralSchema, old?: unknown): FieldError[] {
-  const { node } = schema;
+export function checkListTypes(value: unknown, node: SchemaNode, old?: unknown): FieldError[] {
   if (!node.hasLists) return [];
   const findings = listFindings(node, value, FieldPath.root);
   if (findings.length === 0 || old === undefined) return findings;
@@ -128,6 +100,6 @@ export function checkListTypes(value: unknown, schema: StructuralSchema, old?: u
 }
 
 /** Errors in apiVersion, kind and metadata of embedded objects; metadata must have its type. */
-export function checkEmbedded(value: unknown, schema: StructuralSchema): FieldError[] {
-  return schema.hasEmbedded ? embeddedFindings(schema.node, value, FieldPath.root, { isRead: true }) : [];
+export function checkEmbedded(value: unknown, node: SchemaNode): FieldError[] {
+  return embeddedFindings(node, value, FieldPath.root, { isRead: true });
 }

@@ -5,14 +5,16 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
 import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
-import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
-import { settleLists } from "#codec/object.ts";
+import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
+import { decodeMergedCustom } from "#codec/custom-object.ts";
+import { decodeMerged, settleLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
+import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
@@ -175,14 +177,24 @@ function asStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written
 }
 
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
-function decoded(scope: Scope, merged: Readonly<Record<string, unknown>>, place: string): Written {
-  const { definition } = scope;
-  const { object, hasEmptyLists } = decodeMerged({
-    value: merged,
-    gvk: definition,
-    room: scope.parts.sizes.room(),
-    ...(definition.custom === undefined ? { schema: definition.schema } : { custom: definition.custom }),
-    failure: (message) => `failed to convert new object (${place}; ${typeOf(scope)}) to proper version: ${message}`,
-  });
-  return { object: defaulted(scope, object), hasEmptyLists };
+function decoded(scope: Scope, value: Readonly<Record<string, unknown>>, place: string): Written {
+  const { definition, parts } = scope;
+  const { custom, schema } = definition;
+  try {
+    const { object, hasEmptyLists } =
+      custom === undefined
+        ? decodeMerged({ value, gvk: definition, schema })
+        : {
+            object: decodeMergedCustom({ value, gvk: definition, type: custom, room: parts.sizes.room() }),
+            hasEmptyLists: false,
+          };
+    return { object: defaulted(scope, object), hasEmptyLists };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const type = typeOf(scope);
+    throw badRequest(
+      `failed to convert new object (${place}; ${type}) to proper version: unable to convert unstructured object to ${type}: ${error.message}`,
+      error,
+    );
+  }
 }

@@ -11,7 +11,7 @@ import { explain } from "./explain.ts";
 import { isMetaName, type JsonSchemaProps } from "./json-schema.ts";
 import { shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
-import { pruneNode } from "./prune.ts";
+import { prune } from "./prune.ts";
 import { checkBudget, isValid, TooCostly } from "./valid.ts";
 
 export interface DefaultChecks {
@@ -72,7 +72,7 @@ class Walk {
 
   #default(node: SchemaNode, field: FieldPath, isWhole: boolean): void {
     const value = node.default;
-    if (this.#checks.pruned && pruneNode(value, node, { isResourceRoot: isWhole }).value !== value) {
+    if (this.#checks.pruned && prune(value, node, { isResourceRoot: isWhole }).value !== value) {
       this.findings.push(invalid(field, shown(value), "must not have unknown fields"));
     }
     const options = { metadata: this.#checks.metadata, isWhole };

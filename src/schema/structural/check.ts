@@ -14,7 +14,7 @@ import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./j
 import { isDeeper, shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { expandedSize, patternsSizeMax } from "./pattern.ts";
-import { pruneNode } from "./prune.ts";
+import { prune } from "./prune.ts";
 
 /** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
 export interface RatchetedChecks extends KeywordChecks {
@@ -174,7 +174,7 @@ function hasUnprunedDefault(props: JsonSchemaProps): boolean {
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     const value = node.default;
     if (typeof value === "object" && value !== null && !isRawNumber(value)) {
-      if (pruneNode(value, node, { isResourceRoot: node.embedded }).value !== value) return true;
+      if (prune(value, node, { isResourceRoot: node.embedded }).value !== value) return true;
     }
     if (node.items !== undefined) waiting.push(node.items);
     waiting.push(...(node.properties?.values() ?? []));

@@ -4,18 +4,18 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import { type Room, setKey } from "../json-values.ts";
+import { Room, setKey } from "../json-values.ts";
 import type { Json } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
-import { pruneNode } from "./prune.ts";
+import { prune } from "./prune.ts";
 
 /** A default with the defaults inside it. */
 function filledDefault(node: SchemaNode, room: Room): unknown {
   if (node.default === undefined) return null;
   if (node.filled === undefined) {
     // Those of map values are not checked with the schema and may hold what it does not know.
-    const { value } = pruneNode(structuredCopy(node.default), node, {});
-    node.filled = deepFreeze(fillDefaults(value, node, false, room));
+    const { value } = prune(structuredCopy(node.default), node);
+    node.filled = deepFreeze(applyDefaults(value, node, false, room));
     node.filledBytes = sizeOf(node.filled);
   }
   room.take(node.filledBytes);
@@ -50,11 +50,19 @@ function deepFreeze(value: unknown): unknown {
   return value;
 }
 
+const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
+
 /**
- * `value` with its defaults; the same value when nothing was missing. Never changes `value`. `dropsNulls`: of what a
- * client sent, not of defaults. Takes from `room`.
+ * `value` with the schema's defaults, and without nulls that the schema neither accepts nor has a default for (unless
+ * `dropsNulls` keeps them); the same value when nothing was missing. Never changes `value`. Defaults are frozen and
+ * shared. `room` limits their size; leave it out for trusted values.
  */
-export function fillDefaults(value: unknown, node: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
+export function applyDefaults(
+  value: unknown,
+  node: SchemaNode | undefined,
+  dropsNulls = true,
+  room: Room = endless,
+): unknown {
   if (node === undefined || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return fillList(value as readonly unknown[], node.items, dropsNulls, room);
   return isRawNumber(value) ? value : fillObject(value as Json, node, dropsNulls, room);
@@ -66,7 +74,7 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
   for (let at = 0; at < list.length; at++) {
     const item = list[at];
     const filled =
-      item === null && !items.nullable ? filledDefault(items, room) : fillDefaults(item, items, dropsNulls, room);
+      item === null && !items.nullable ? filledDefault(items, room) : applyDefaults(item, items, dropsNulls, room);
     if (filled === item) continue;
     out ??= [...list];
     out[at] = filled;
@@ -86,7 +94,7 @@ function fillObject(object: Json, node: SchemaNode, dropsNulls: boolean, room: R
     const inner = declared ?? additional;
     if (inner === undefined) continue;
     let filled: unknown;
-    if (member !== null) filled = fillDefaults(member, inner, dropsNulls, room);
+    if (member !== null) filled = applyDefaults(member, inner, dropsNulls, room);
     else if (inner.nullable) continue;
     else if (inner.default !== undefined) filled = filledDefault(inner, room);
     else if (dropsNulls) {

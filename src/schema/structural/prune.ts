@@ -27,10 +27,11 @@ export interface PruneOptions {
 const pathsMax = 10_000;
 
 /**
- * `value` without members unknown to `node`; the same value when there are none. Never changes `value`. Throws
+ * `value` without members unknown to `node`, and their paths if they are tracked; the same value when there are none. Never
+ * changes `value`. Throws
  * `DecodeError` when lists unknown to the schema nest too deeply.
  */
-export function pruneNode(value: unknown, node: SchemaNode | undefined, options: PruneOptions): Pruned {
+export function prune(value: unknown, node: SchemaNode | undefined, options: PruneOptions = {}): Pruned {
   const walk = new Walk(options.track === true);
   try {
     const pruned = walk.value(value, node, options.isResourceRoot === true, node?.preserve === true);

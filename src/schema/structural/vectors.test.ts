@@ -82,14 +82,14 @@ interface ValueVector {
 
 /** A create up to the checks. */
 function read(value: unknown, schema: StructuralSchema): unknown {
-  return applyDefaults(prune(value, schema, { isResourceRoot: true }).value, schema);
+  return applyDefaults(prune(value, schema.node, { isResourceRoot: true }).value, schema.node);
 }
 
 function findingsOf(value: unknown, schema: StructuralSchema, old?: unknown): readonly string[] {
   return textsOf([
-    ...validateValue(value, schema, old),
-    ...checkEmbedded(value, schema),
-    ...checkListTypes(value, schema, old),
+    ...validateValue(value, schema.node, old),
+    ...checkEmbedded(value, schema.node),
+    ...checkListTypes(value, schema.node, old),
   ]);
 }
 
