@@ -88,6 +88,61 @@ const texts: readonly (readonly [RegExp, readonly string[]])[] = [
     / conditions type$/,
     ["Ready", "Complete", "Failed", "FailureTarget", "Suspended", "SuccessCriteriaMet", "Progressing"],
   ],
+  [/ spec type$/, ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Limited", "Exempt", "Other"]],
+  [/ (clusterIP|clusterIPs|externalIPs|loadBalancerIP|addresses)$/, [...addresses, "None"]],
+  [
+    / (cidr|except|podCIDR|podCIDRs|loadBalancerSourceRanges)$/,
+    ["10.0.0.0/8", "10.0.0.1/8", "fd00::/64", "10.0.0.1", ""],
+  ],
+  [/ (ipFamilies|addressType)$/, ["IPv4", "IPv6", "FQDN", "Other", ""]],
+  [/ ipFamilyPolicy$/, ["SingleStack", "PreferDualStack", "RequireDualStack", "Other"]],
+  [/ (externalTrafficPolicy|internalTrafficPolicy)$/, ["Cluster", "Local", "Other", ""]],
+  [/ sessionAffinity$/, ["None", "ClientIP", "Other"]],
+  [/ trafficDistribution$/, ["PreferClose", "Other", ""]],
+  [/ (externalName|host|hosts|fqdn)$/, ["a.example.com", "*.example.com", "*", "10.0.0.1", "Bad_Name", "a.", ""]],
+  [/ appProtocol$/, ["http", "kubernetes.io/h2c", "Bad Proto", ""]],
+  [/ pathType$/, ["Exact", "Prefix", "ImplementationSpecific", "Other"]],
+  [/ policyTypes$/, ["Ingress", "Egress", "Other"]],
+  [/ (reclaimPolicy|persistentVolumeReclaimPolicy)$/, ["Retain", "Delete", "Recycle", "Other"]],
+  [/ volumeBindingMode$/, ["Immediate", "WaitForFirstConsumer", "Other"]],
+  [
+    / (provisioner|driver|drivers name|attacher|signerName|controller)$/,
+    [...keys, "csi.example.com", "example.com/signer"],
+  ],
+  [/ volumeLifecycleModes$/, ["Persistent", "Ephemeral", "Other"]],
+  [/ fsGroupPolicy$/, ["ReadWriteOnceWithFSType", "File", "None", "Other"]],
+  [/ limits type$/, ["Pod", "Container", "PersistentVolumeClaim", "Other", "example.com/x"]],
+  [/ scopes$/, ["Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "Other"]],
+  [/ scopeName$/, ["Terminating", "BestEffort", "PriorityClass", "CrossNamespacePodAffinity", "Other"]],
+  [/ unhealthyPodEvictionPolicy$/, ["IfHealthyBudget", "AlwaysAllow", "Other"]],
+  [/ verbs$/, ["get", "*", "create", "", "Get"]],
+  [/ apiGroups$/, ["", "*", "apps", "Bad_Group"]],
+  [/ (resources|resourceNames)$/, ["pods", "*", "pods/status", "*/scale", "pods/*", "", "a/b/c"]],
+  [/ nonResourceURLs$/, ["/healthz", "*", "/a/*", "healthz", "/*/b", ""]],
+  [/ operations$/, ["CREATE", "UPDATE", "DELETE", "CONNECT", "*", "Other"]],
+  [/ apiVersions$/, ["v1", "*", "", "Bad_V"]],
+  [/ admissionReviewVersions$/, ["v1", "v1beta1", "v2", "", "Bad V"]],
+  [/ sideEffects$/, ["None", "NoneOnDryRun", "Some", "Unknown", "Other"]],
+  [/ failurePolicy$/, ["Fail", "Ignore", "Other"]],
+  [/ matchPolicy$/, ["Exact", "Equivalent", "Other"]],
+  [/ reinvocationPolicy$/, ["Never", "IfNeeded", "Other"]],
+  [/ scope$/, ["Namespaced", "Cluster", "*", "Namespace", "Other"]],
+  [
+    / url$/,
+    ["https://a.example.com/x", "http://a.example.com", "https://u:p@a.example.com", "https://a/?q=1", "x", ""],
+  ],
+  [/ usages$/, ["digital signature", "client auth", "server auth", "other"]],
+  [/ distinguisherMethod type$/, ["ByUser", "ByNamespace", "Other"]],
+  [/ limitResponse type$/, ["Queue", "Reject", "Other"]],
+  [/ subjects kind$/, ["User", "Group", "ServiceAccount", "Other"]],
+  [/ subjects apiGroup$/, ["rbac.authorization.k8s.io", "", "other"]],
+  [/ roleRef (kind|apiGroup)$/, ["Role", "ClusterRole", "rbac.authorization.k8s.io", "", "Other"]],
+  [/ strategy$/, ["None", "Webhook", "Other"]],
+  [/ jsonPath$/, [".spec.a", "spec", ".", ".spec.a[", ""]],
+  [/ additionalPrinterColumns type$/, ["string", "integer", "date", "other", ""]],
+  [/ (plural|singular|shortNames|categories)$/, ["things", "Things", "a b", "", "x".repeat(64)]],
+  [/ (listKind)$/, ["ThingList", "thingList", "Thing", ""]],
+  [/ (immutable|type)$/, ["Opaque", "kubernetes.io/tls", "kubernetes.io/basic-auth", "Normal", "Warning", "", "Other"]],
   [/ image$/, ["registry.example.com/a:1", "a", "", " a", "b:2"]],
   [/ (apiVersion)$/, ["v1", "apps/v1", "", "a/b/c"]],
   [/ kind$/, ["Deployment", "ReplicaSet", "", "a/b"]],
@@ -149,7 +204,10 @@ function specialValue(random: Random, { special }: Schema): unknown {
   }
 }
 
+const base64 = ["YQ==", "", "eyJhdXRocyI6e319", "////"];
+
 function textOf(random: Random, schema: Schema, path: string): string {
+  if (schema.format === "byte") return pick(random, base64);
   const [, own] = texts.find(([fits]) => fits.test(path)) ?? [];
   if (own !== undefined) return pick(random, own);
   return schema.enum === undefined || chance(random, 0.2) ? pick(random, names) : pick(random, schema.enum);
@@ -204,8 +262,10 @@ export function editsOf(
   const present: Place[] = [];
   const absent: Place[] = [];
   collect({ path: root, schema, value }, present, absent);
+  // A whole object in the place of another would have no name.
+  if (root.length === 0) present.shift();
   return Array.from({ length: count }, () => {
-    if (absent.length > 0 && chance(random, 0.45)) {
+    if (absent.length > 0 && (present.length === 0 || chance(random, 0.45))) {
       const { path, schema: inner } = pick(random, absent);
       return { path, value: valueOf(random, inner, textPath(path), 2) };
     }

@@ -3,10 +3,10 @@ import { type Edit, edited } from "./differ-edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
 import { type Answer, ask, type Comparison, essence, type Json, type Question } from "./differ-servers.ts";
 
-/** Waits for the account that pods of a namespace have. */
+/** With the account that pods have: the servers may run no controllers. */
 async function makeNamespace(comparison: Comparison, name: string): Promise<void> {
   await comparison.each("POST", "/api/v1/namespaces", { metadata: { name } });
-  await comparison.until(200, "GET", `/api/v1/namespaces/${name}/serviceaccounts/default`);
+  await comparison.each("POST", `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
 }
 
 /** Sends the case of this number, in a namespace of its own. */
@@ -14,14 +14,32 @@ export async function compareKinds(comparison: Comparison, set: KindSet, seed: n
   const ns = `differ-${set}-${seed}-${Date.now().toString(36)}`;
   await makeNamespace(comparison, ns);
   try {
-    await compareCase(comparison, kindCase(set, seed), ns, seed);
+    const wanted = kindCase(set, seed);
+    try {
+      await compareCase(comparison, wanted, ns, seed);
+    } finally {
+      if (wanted.kind.isClusterScoped) await remove(comparison, wanted);
+    }
   } finally {
     await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
   }
 }
 
+/** Deletes the object of a case, finalizers or not. */
+async function remove(comparison: Comparison, { kind, bodies }: KindCase): Promise<void> {
+  const { name } = bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
+  const one = `${kind.path}/${kind.resource}/${name}`;
+  await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
+  await comparison.each("PATCH", one, { metadata: { finalizers: null } });
+  await comparison.until(404, "GET", one);
+}
+
 async function compareCase(comparison: Comparison, { kind, bodies, changes }: KindCase, ns: string, seed: number) {
-  const path = `${kind.path}/namespaces/${ns}/${kind.resource}`;
+  const path = kind.isClusterScoped
+    ? `${kind.path}/${kind.resource}`
+    : `${kind.path}/namespaces/${ns}/${kind.resource}`;
+  const { name } = bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
+  const one = `${path}/${name}`;
   const send = async (what: string, to: Omit<Question, "body">, shown: unknown, bodies: readonly Json[]) => {
     const asked = comparison.servers.map((server, at) => ask(server, { ...to, body: bodies[at]! })); // one each
     const answers = await Promise.all(asked);
@@ -36,16 +54,16 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
   for (const [at, body] of bodies.entries()) {
     isThere = (await send(`created ${at}`, { method: "POST", path }, body, [body, body])).isDone;
     if (isThere) break;
-    await comparison.each("DELETE", `${path}/one?gracePeriodSeconds=0`);
+    await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
   }
   if (!isThere) return;
   for (const [at, { subresource, edits }] of changes.entries()) {
-    const stored = (await comparison.each("GET", `${path}/one`)).map(({ body }) => body);
+    const stored = (await comparison.each("GET", one)).map(({ body }) => body);
     if (stored.some(({ metadata }) => metadata === undefined)) return;
     const wanted = edits(stored[0]!);
     const next = stored.map((body) => wanted.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
-    const to = subresource === "" ? `${path}/one` : `${path}/one/${subresource}`;
-    const shown = { edits: wanted, of: stored[0]![kind.root] };
+    const to = subresource === "" ? one : `${one}/${subresource}`;
+    const shown = { edits: wanted, of: kind.root === undefined ? stored[0] : stored[0]![kind.root] };
     const what = `change ${at} of ${subresource || "the object"}`;
     const { isSame, isRefused } = await send(what, { method: "PUT", path: to }, shown, next);
     // What they store differs now, so what follows would, too.
@@ -74,8 +92,15 @@ function linesOf(answer: Answer): readonly string[] {
     .map(withoutValues);
   if (answer.code >= 300) return [...new Set(found)];
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = answer.body;
-  return [...found, ...leaves("", content)].map(withoutValues);
+  return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
 }
+
+/** Addresses and ports that each server gives from a range of its own. */
+const withoutAllocated = (line: string): string =>
+  line.replace(
+    /^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/,
+    "$1 = ...",
+  );
 
 /** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
 const withoutValues = (line: string): string =>

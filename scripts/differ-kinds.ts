@@ -1,39 +1,12 @@
 /**
- * Random pods, pod templates, workloads, jobs and autoscalers, right ones, and random edits of them, mostly wrong. The same
- * seed gives the same.
+ * Cases of comparisons of kinds: random right objects, and random edits of them, mostly wrong. Here are pods, pod templates,
+ * workloads, jobs and autoscalers. The same seed gives the same.
  */
-import { loadDefinitions } from "#api/definitions.ts";
-import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { Schema } from "#schema/schema.ts";
 import { type Random, seededRandom } from "#std/random.ts";
+import { compared, type ComparedKind, contentOf, maybe, some } from "./differ-compared.ts";
 import { chance, editsOf, edited, type Edit, pick, upTo } from "./differ-edits.ts";
+import { otherKinds } from "./differ-other-kinds.ts";
 import type { Json } from "./differ-servers.ts";
-
-/** A kind whose objects are compared. */
-export interface ComparedKind {
-  /** Path of its group version. */
-  readonly path: string;
-  readonly resource: string;
-  readonly schema: Schema;
-  /** Fields that are edited: `spec`, and of templates `template`. */
-  readonly root: string;
-  /** Subresources that are put, with the field that they are about. */
-  readonly subresources: Readonly<Record<string, string>>;
-  /** A right one. */
-  make(random: Random): Json;
-}
-
-const tables = loadDefinitions(kubernetesDomain);
-
-function schemaOf(group: string, version: string, kind: string): Schema {
-  const schema = tables.schemaOf({ group, version, kind });
-  if (schema === undefined) throw new Error(`no kind ${kind}`);
-  return schema;
-}
-
-const maybe = (random: Random, share: number, fields: (random: Random) => Json): Json =>
-  chance(random, share) ? fields(random) : {};
-const some = <T>(random: Random, share: number, from: readonly T[]): T[] => from.filter(() => chance(random, share));
 
 const probe = (random: Random): Json => ({
   ...pick<Json>(random, [
@@ -205,29 +178,7 @@ const rolling = (random: Random): Json => ({
   rollingUpdate: { maxUnavailable: pick<unknown>(random, [1, "25%"]) },
 });
 
-function compared(
-  group: string,
-  version: string,
-  kind: string,
-  resource: string,
-  spec: (random: Random) => Json,
-  more: Partial<ComparedKind> = {},
-): ComparedKind {
-  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const apiVersion = group === "" ? version : `${group}/${version}`;
-  const root = more.root ?? "spec";
-  return {
-    path,
-    resource,
-    schema: schemaOf(group, version, kind),
-    root,
-    subresources: { status: "status" },
-    make: (random) => ({ apiVersion, kind, metadata: { name: "one", labels }, [root]: spec(random) }),
-    ...more,
-  };
-}
-
-export const kindSets = ["pods", "workloads"] as const;
+export const kindSets = ["pods", "workloads", "others"] as const;
 export type KindSet = (typeof kindSets)[number];
 
 const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
@@ -271,6 +222,7 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
       maxReplicas: 1 + upTo(random, 4),
     })),
   ],
+  others: otherKinds,
 };
 
 /** A change of a stored object. */
@@ -296,23 +248,18 @@ export function kindCase(set: KindSet, seed: number): KindCase {
   const random = seededRandom(seed);
   const kind = pick(random, sets[set]);
   const body = kind.make(random);
-  const { root, schema, subresources } = kind;
-  const inner = schema.fields!.get(root)!.schema; // kinds have the fields that are named
-  const wrong = Array.from({ length: attempts }, () =>
-    editsOf(random, inner, body[root], [root], 1 + upTo(random, 2)).reduce<unknown>(edited, body),
-  );
+  const edits = (from: Random, object: Json, field: string | undefined): Edit[] => {
+    const { schema, value, path } = contentOf(kind, object, field);
+    return editsOf(from, schema, value, path, 1 + upTo(from, 2));
+  };
+  const wrong = Array.from({ length: attempts }, () => edits(random, body, kind.root).reduce<unknown>(edited, body));
   return {
     kind,
     bodies: [...(wrong as Json[]), body], // edits of a field leave an object
     changes: Array.from({ length: changesCount }, () => {
-      const subresource = pick(random, ["", ...Object.keys(subresources)]);
+      const subresource = pick(random, ["", ...Object.keys(kind.subresources)]);
       const own = seededRandom(Math.floor(random.next() * 2 ** 32));
-      const field = subresources[subresource] ?? root;
-      const fieldSchema = schema.fields!.get(field)!.schema;
-      return {
-        subresource,
-        edits: (stored) => editsOf(own, fieldSchema, stored[field] ?? {}, [field], 1 + upTo(own, 2)),
-      };
+      return { subresource, edits: (stored) => edits(own, stored, kind.subresources[subresource] ?? kind.root) };
     }),
   };
 }

@@ -40,7 +40,7 @@ export function ask(server: Server, { method, path, body, headers: more }: Quest
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${server.token}`,
-      "content-type": "application/json",
+      "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
       "user-agent": "differ",
       ...more,
     };

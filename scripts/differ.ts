@@ -1,6 +1,7 @@
 /** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. */
 import { readCommandLine } from "./command-line.ts";
 import { compareKinds } from "./differ-kind-requests.ts";
+import { kindSets } from "./differ-kinds.ts";
 import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
 import { type RuleCase, ruleCase } from "./differ-rules.ts";
 import { Comparison, type Json, readServer } from "./differ-servers.ts";
@@ -8,7 +9,7 @@ import { compareWebhooks } from "./differ-webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workloads --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workloads | --others --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
@@ -25,6 +26,7 @@ Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workload
                     findings and warnings, and what is stored of the others
   --workloads       the same for pod templates, replication controllers, replica sets, deployments, stateful sets, daemon
                     sets, jobs, cron jobs and autoscalers
+  --others          the same for the other kinds
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io
@@ -98,6 +100,7 @@ const { values } = readCommandLine(usage, {
   webhooks: { type: "boolean" },
   pods: { type: "boolean" },
   workloads: { type: "boolean" },
+  others: { type: "boolean" },
   record: { type: "string" },
   only: { type: "string" },
   ours: { type: "string" },
@@ -107,10 +110,10 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-const { rules, policies, webhooks, pods, workloads } = values;
-if ([rules, policies, webhooks, pods, workloads].filter((chosen) => chosen === true).length !== 1) {
+const { rules, policies, webhooks, pods, workloads, others } = values;
+if ([rules, policies, webhooks, pods, workloads, others].filter((chosen) => chosen === true).length !== 1) {
   process.stderr.write(
-    "say what to compare: --rules, --policies, --webhooks, --pods or --workloads; --help prints more\n",
+    "say what to compare: --rules, --policies, --webhooks, --pods, --workloads or --others; --help prints more\n",
   );
   process.exit(2);
 }
@@ -139,8 +142,8 @@ function differences(): Promise<number> {
     const logs = values.audit?.split(",") ?? [];
     return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));
   }
-  if (values.pods === true) return seeded((comparison, seed) => compareKinds(comparison, "pods", seed));
-  if (values.workloads === true) return seeded((comparison, seed) => compareKinds(comparison, "workloads", seed));
+  const set = kindSets.find((name) => values[name] === true);
+  if (set !== undefined) return seeded((comparison, seed) => compareKinds(comparison, set, seed));
   const isFixed = values.seed === undefined;
   return compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed });
 }
