@@ -4,7 +4,7 @@ import { duplicate, type FieldError, forbidden, GoSyntax, invalid } from "#meta/
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";
 import { checkAddresses } from "./pod-validation/addresses.ts";
-import { checkId, checkName, checkOneOf, type Errors } from "./pod-validation/checks.ts";
+import { checkId, checkName, checkOneOf, type Errors } from "../checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");

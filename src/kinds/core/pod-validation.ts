@@ -15,7 +15,7 @@ import {
   checkRange,
   checkRequiredOneOf,
   type Errors,
-} from "./pod-validation/checks.ts";
+} from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
 import { checkPodResources } from "./pod-validation/pod-resources.ts";

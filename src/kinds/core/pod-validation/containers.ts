@@ -4,7 +4,14 @@ import { duplicate, forbidden, invalid, notFound, notSupported, required } from 
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, portName } from "#meta/names.ts";
 import type { OwnPrefix } from "../resource-names.ts";
-import { checkOneOf, checkRange, checkRequired, checkRequiredName, checkRequiredOneOf, type Errors } from "./checks.ts";
+import {
+  checkOneOf,
+  checkRange,
+  checkRequired,
+  checkRequiredName,
+  checkRequiredOneOf,
+  type Errors,
+} from "../../checks.ts";
 import { checkEnv, checkEnvFrom } from "./environment.ts";
 import { checkDevices, checkMounts, type Volumes } from "./mounts.ts";
 import { checkNoResizePolicies, checkResizePolicies } from "./resize-policies.ts";

@@ -4,7 +4,7 @@ import { invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { canonicalQuantity } from "#meta/quantity.ts";
-import type { Errors } from "./checks.ts";
+import type { Errors } from "../../checks.ts";
 
 /** Fields that environment variables can show. */
 export const environmentFields = [

@@ -3,7 +3,7 @@ import type { EnvFromSource, EnvVar, EnvVarSource } from "#api/core/v1.ts";
 import { invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { configKey, dns1123Subdomain } from "#meta/names.ts";
-import { checkName, checkRequiredName, type Errors } from "./checks.ts";
+import { checkName, checkRequiredName, type Errors } from "../../checks.ts";
 import { checkFieldRef, checkResourceRef, environmentFields } from "./downward.ts";
 
 const nameMessage = "a valid environment variable name must consist only of printable ASCII characters other than '='";

@@ -2,7 +2,7 @@
 import type { Container, Volume, VolumeDevice, VolumeMount } from "#api/core/v1.ts";
 import { forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { checkDescending, checkOneOf, type Errors, hasBackstep } from "./checks.ts";
+import { checkDescending, checkOneOf, type Errors, hasBackstep } from "../../checks.ts";
 
 /** The valid volumes of a pod by name. */
 export type Volumes = ReadonlyMap<string, Volume>;

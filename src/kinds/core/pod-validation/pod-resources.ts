@@ -6,7 +6,7 @@ import { compareQuantities, formatQuantity, parseQuantity } from "#meta/quantity
 import { compareQuantityTexts } from "../claim-spec.ts";
 import { containerRequests } from "../pod-requests.ts";
 import { type OwnPrefix, validateResourceName } from "../resource-names.ts";
-import type { Errors } from "./checks.ts";
+import type { Errors } from "../../checks.ts";
 import { type ClaimNames, checkTakenClaims } from "./resource-claims.ts";
 import { checkAmounts, shownQuantity } from "./resources.ts";
 

@@ -4,7 +4,7 @@ import { forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { formMessage, type NameCheck, portName, portNumber } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
-import { checkName, checkNotNegative, checkOneOf, checkRequired, type Errors } from "./checks.ts";
+import { checkName, checkNotNegative, checkOneOf, checkRequired, type Errors } from "../../checks.ts";
 
 const schemes = ["HTTP", "HTTPS"];
 

@@ -2,7 +2,7 @@
 import type { ContainerResizePolicy } from "#api/core/v1.ts";
 import { duplicate, goQuote, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { checkRequiredOneOf, type Errors } from "./checks.ts";
+import { checkRequiredOneOf, type Errors } from "../../checks.ts";
 
 const resources = ["cpu", "memory"];
 const policies = ["NotRequired", "RestartContainer"];

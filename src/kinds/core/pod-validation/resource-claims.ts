@@ -3,7 +3,7 @@ import type { PodResourceClaim, ResourceClaim } from "#api/core/v1.ts";
 import { duplicate, goQuote, GoSyntax, invalid, notFound, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkName, checkOptionalName, checkRequiredName, type Errors } from "./checks.ts";
+import { checkName, checkOptionalName, checkRequiredName, type Errors } from "../../checks.ts";
 
 /** Names of a pod's claims. */
 export type ClaimNames = ReadonlySet<string>;

@@ -10,7 +10,7 @@ import {
   validateContainerResourceName,
   validateResourceQuantity,
 } from "../resource-names.ts";
-import type { Errors } from "./checks.ts";
+import type { Errors } from "../../checks.ts";
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
 

@@ -13,7 +13,7 @@ import { duplicate, forbidden, invalid, notSupported, required } from "#meta/fie
 import type { FieldPath } from "#meta/field-path.ts";
 import { type LabelSelectorObject, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
-import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "./checks.ts";
+import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../../checks.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const honors = ["Honor", "Ignore"];

@@ -12,7 +12,7 @@ import type {
 import { duplicate, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
-import { checkDescending, checkId, checkOneOf, checkOptionalOneOf, type Errors } from "./checks.ts";
+import { checkDescending, checkId, checkOneOf, checkOptionalOneOf, type Errors } from "../../checks.ts";
 import { checkWindowsUser } from "./windows-user.ts";
 
 const profileTypes = ["Localhost", "RuntimeDefault", "Unconfined"];

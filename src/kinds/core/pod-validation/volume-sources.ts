@@ -37,7 +37,7 @@ import {
   checkRequiredOneOf,
   checkVolumePath,
   type Errors,
-} from "./checks.ts";
+} from "../../checks.ts";
 import { checkFieldRef, checkResourceRef, fileFields } from "./downward.ts";
 
 type SourceName = Exclude<keyof Volume, "name">;

@@ -3,7 +3,7 @@ import type { PodSpec, Volume } from "#api/core/v1.ts";
 import { duplicate, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkRequired, checkRequiredName, type Errors } from "./checks.ts";
+import { checkRequired, checkRequiredName, type Errors } from "../../checks.ts";
 import type { Volumes } from "./mounts.ts";
 import { checkSource, sourceNames } from "./volume-sources.ts";
 

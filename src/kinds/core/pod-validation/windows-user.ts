@@ -1,7 +1,7 @@
 /** Names of Windows users, `[domain\]user`. */
 import { invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import type { Errors } from "./checks.ts";
+import type { Errors } from "../../checks.ts";
 
 const domainLengthMax = 256;
 const userLengthMax = 104;

@@ -1,4 +1,4 @@
-/** Checks of fields that many parts of pods share. They add errors to `errors`. */
+/** Checks of fields that many kinds share. They add errors to `errors`. */
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import type { NameCheck } from "#meta/names.ts";
