@@ -10,11 +10,17 @@ async function makeNamespace(comparison: Comparison, name: string): Promise<void
 }
 
 /** Sends the case of this number, in a namespace of its own. */
-export async function compareKinds(comparison: Comparison, set: KindSet, seed: number): Promise<void> {
+export async function compareKinds(
+  comparison: Comparison,
+  set: KindSet,
+  seed: number,
+  resources?: readonly string[],
+): Promise<void> {
+  const wanted = kindCase(set, seed);
+  if (resources?.includes(wanted.kind.resource) === false) return;
   const ns = `differ-${set}-${seed}-${Date.now().toString(36)}`;
   await makeNamespace(comparison, ns);
   try {
-    const wanted = kindCase(set, seed);
     try {
       await compareCase(comparison, wanted, ns, seed);
     } finally {

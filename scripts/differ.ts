@@ -33,6 +33,7 @@ Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workload
   --reference URL,TOKEN
                     the other one, a kube-apiserver. A token is that of a user who may do everything, or @FILE, which
                     holds it. Certificates are not checked
+  --kind RESOURCES  of --others: these alone, separated by commas
   --seed N          the first case (a random number); the cases that follow have the numbers that follow
   --runs N          cases (50)
   --differences N   ends after so many cases that differ (10)
@@ -105,6 +106,7 @@ const { values } = readCommandLine(usage, {
   only: { type: "string" },
   ours: { type: "string" },
   reference: { type: "string" },
+  kind: { type: "string" },
   seed: { type: "string" },
   runs: { type: "string" },
   differences: { type: "string" },
@@ -143,7 +145,8 @@ function differences(): Promise<number> {
     return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));
   }
   const set = kindSets.find((name) => values[name] === true);
-  if (set !== undefined) return seeded((comparison, seed) => compareKinds(comparison, set, seed));
+  if (set !== undefined)
+    return seeded((comparison, seed) => compareKinds(comparison, set, seed, values.kind?.split(",")));
   const isFixed = values.seed === undefined;
   return compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed });
 }

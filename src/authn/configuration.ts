@@ -24,7 +24,7 @@ import {
   tooMany,
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { dns1123Subdomain } from "#meta/names.ts";
+import { validatePrefixedPath } from "#meta/prefixed-path.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import {
   booleanValue,
@@ -399,19 +399,9 @@ function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }:
 }
 
 function checkExtraKey(key: string, path: FieldPath, domain: ApiDomain, errors: FieldError[]): void {
-  const [host = "", ...segments] = key.split("/");
-  const rest = segments.join("/");
-  if (key === "") errors.push(required(path));
-  else if (host === "" || rest === "") {
-    errors.push(invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
-  } else {
-    for (const message of dns1123Subdomain(host)) errors.push(invalid(path, host, message));
-    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) {
-      const form = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
-      errors.push(invalid(path, rest, `Invalid path (regex used for validation is '${form}')`));
-    }
-  }
+  errors.push(...validatePrefixedPath(key, path));
   if (key !== key.toLowerCase()) errors.push(invalid(path, key, "key must be lowercase"));
+  const host = key.split("/", 1)[0]!;
   const reserved = ["k8s.io", "kubernetes.io"].map((name) => domain.rename(name));
   if (reserved.some((name) => host === name || host.endsWith(`.${name}`))) {
     const names = [...new Set(reserved)].join(", ");

@@ -1,7 +1,7 @@
 /** Checks of fields that many kinds share. They add errors to `errors`. */
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import type { NameCheck } from "#meta/names.ts";
+import { type NameCheck, pathSegment } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 
 export type Errors = FieldError[];
@@ -29,6 +29,12 @@ export function checkRequired(text: string | undefined, path: FieldPath, errors:
 /** The name of an object in a reference to it. */
 export function checkReference(holder: { readonly name?: string } | undefined, path: FieldPath, errors: Errors): void {
   if (holder !== undefined) checkRequired(holder.name, path.child("name"), errors);
+}
+
+/** A kind or name in a reference by group, kind and name; `what` is how it is called. */
+export function checkSegment(text: string, what: string, path: FieldPath, errors: Errors): void {
+  if (text === "") errors.push(required(path, `${what} is required`));
+  else checkName(text, pathSegment, path, errors);
 }
 
 export function checkOneOf(value: string, values: readonly string[], path: FieldPath, errors: Errors): void {

@@ -42,8 +42,8 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly columns?: readonly Column<T>[];
   /** To the stored version; left out: the versions differ in name only. */
   readonly conversion?: Conversion<T, Hub>;
-  /** A change of annotations counts as one of the desired state. */
-  readonly annotationsCount?: boolean;
+  /** Metadata whose change counts as one of the desired state. */
+  readonly countedMetadata?: readonly ("annotations" | "labels")[];
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
   /** Writes of the status do not own metadata. */
@@ -130,8 +130,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     if (!options.generation) return next;
     const counts =
       !sameMembers(next, old, outside) ||
-      (behaviour.annotationsCount === true &&
-        !jsonEquals(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}));
+      behaviour.countedMetadata?.some((key) => !jsonEquals(next.metadata[key] ?? {}, old.metadata[key] ?? {})) === true;
     return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
   const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};

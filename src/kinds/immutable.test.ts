@@ -141,34 +141,6 @@ for (const { group, kind, made, updates } of cases) {
   });
 }
 
-test("the ports of network policies are ranges of numbers", () => {
-  const policies = kindUnderTest({ group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy" });
-  const field = "spec.egress[0].ports[0]";
-  const check = (port: object, ...findings: string[]): void => {
-    const policy: Unstructured = {
-      apiVersion: "networking.k8s.io/v1",
-      kind: "NetworkPolicy",
-      metadata: { name: "one" },
-      spec: { podSelector: {}, egress: [{ ports: [port] }] },
-    };
-    assert.deepEqual(policies.refuseCreate(policy), findings);
-    assert.deepEqual(policies.refuseUpdate(policy, policy), findings);
-  };
-  check({ port: 1, endPort: 2 });
-  check({ port: "http" });
-  check({ endPort: 5 }, `${field}.endPort: Invalid value: 5: may not be specified when \`port\` is not specified`);
-  check(
-    { port: "http", endPort: 5 },
-    `${field}.endPort: Invalid value: 5: may not be specified when \`port\` is non-numeric`,
-  );
-  check({ port: 30, endPort: 20 }, `${field}.endPort: Invalid value: 30: must be greater than or equal to \`port\``);
-  check({ port: 1, endPort: 70000 }, `${field}.endPort: Invalid value: 70000: must be between 1 and 65535, inclusive`);
-  check(
-    { port: 1, protocol: "X" },
-    `${field}.protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"`,
-  );
-});
-
 test("jobs that wait to begin may get other nodes, indexed ones other sizes", () => {
   const jobs = kindUnderTest({ group: "batch", version: "v1", kind: "Job" });
   const object = (spec: object, status: object = {}): Unstructured => ({

@@ -40,6 +40,10 @@ export function parseIpRange(text: string): IpRange | undefined {
   };
 }
 
+/** Whether a range is a part of another one, and not all of it. */
+export const isStrictlyInside = (inner: IpRange, outer: IpRange): boolean =>
+  inner.size < outer.size && outer.indexOf(inner.addressAt(0n)) !== undefined;
+
 export const cidr: NameCheck = (text) =>
   parseIpRange(text) === undefined ? ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"] : [];
 

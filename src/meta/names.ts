@@ -35,6 +35,11 @@ const subdomainMessage = formMessage(
   subdomainForm,
   "example.com",
 );
+const wildcardMessage = formMessage(
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  String.raw`\*\.${subdomainForm}`,
+  "*.example.com",
+);
 const dns1035Message = formMessage(
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
   "[a-z]([-a-z0-9]*[a-z0-9])?",
@@ -129,6 +134,10 @@ export const dns1123Label: NameCheck = (text) => {
 
 export const dns1123Subdomain: NameCheck = (text) =>
   report(isTooLong(text, 253), 253, isSubdomain(text) ? undefined : subdomainMessage);
+
+/** `*.example.com`. */
+export const wildcardSubdomain: NameCheck = (text) =>
+  report(isTooLong(text, 253), 253, text.startsWith("*.") && isSubdomain(text.slice(2)) ? undefined : wildcardMessage);
 
 export const dns1035Label: NameCheck = (text) => {
   const isRight = hasForm(text, lower | digit | dash, lower | digit) && classAt(text, 0) === lower;

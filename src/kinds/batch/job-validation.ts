@@ -6,7 +6,8 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { compileLabelSelector, printLabels, validateLabelSelector } from "#meta/label-selector.ts";
-import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { dns1123Label } from "#meta/names.ts";
+import { validatePrefixedPath } from "#meta/prefixed-path.ts";
 import { invalidSelector, mismatch, validateCounts, validateMatch } from "../apps/workload-validation.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { validatePodFailurePolicy, validateSuccessPolicy } from "./job-policies.ts";
@@ -111,19 +112,6 @@ function validateManager({ managedBy }: JobSpec, path: FieldPath): FieldError[] 
   const at = path.child("managedBy");
   const errors = validatePrefixedPath(managedBy, at);
   if (Buffer.byteLength(managedBy) > managedByBytesMax) errors.push(tooLong(at, managedByBytesMax));
-  return errors;
-}
-
-/** `example.com/path`. */
-function validatePrefixedPath(text: string, at: FieldPath): FieldError[] {
-  if (text === "") return [required(at)];
-  const slash = text.indexOf("/");
-  const [domain, rest] = [text.slice(0, slash), text.slice(slash + 1)];
-  if (slash <= 0 || rest === "") {
-    return [invalid(at, text, 'must be a domain-prefixed path (such as "acme.io/foo")')];
-  }
-  const errors = dns1123Subdomain(domain).map((message) => invalid(at, domain, message));
-  if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) errors.push(invalid(at, rest, "Invalid path"));
   return errors;
 }
 

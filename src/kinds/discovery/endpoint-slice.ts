@@ -1,14 +1,15 @@
 /** EndpointSlice: a part of the addresses behind a service. */
 import type { EndpointSlice } from "#api/discovery/v1.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
-import { editItems, fillAbsent } from "../edit.ts";
+import { editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { validateImmutable } from "../immutable.ts";
+import { validateEndpointSlice, validateEndpointSliceUpdate } from "./endpoint-slice-validation.ts";
 
 const shownMax = 3;
 
 export function endpointSlices(): KindBehaviour<EndpointSlice> {
   return {
+    countedMetadata: ["labels"],
     columns: [
       nameColumn,
       text("AddressType", "Family of the addresses.", (object) => object.addressType),
@@ -20,11 +21,20 @@ export function endpointSlices(): KindBehaviour<EndpointSlice> {
       ageColumn,
     ],
     strategy: {
+      prepareForCreate: withoutTopology,
+      prepareForUpdate: withoutTopology,
       defaults: (object) => editItems(object, "ports", (port) => fillAbsent(port, { name: "", protocol: "TCP" })),
-      validateUpdate: (object, old) => validateImmutable(object, old, ["addressType"]),
+      validate: validateEndpointSlice,
+      validateUpdate: validateEndpointSliceUpdate,
+      warningsOnCreate: ({ addressType }) =>
+        addressType === "FQDN" ? ["spec.addressType: FQDN endpoints are deprecated"] : [],
     },
   };
 }
+
+/** The field of v1beta1 cannot be written in v1. */
+const withoutTopology = (object: EndpointSlice): EndpointSlice =>
+  editItems(object, "endpoints", (endpoint) => withField(endpoint, "deprecatedTopology", undefined));
 
 /** Upstream: no blank before the plus. */
 function portsText(object: EndpointSlice): string {

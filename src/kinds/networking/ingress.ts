@@ -1,12 +1,18 @@
 /** Ingress: HTTP routes from outside to services. */
 import type { Ingress } from "#api/networking/v1.ts";
 import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { balancerText } from "../core/service.ts";
+import {
+  ingressWarnings,
+  validateIngress,
+  validateIngressCreate,
+  validateIngressStatus,
+} from "./ingress-validation.ts";
 
 const hostsMax = 3;
 
-export function ingresses(): KindBehaviour<Ingress> {
+export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
   return {
     metadataRepeats: 1,
     columns: [
@@ -17,6 +23,12 @@ export function ingresses(): KindBehaviour<Ingress> {
       text("Ports", "Ports of the routes.", ({ spec }) => ((spec.tls ?? []).length > 0 ? "80, 443" : "80")),
       ageColumn,
     ],
+    strategy: {
+      validate: (object) => validateIngressCreate(object, domain),
+      validateUpdate: validateIngress,
+      subresources: { status: { validateUpdate: validateIngressStatus } },
+      warningsOnCreate: (object) => ingressWarnings(object, domain),
+    },
   };
 }
 
