@@ -15,6 +15,8 @@ export interface ComparedKind {
   /** The field that is edited: `spec`, and of templates `template`; `undefined` for all that are no metadata nor status. */
   readonly root: string | undefined;
   readonly isClusterScoped: boolean;
+  /** Servers write the status, each in its own time: it is not compared. */
+  readonly hasServerStatus?: boolean;
   /** Subresources that are put, with the field that they are about. */
   readonly subresources: Readonly<Record<string, string>>;
   /** A right one. */

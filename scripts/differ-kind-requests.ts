@@ -46,10 +46,11 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
     : `${kind.path}/namespaces/${ns}/${kind.resource}`;
   const { name } = bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
   const one = `${path}/${name}`;
-  const send = async (what: string, to: Omit<Question, "body">, shown: unknown, bodies: readonly Json[]) => {
-    const asked = comparison.servers.map((server, at) => ask(server, { ...to, body: bodies[at]! })); // one each
-    const answers = await Promise.all(asked);
-    const isSame = comparison.same(`seed ${seed}: ${kind.resource}: ${what}`, shown, differing(answers.map(linesOf)));
+  const answersTo = (to: Omit<Question, "body">, sent: readonly Json[]): Promise<Answer[]> =>
+    Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one each
+  const compare = (what: string, shown: unknown, answers: readonly Answer[]) => {
+    const lines = answers.map((answer) => linesOf(answer, kind.hasServerStatus === true));
+    const isSame = comparison.same(`seed ${seed}: ${kind.resource}: ${what}`, shown, differing(lines));
     return {
       isSame,
       isDone: answers.every(({ code }) => code < 300),
@@ -58,20 +59,26 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
   };
   let isThere = false;
   for (const [at, body] of bodies.entries()) {
-    isThere = (await send(`created ${at}`, { method: "POST", path }, body, [body, body])).isDone;
+    const answers = await answersTo({ method: "POST", path }, [body, body]);
+    isThere = compare(`created ${at}`, body, answers).isDone;
     if (isThere) break;
     await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
   }
   if (!isThere) return;
   for (const [at, { subresource, edits }] of changes.entries()) {
-    const stored = (await comparison.each("GET", one)).map(({ body }) => body);
-    if (stored.some(({ metadata }) => metadata === undefined)) return;
-    const wanted = edits(stored[0]!);
-    const next = stored.map((body) => wanted.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
-    const to = subresource === "" ? one : `${one}/${subresource}`;
-    const shown = { edits: wanted, of: kind.root === undefined ? stored[0] : stored[0]![kind.root] };
-    const what = `change ${at} of ${subresource || "the object"}`;
-    const { isSame, isRefused } = await send(what, { method: "PUT", path: to }, shown, next);
+    let wanted: readonly Edit[] | undefined;
+    let answers: readonly Answer[] = [];
+    let shown: unknown;
+    // Servers write the status of some kinds meanwhile.
+    for (let attempt = 0; attempt === 0 || (attempt < 20 && answers.some(({ code }) => code === 409)); attempt++) {
+      const stored = (await comparison.each("GET", one)).map(({ body }) => body);
+      if (stored.some(({ metadata }) => metadata === undefined)) return;
+      const chosen = (wanted ??= edits(stored[0]!));
+      const next = stored.map((body) => chosen.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+      answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
+      shown = { edits: chosen, of: kind.root === undefined ? stored[0] : stored[0]![kind.root] };
+    }
+    const { isSame, isRefused } = compare(`change ${at} of ${subresource || "the object"}`, shown, answers);
     // What they store differs now, so what follows would, too.
     if (!isSame && !isRefused) return;
   }
@@ -90,14 +97,16 @@ function withNamesOf(body: Json): (edit: Edit) => Edit {
 }
 
 /** What an answer says: of a refusal each finding once, of a write what is stored, a line for each value. */
-function linesOf(answer: Answer): readonly string[] {
+function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
   // What is no finding are lines of differences in Go syntax.
   const found = essence(answer)
     .split("\n")
     .filter((line) => /^\w/.test(line))
     .map(withoutValues);
   if (answer.code >= 300) return [...new Set(found)];
-  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = answer.body;
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
+  const { status: _status, ...withoutStatus } = whole;
+  const content = hasServerStatus ? withoutStatus : whole;
   return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
 }
 

@@ -12,7 +12,7 @@ export function validateFrozen<T extends { readonly immutable?: boolean }>(
   names: readonly (keyof T & string)[],
 ): FieldError[] {
   if (old.immutable !== true) return [];
-  const changed = names.filter((name) => !jsonEquals(object[name] ?? {}, old[name] ?? {}));
+  const changed = names.filter((name) => !jsonEquals(object[name] ?? null, old[name] ?? null));
   const fields = object.immutable === true ? changed : ["immutable", ...changed];
   return fields.map((field) => forbidden(field, "field is immutable when `immutable` is set"));
 }

@@ -38,6 +38,14 @@ export class GoSyntax {
 export const goTexts = (texts: readonly string[]): GoSyntax =>
   new GoSyntax(`[]string{${texts.map(goQuote).join(", ")}}`);
 
+/** A time as Go writes it: without zeros at the end of its fraction, and null as the first moment of the first year. */
+export function goTime(text: string | null): GoSyntax {
+  const [, day = "0001-01-01", time = "00:00:00", fraction = ""] =
+    /^(.*)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text ?? "") ?? [];
+  const digits = fraction.replace(/0+$/, "");
+  return new GoSyntax(`${day} ${time}${digits === "" ? "" : `.${digits}`} +0000 UTC`);
+}
+
 /** Text of a value as Go prints it in field errors: quoted strings, bare scalars, JSON for the rest. */
 export function printValue(value: unknown): string {
   if (value === null || value === undefined) return '"null"'; // Upstream: in quotes, like a text

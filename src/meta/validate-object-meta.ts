@@ -5,7 +5,7 @@
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { type FieldError, forbidden, goQuote, goTexts, invalid, required, tooLong } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, goTexts, goTime, invalid, required, tooLong } from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -114,13 +114,11 @@ export function validateObjectMetaUpdate(
   return repeats > 0 && created.length > 0 ? [...found, ...Array(repeats).fill(created).flat()] : found;
 }
 
-/** Times are printed as Go prints them. */
 function changed(key: (typeof unchanging)[number], value: unknown): FieldError {
   const field = metadataPath.child(key);
   const isTime = key.endsWith("Timestamp") && typeof value === "string";
   if (!isTime) return invalid(field, value ?? (key.endsWith("Seconds") ? null : ""), immutable);
-  const text = value.replace("T", " ").replace(/(\.[0-9]+)?Z$/, "");
-  return { type: "FieldValueInvalid", field: String(field), message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
+  return invalid(field, goTime(value), immutable);
 }
 
 const unchanging = [

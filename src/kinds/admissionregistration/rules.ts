@@ -103,7 +103,8 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   if (resources.length > 1 && resources.includes("*/*")) {
     errors.push(invalid(path, shown, "if '*/*' is present, must not specify other resources"));
   }
-  if (resources.includes("*") && resources.some((text) => text !== "*" && !text.includes("/"))) {
+  // Upstream: looks only at the last one without a subresource.
+  if (resources.includes("*") && resources.findLast((text) => !text.includes("/")) !== "*") {
     const detail = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(path, shown, detail));
   }

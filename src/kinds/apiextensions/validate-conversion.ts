@@ -58,12 +58,7 @@ function checkClient(
   if ((url === undefined) === (service === undefined)) {
     errors.push(required(clientPath, "exactly one of url or service is required"));
   } else if (url !== undefined) errors.push(...checkWebhookUrl(url, clientPath.child("url")));
-  else if (service !== undefined) {
-    // Upstream takes the two for each other; clients see the name first.
-    const { name, namespace } = service;
-    const swapped = { ...service, name: namespace, namespace: name };
-    errors.push(...checkWebhookService(swapped, clientPath.child("service")));
-  }
+  else if (service !== undefined) errors.push(...checkWebhookService(service, clientPath.child("service")));
   // Authorities that are none were accepted once; they may stay, and a definition may start with one.
   const before = old?.webhook?.clientConfig?.caBundle ?? "";
   const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));

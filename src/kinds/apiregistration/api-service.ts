@@ -4,6 +4,7 @@ import { type FieldError, goQuote, invalid, required } from "#meta/field-error.t
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
+import { checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 
@@ -26,11 +27,15 @@ export function apiServices(): KindBehaviour<APIService> {
         ),
       validate: validateApiService,
       validateUpdate: validateApiService,
+      subresources: { status: { validateUpdate: validateStatus } },
     },
   };
 }
 
+const conditionStatuses = ["True", "False", "Unknown"];
+
 const spec = FieldPath.of("spec");
+const conditionsPath = FieldPath.of("status", "conditions");
 const priorities = [
   ["groupPriorityMinimum", 20_000],
   ["versionPriority", 1_000],
@@ -58,6 +63,14 @@ function validateApiService({ metadata, spec: { group = "", version = "", ...res
     }
   }
   return [...errors, ...validateServer(rest)];
+}
+
+function validateStatus({ status: { conditions = [] } }: APIService): FieldError[] {
+  const errors: Errors = [];
+  conditions.forEach(({ status }, i) =>
+    checkOneOf(status, conditionStatuses, conditionsPath.index(i).child("status"), errors),
+  );
+  return errors;
 }
 
 /** The service that answers, and how it is trusted. */

@@ -4,7 +4,7 @@
  */
 import type { Job, JobStatus, UncountedTerminatedPods } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, GoSyntax, goQuote, invalid, invalidPart, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goQuote, goTime, GoSyntax, invalid, invalidPart, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
 import { commonIndex, countIndexes } from "./index-list.ts";
@@ -88,7 +88,7 @@ function validateCompletion({ status, is, turned, changed }: Change): FieldError
   if (turned("Complete") || changed("completionTime")) {
     if (completionTime !== undefined && !isComplete) {
       const detail = "cannot set completionTime when there is no Complete=True condition";
-      errors.push(invalid(completionPath, printTime(completionTime), detail));
+      errors.push(invalid(completionPath, goTime(completionTime), detail));
     }
     if (completionTime === undefined && isComplete) {
       errors.push(required(completionPath, "completionTime is required for Complete jobs"));
@@ -101,7 +101,7 @@ function validateCompletion({ status, is, turned, changed }: Change): FieldError
     Date.parse(completionTime) < Date.parse(startTime)
   ) {
     const detail = "completionTime cannot be set before startTime";
-    errors.push(invalid(completionPath, printTime(completionTime), detail));
+    errors.push(invalid(completionPath, goTime(completionTime), detail));
   }
   if (turned("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget")) {
     errors.push(without("Failed", "FailureTarget"));
@@ -111,9 +111,6 @@ function validateCompletion({ status, is, turned, changed }: Change): FieldError
   }
   return errors;
 }
-
-/** A time as Go prints it. */
-const printTime = (time: string): GoSyntax => new GoSyntax(`${time.replace("T", " ").replace("Z", "")} +0000 UTC`);
 
 function validateFinished({ job, status, isFinished, turned, changed }: Change): FieldError[] {
   if (!isFinished) return [];
@@ -207,7 +204,7 @@ function validateTransition({ job, status, old, is, changed }: Change): FieldErr
   }
   const { completionTime } = status;
   if (completionTime !== undefined && old.completionTime !== undefined && changed("completionTime")) {
-    errors.push(invalid(completionPath, printTime(completionTime), "completionTime cannot be mutated"));
+    errors.push(invalid(completionPath, goTime(completionTime), "completionTime cannot be mutated"));
   }
   if (old.startTime !== undefined && changed("startTime") && job.spec.suspend !== true) {
     errors.push(required(startPath, "startTime cannot be removed for unsuspended job"));

@@ -71,8 +71,21 @@ function strictly(ip: string): string | undefined {
   const parse = `ParseAddr(${goQuote(ip)})`;
   const odd = ip.includes(".") ? ip.search(/[^\da-fA-F.:]/) : -1;
   if (odd >= 0) return `${parse}: unexpected character (at ${goQuote(ip.slice(odd))})`;
-  if (parseIp(ip) === undefined) return `${parse}: unable to parse IP`;
+  if (parseIp(ip) === undefined) return ip.includes("%") ? undefined : `${parse}: ${problemOf(ip)}`;
   return /(?:^|[.:])0\d+(?=\.|$)/.test(ip) ? `${parse}: IPv4 field has octet with leading zero` : undefined;
+}
+
+/** Why a text is no address. */
+function problemOf(ip: string): string {
+  if (!ip.includes(".") || ip.includes(":")) return "unable to parse IP";
+  const gap = ip.startsWith(".") ? 0 : ip.search(/\.(?=\.|$)/);
+  if (gap >= 0) {
+    const at = gap > 0 && gap < ip.length - 1 ? gap + 1 : gap;
+    return `IPv4 field must have at least one digit (at ${goQuote(ip.slice(at))})`;
+  }
+  const parts = ip.split(".");
+  if (parts.some((part) => Number(part) > 255)) return "IPv4 field has value >255";
+  return parts.length < 4 ? "IPv4 address too short" : "IPv4 address too long";
 }
 
 /** How an IPv6 address should be written; `undefined` when it is, and for IPv4 ones. */

@@ -1,5 +1,6 @@
 /** Amounts of resources, which are kept in thousandths, rounded up. Source: the answers of kube-apiserver. */
-import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+import { GoSyntax } from "#meta/field-error.ts";
+import { formatQuantity, integerQuantity, parseQuantity, type Quantity, type QuantityFormat } from "#meta/quantity.ts";
 import { editField } from "../edit.ts";
 
 type Amounts = Readonly<Record<string, string>>;
@@ -20,4 +21,20 @@ function rounded(text: string): string {
   const quantity = parseQuantity(text);
   if (quantity === undefined || quantity.exponent >= -3) return text;
   return formatQuantity({ ...quantity, unscaled: integerQuantity(quantity, "milli"), exponent: -3 });
+}
+
+const formats: Readonly<Record<QuantityFormat, string>> = {
+  decimalSI: "DecimalSI",
+  binarySI: "BinarySI",
+  decimalExponent: "DecimalExponent",
+};
+
+/** A quantity as Go prints the struct that holds it; its text where that would show an address. */
+export function goQuantity(quantity: Quantity): GoSyntax | string {
+  const { unscaled, exponent, format } = quantity;
+  const text = formatQuantity(quantity);
+  if (BigInt.asIntN(64, unscaled) !== unscaled) return text;
+  return new GoSyntax(
+    `resource.Quantity{i:resource.int64Amount{value:${unscaled}, scale:${exponent}}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${text}", Format:"${formats[format]}"}`,
+  );
 }

@@ -82,7 +82,14 @@ test("of an event of the newer group only the series may change", () => {
   assert.deepEqual(newer.refuseUpdate({ ...event, series: { count: 2, lastObservedTime: time } }, event), []);
   assert.deepEqual(newer.refuseUpdate({ ...event, reason: "Other", note: "no" }, event), [
     'reason: Invalid value: "Other": field is immutable',
-    'note: Invalid value: "no": field is immutable',
+    'message: Invalid value: "no": field is immutable',
+    'reason: Invalid value: "Other": field is immutable',
+  ]);
+  const times = { eventTime: "2025-01-02T03:04:05.120000Z", deprecatedLastTimestamp: "2025-01-02T03:04:05Z" };
+  assert.deepEqual(newer.refuseUpdate({ ...event, ...times, deprecatedSource: { component: "a" } }, event), [
+    'source: Invalid value: core.EventSource{Component:"a", Host:""}: field is immutable',
+    "lastTimestamp: Invalid value: 2025-01-02 03:04:05 +0000 UTC: field is immutable",
+    "eventTime: Invalid value: 2025-01-02 03:04:05.12 +0000 UTC: field is immutable",
   ]);
 });
 

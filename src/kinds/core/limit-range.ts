@@ -4,9 +4,9 @@ import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
-import { editField, editItems, fillAbsent } from "../edit.ts";
+import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { goQuantity, roundedAmounts } from "./amounts.ts";
 import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
@@ -28,8 +28,11 @@ function defaultItem(given: LimitRangeItem): LimitRangeItem {
   if (item.type !== "Container") return item;
   const limits = fillAbsent(item.default ?? {}, item.max ?? {});
   const requests = fillAbsent(fillAbsent(item.defaultRequest ?? {}, limits), item.min ?? {});
-  return { ...item, default: limits, defaultRequest: requests };
+  return withField(withField(item, "default", amountsOrNone(limits)), "defaultRequest", amountsOrNone(requests));
 }
+
+const amountsOrNone = <T extends object>(amounts: T): T | undefined =>
+  Object.keys(amounts).length === 0 ? undefined : amounts;
 
 const limitsPath = FieldPath.of("spec", "limits");
 const types = ["Pod", "Container", "PersistentVolumeClaim"];
@@ -92,7 +95,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
   const request = isPod ? undefined : of(item.defaultRequest);
   const errors: FieldError[] = [];
   const find = (field: string, value: Quantity, detail: string): void => {
-    errors.push(invalid(path.child(field).key(name), formatQuantity(value), detail));
+    errors.push(invalid(path.child(field).key(name), goQuantity(value), detail));
   };
   const inOrder = (field: string, shown: Quantity | undefined, low: Bound, high: Bound): void => {
     const [[what, less], [other, more]] = [low, high];

@@ -1,16 +1,16 @@
 /** Node: a machine of the cluster, reported by its agent. */
 import type { Node, NodeSpec, NodeStatus } from "#api/core/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts } from "./amounts.ts";
+import { validateNode, validateNodeUpdate } from "./node-validation.ts";
 
 export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
   const { rename } = environment.domain;
   const rolePrefix = rename("node-role.kubernetes.io/");
   const roleLabel = rename("kubernetes.io/role");
+  const own = rename("kubernetes.io/");
   const rolesText = ({ metadata: { labels = {} } }: Node): string => {
     const roles = Object.entries(labels).flatMap(([key, value]) => {
       if (key.startsWith(rolePrefix)) return [key.slice(rolePrefix.length)];
@@ -47,7 +47,11 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
             status.allocatable === undefined ? withField(status, "allocatable", status.capacity) : status,
           ),
         ),
-      validateUpdate: (object, old) => validateRanges(object.spec, old.spec),
+      validate: (object) => validateNode(object, own),
+      validateUpdate: (object, old) => validateNodeUpdate(object, old, own),
+      subresources: { status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own) } },
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
       fields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable === true) }),
     },
     // Agents make nodes with their first status.
@@ -74,8 +78,5 @@ function statusText({ spec, status: { conditions = [] } }: Node): string {
   return spec.unschedulable === true ? `${state},SchedulingDisabled` : state;
 }
 
-/** A node's ranges of pod addresses are given to it once. */
-function validateRanges({ podCIDRs }: NodeSpec, { podCIDRs: old = [] }: NodeSpec): FieldError[] {
-  if (old.length === 0 || jsonEquals(podCIDRs, old)) return [];
-  return [forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
-}
+const warnings = ({ spec: { externalID } }: Node): string[] =>
+  externalID ? ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] : [];

@@ -147,7 +147,8 @@ function validateExpression(
 const onlyExists =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 const needsValues = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
-const hasNoValues = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
+// Upstream: `Exist`.
+const hasNoValues = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
 
 function validateSameScopes({ scopes = [] }: ResourceQuotaSpec, { scopes: old = [] }: ResourceQuotaSpec): FieldError[] {
   const [now, before] = [new Set(scopes), new Set(old)];

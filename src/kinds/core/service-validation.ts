@@ -241,7 +241,10 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
     errors.push(invalid(portField, healthCheckNodePort, text));
   }
   if (needsClusterIp(spec)) {
-    errors.push(...oneOf("spec.internalTrafficPolicy", spec.internalTrafficPolicy, trafficPolicies));
+    const { internalTrafficPolicy: policy } = spec;
+    const field = "spec.internalTrafficPolicy";
+    if (policy === undefined) errors.push(required(field));
+    else if (!trafficPolicies.includes(policy)) errors.push(notSupported(field, policy, trafficPolicies));
   }
   if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
     errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));

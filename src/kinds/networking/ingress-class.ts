@@ -9,7 +9,7 @@ import { checkName, checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
-import { checkObjectReference } from "./object-reference.ts";
+import { checkTypedReference } from "./typed-reference.ts";
 
 const specPath = FieldPath.of("spec");
 const controllerBytesMax = 250;
@@ -53,7 +53,7 @@ function validate({ spec: { controller = "", parameters } }: IngressClass): Fiel
 }
 
 function checkParameters(parameters: IngressClassParametersReference, path: FieldPath, errors: Errors): void {
-  checkObjectReference(parameters, path, errors);
+  checkTypedReference(parameters, path, errors);
   const { scope, namespace } = parameters;
   const namespacePath = path.child("namespace");
   if (scope === null) errors.push(required(path.child("scope")));

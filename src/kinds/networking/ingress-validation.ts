@@ -23,7 +23,7 @@ import {
 } from "#meta/names.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";
-import { checkObjectReference } from "./object-reference.ts";
+import { checkTypedReference } from "./typed-reference.ts";
 
 const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
 /** What a path that is compared by its segments must not contain, or end with. */
@@ -107,7 +107,7 @@ function checkSegments(text: string, path: FieldPath, errors: Errors): void {
 function checkBackend({ service, resource }: IngressBackend, path: FieldPath, errors: Errors): void {
   if (service !== undefined && resource !== undefined) {
     errors.push(invalid(path, "", "cannot set both resource and service backends"));
-  } else if (resource !== undefined) checkObjectReference(resource, path.child("resource"), errors);
+  } else if (resource !== undefined) checkTypedReference(resource, path.child("resource"), errors);
   else if (service !== undefined) checkService(service, path, errors);
   else errors.push(invalid(path, "", "resource or service backend is required"));
 }

@@ -1,0 +1,131 @@
+/** Validates nodes and their status. Source: `ValidateNode` in upstream's `pkg/apis/core/validation`. */
+import type { Node, NodeSpec, NodeStatus, Taint } from "#api/core/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  goQuote,
+  GoSyntax,
+  goTexts,
+  internalError,
+  invalid,
+} from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { cidr, parseIpRange } from "#meta/ip-range.ts";
+import { labelValue, qualifiedName } from "#meta/names.ts";
+import { checkName, checkRequiredOneOf, type Errors } from "../checks.ts";
+import { type OwnPrefix, validateResourceQuantity } from "./resource-names.ts";
+
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+/** One of each family. */
+const rangesMax = 2;
+
+// Upstream: as if they were metadata.
+const taintsPath = FieldPath.of("metadata", "taints");
+const specPath = FieldPath.of("spec");
+const rangesPath = specPath.child("podCIDRs");
+const statusPath = FieldPath.of("status");
+
+export function validateNode({ spec, status }: Node, own: OwnPrefix): FieldError[] {
+  const errors: Errors = [];
+  checkTaints(spec.taints ?? [], errors);
+  checkResources(status, own, errors);
+  checkRanges(spec.podCIDRs ?? [], errors);
+  return errors;
+}
+
+/** Of a node and of its status. */
+export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): FieldError[] {
+  const { spec, status } = node;
+  const errors: Errors = [];
+  checkTaints(spec.taints ?? [], errors);
+  checkResources(status, own, errors);
+  checkAddresses(status, errors);
+  checkRanges(spec.podCIDRs ?? [], errors);
+  checkGivenOnce(spec, old.spec, errors);
+  // Upstream: once more.
+  checkTaints(spec.taints ?? [], errors);
+  if ((spec.externalID ?? "") !== (old.spec.externalID ?? "")) {
+    errors.push(forbidden(specPath.child("externalID"), "may not be updated"));
+  }
+  return errors;
+}
+
+/** What is given to a node, or told by it, stays. */
+function checkGivenOnce({ podCIDRs, providerID }: NodeSpec, old: NodeSpec, errors: Errors): void {
+  const stays = (field: string): string => `node updates may not change ${field} except from "" to valid`;
+  if ((old.podCIDRs ?? []).length > 0 && !jsonEquals(podCIDRs, old.podCIDRs)) {
+    errors.push(forbidden(rangesPath, stays("podCIDR")));
+  }
+  if ((old.providerID ?? "") !== "" && providerID !== old.providerID) {
+    errors.push(forbidden(specPath.child("providerID"), stays("providerID")));
+  }
+}
+
+function checkTaints(taints: readonly Taint[], errors: Errors): void {
+  const seen = new Set<string>();
+  for (const [i, { key, value = "", effect, timeAdded }] of taints.entries()) {
+    const path = taintsPath.index(i);
+    checkName(key, qualifiedName, path.child("key"), errors);
+    checkName(value, labelValue, path.child("value"), errors);
+    checkRequiredOneOf(effect, effects, path.child("effect"), errors);
+    const id = JSON.stringify([key, effect]);
+    if (seen.has(id)) {
+      const shown = goStruct("core.Taint", { Key: key, Value: value, Effect: effect }, "TimeAdded:<nil>");
+      const { message, ...error } = duplicate(
+        path,
+        timeAdded === undefined ? shown : { key, value, effect, timeAdded },
+      );
+      errors.push({ ...error, message: `${message}: taints must be unique by key and effect pair` });
+    }
+    seen.add(id);
+  }
+}
+
+/** A struct of texts as Go prints it. */
+function goStruct(type: string, texts: Readonly<Record<string, string>>, ...more: readonly string[]): GoSyntax {
+  const fields = Object.entries(texts).map(([name, text]) => `${name}:${goQuote(text)}`);
+  return new GoSyntax(`${type}{${[...fields, ...more].join(", ")}}`);
+}
+
+function checkResources({ capacity = {}, allocatable = {} }: NodeStatus, own: OwnPrefix, errors: Errors): void {
+  for (const [field, amounts] of Object.entries({ capacity, allocatable })) {
+    for (const [name, text] of Object.entries(amounts)) {
+      errors.push(...validateResourceQuantity(name, text, statusPath.child(field, name), own));
+    }
+  }
+}
+
+function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
+  const seen = new Set<string>();
+  for (const [i, { type, address }] of addresses.entries()) {
+    const id = JSON.stringify([type, address]);
+    if (seen.has(id)) {
+      const shown = goStruct("core.NodeAddress", { Type: type, Address: address });
+      errors.push(duplicate(statusPath.child("addresses").index(i), shown));
+    }
+    seen.add(id);
+  }
+}
+
+/** Ranges of the addresses of pods. */
+function checkRanges(ranges: readonly string[], errors: Errors): void {
+  ranges.forEach((range, i) => checkName(range, cidr, rangesPath.index(i), errors));
+  if (ranges.length < 2) return;
+  const parsed = ranges.map(parseIpRange);
+  const wrong = parsed.indexOf(undefined);
+  if (wrong >= 0) {
+    const text = `invalid CIDR[${wrong}]: <nil> (invalid CIDR address: ${ranges[wrong]})`;
+    errors.push(internalError(rangesPath, `invalid PodCIDRs. failed to check with dual stack with error:${text}`));
+  }
+  const isDual = wrong < 0 && new Set(parsed.map((range) => range!.family)).size === rangesMax; // all are ranges
+  if (!isDual || ranges.length > rangesMax) {
+    errors.push(invalid(rangesPath, goTexts(ranges), "may specify no more than one CIDR for each IP family"));
+  }
+  const seen = new Set<string>();
+  for (const [i, range] of ranges.entries()) {
+    if (seen.has(range)) errors.push(duplicate(rangesPath.index(i), range));
+    seen.add(range);
+  }
+}
