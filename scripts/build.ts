@@ -7,6 +7,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { readCommandLine } from "./command-line.ts";
+import { bundledPackages } from "./layers.ts";
 import { root, tool } from "./steps.ts";
 
 const usage = `Bundles the program to dist/.
@@ -47,7 +48,7 @@ export async function build({ declarations = false } = {}): Promise<string> {
  * parsing a large file takes memory that is never given back. Threads and other commands load nothing else of a server.
  */
 function groupOf(file: string, graph: ChunkingContext): string | null {
-  const folder = /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1];
+  const folder = packageOf(file) === undefined ? /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] : "packages";
   if (folder === undefined) return null;
   const starts = startsOf(file, graph);
   if (!starts.has(server)) return `${folder}~${[...starts].sort().join()}`;
@@ -66,6 +67,17 @@ function startsOf(file: string, graph: ChunkingContext): Set<string> {
       return isEntry || dynamicImporters.length > 0;
     }),
   );
+}
+
+/** The folder of the package that a file is part of, with `/` at its end; `undefined` for our own files. */
+const packageOf = (file: string): string | undefined =>
+  /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+[\\/]/.exec(file)?.[0];
+
+/** Whether an import is left to the runtime, which finds the package beside the program. */
+function isOutside(id: string, importer: string | undefined): boolean {
+  if (id.startsWith("node:")) return true;
+  if (!/^@?[a-z]/.test(id) || (importer !== undefined && packageOf(importer) !== undefined)) return false;
+  return !bundledPackages.some((name) => id === name || id.startsWith(`${name}/`));
 }
 
 const ownImports: Plugin = {
@@ -115,6 +127,24 @@ const tables: Plugin = {
   },
 };
 
+/** Whoever passes on code passes on its licence: those of all packages that have code in the bundle. */
+const licenses: Plugin = {
+  name: "licenses",
+  generateBundle(_options, files) {
+    const modules = Object.values(files).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+    const packages = new Set(modules.map(packageOf).filter((folder) => folder !== undefined));
+    const texts = [...packages].toSorted().map((folder) => {
+      const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      const { name, version } = manifest as Readonly<Record<string, string>>; // both are texts in every package
+      const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+      if (file === undefined) throw new Error(`${name} has no licence that the bundle could name`);
+      return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+    });
+    const source = texts.join(`\n${"-".repeat(80)}\n\n`);
+    this.emitFile({ type: "asset", fileName: "third-party-licenses.txt", source });
+  },
+};
+
 /**
  * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: the
  * promises of files with a line editor, the web's interface of crypto, a list of root certificates.
@@ -139,8 +169,12 @@ async function bundle(): Promise<void> {
     input: Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, fileOf(path)])),
     platform: "node",
     preserveEntrySignatures: "allow-extension",
-    external: /^@?[a-z]/,
-    plugins: [ownImports, asciiOnly, threadFiles, tables, builtInModules],
+    external: isOutside,
+    // Packages have two forms, and give the one for bundlers these names.
+    resolve: { mainFields: ["module", "main"], conditionNames: ["module", "import", "node"] },
+    // Of packages only what is used: their files do nothing but declare.
+    treeshake: { moduleSideEffects: (id) => packageOf(id) === undefined },
+    plugins: [ownImports, asciiOnly, threadFiles, tables, licenses, builtInModules],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),

@@ -92,3 +92,9 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
 
 /** Files and folders of `src/` that may read the machine's clock and random numbers; all others are given them. */
 export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "commands/"];
+
+/**
+ * Packages that become part of the bundle, and so are not installed with the program. What they need themselves goes
+ * with them. All other packages that `src/` imports are `dependencies` and stay outside.
+ */
+export const bundledPackages: readonly string[] = ["@peculiar/asn1-schema", "@peculiar/asn1-x509", "asn1js"];

@@ -5,7 +5,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
-import { guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
+import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
 import { circles, longFunctions, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
@@ -129,8 +129,8 @@ function checkPackage(file: string, specifier: string, packages: Packages): stri
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
   const shipped = (top === "src" || top === "bin") && !isTest(file);
-  if (packages.dependencies.includes(name)) return undefined;
-  if (!shipped && packages.devDependencies.includes(name)) return undefined;
+  const others = shipped ? bundledPackages : packages.devDependencies;
+  if (packages.dependencies.includes(name) || others.includes(name)) return undefined;
   return `${name} is not ${shipped ? "a dependency" : "installed"} (package.json)`;
 }
 

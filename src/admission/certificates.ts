@@ -62,13 +62,15 @@ export function certificateSubjectRestriction({ domain }: { readonly domain: Api
     name: "CertificateSubjectRestriction",
     operations: ["CREATE"],
     validate(attributes) {
-      if (!isRequestWrite(attributes, group, "")) return;
+      if (!isRequestWrite(attributes, group, "")) return undefined;
       const { spec } = attributes.object as CertificateSigningRequest; // the resource says so
-      if (spec.signerName !== clientSigner) return;
-      const parsed = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
-      if (!parsed.ok) throw refusal(attributes, `failed to parse CSR: ${parsed.problem}`);
-      if (!parsed.request.organizations.includes(groupMasters)) return;
-      throw refusal(attributes, `use of ${clientSigner} signer with ${groupMasters} group is not allowed`);
+      if (spec.signerName !== clientSigner) return undefined;
+      const parsing = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
+      return andThen(parsing, (parsed) => {
+        if (!parsed.ok) throw refusal(attributes, `failed to parse CSR: ${parsed.problem}`);
+        if (!parsed.request.organizations.includes(groupMasters)) return;
+        throw refusal(attributes, `use of ${clientSigner} signer with ${groupMasters} group is not allowed`);
+      });
     },
   };
 }

@@ -16,6 +16,7 @@ import type { Labels } from "#meta/selector.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { audienceProblem } from "./node-audiences.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
@@ -28,7 +29,7 @@ export interface NodeRestrictionOptions {
   readonly anyCertificates: boolean;
 }
 
-type Check = (node: string, attributes: AdmissionAttributes) => void;
+type Check = (node: string, attributes: AdmissionAttributes) => MaybePromise<void>;
 
 /** Refuses by throwing. */
 const refuse = (attributes: AdmissionAttributes, reason: string): never => {
@@ -58,8 +59,8 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionPlugi
       if (node === undefined) return undefined;
       if (node === "") return refuse(attributes, `could not determine node from user ${goQuote(user.name)}`);
       const { group, resource } = attributes.resource;
-      checks.get(group === "" ? resource : `${resource}.${group}`)?.(node, attributes);
-      return undefined;
+      const checked = checks.get(group === "" ? resource : `${resource}.${group}`)?.(node, attributes);
+      return andThen(checked, () => undefined);
     },
   };
 }
@@ -360,13 +361,15 @@ function checkRequest({ rename }: ApiDomain): Check {
   const signers = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"].map(rename);
   return (_node, attributes) => {
     const { operation, subresource, context } = attributes;
-    if (operation !== "CREATE" || subresource !== "") return;
+    if (operation !== "CREATE" || subresource !== "") return undefined;
     const { spec } = attributes.object as CertificateSigningRequest; // the resource says so
-    if (!signers.includes(spec.signerName)) return;
-    const parsed = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
-    if (!parsed.ok) refuse(attributes, `unable to parse csr: ${parsed.problem}`);
-    else if (parsed.request.commonName !== context.user.name) {
-      refuse(attributes, `can only create a node CSR with CN=${context.user.name}`);
-    }
+    if (!signers.includes(spec.signerName)) return undefined;
+    const parsing = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
+    return andThen(parsing, (parsed) => {
+      if (!parsed.ok) refuse(attributes, `unable to parse csr: ${parsed.problem}`);
+      else if (parsed.request.commonName !== context.user.name) {
+        refuse(attributes, `can only create a node CSR with CN=${context.user.name}`);
+      }
+    });
   };
 }

@@ -84,7 +84,7 @@ interface Made {
   readonly server: WebhookConnection;
 }
 
-function make(settings: Settings<typeof flags>): Promise<Made> | Made {
+function make(settings: Settings<typeof flags>): Promise<Made> {
   const { user, group = [], serviceaccount } = settings;
   if ((user === undefined) === (serviceaccount === undefined)) {
     const isNobody = user === undefined && group.length > 0;
@@ -99,7 +99,7 @@ function make(settings: Settings<typeof flags>): Promise<Made> | Made {
   return forAccount(serviceaccount!, settings);
 }
 
-function forUser(name: string, groups: readonly string[], settings: Settings<typeof flags>): Made {
+async function forUser(name: string, groups: readonly string[], settings: Settings<typeof flags>): Promise<Made> {
   if (settings.kubeconfig !== undefined) {
     throw new StartError("--user takes the authority of a data folder: name it with --data-dir, not --kubeconfig");
   }
@@ -110,7 +110,7 @@ function forUser(name: string, groups: readonly string[], settings: Settings<typ
   const server = findServer(settings);
   const folder = settings.dataDir ?? flags.dataDir.default;
   const wanted = { commonName: name, organizations: groups, lifetimeMs };
-  const pair = issueClientCertificate(folder, wanted, systemClock, systemRandom);
+  const pair = await issueClientCertificate(folder, wanted, systemClock, systemRandom);
   const until = new Date(systemClock.now() + lifetimeMs).toISOString();
   return { name, credentials: pair, until, server };
 }

@@ -3,6 +3,7 @@ import type { CertificateSigningRequest, CertificateSigningRequestCondition } fr
 import { found } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -44,7 +45,7 @@ export function reconcileWaiting(environment: ControllerEnvironment, waiting: Wa
   });
 }
 
-export const parsedRequest = ({ spec }: CertificateSigningRequest): ParsedRequest =>
+export const parsedRequest = ({ spec }: CertificateSigningRequest): MaybePromise<ParsedRequest> =>
   parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
 
 /** The condition of a type that is true. */

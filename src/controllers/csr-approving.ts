@@ -31,7 +31,7 @@ async function approve(
   request: CertificateSigningRequest,
 ): Promise<"again" | undefined> {
   const { spec, status } = request;
-  const parsed = parsedRequest(request);
+  const parsed = await parsedRequest(request);
   if (!parsed.ok || nodeClientProblem(parsed.request, spec.usages ?? []) !== undefined) return undefined;
   const isOwn = spec.username === parsed.request.commonName;
   const tries = [

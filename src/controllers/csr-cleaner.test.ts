@@ -12,7 +12,7 @@ import { FakeApi } from "./fake-api.ts";
 const hourMs = 3_600_000;
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-const certificateUntil = (notAfterMs: number): string => {
+const certificateUntil = async (notAfterMs: number): Promise<string> => {
   const key = newKey();
   const own = {
     commonName: "c",
@@ -21,7 +21,7 @@ const certificateUntil = (notAfterMs: number): string => {
     notBeforeMs: 0,
     notAfterMs,
   } as const;
-  const pem = signCertificate(own, { commonName: "c", key }, seededRandom(1));
+  const pem = await signCertificate(own, { commonName: "c", key }, seededRandom(1));
   return Buffer.from(pem).toString("base64");
 };
 
@@ -52,8 +52,8 @@ test("requests go an hour after their end, a day without a word, or when their c
     conditions: [{ type, status: "True", lastUpdateTime: timestamp(now - ageMs) }],
     ...more,
   });
-  const issued = (ageMs: number, leftMs: number) =>
-    decided("Approved", ageMs, { certificate: certificateUntil(now + leftMs) });
+  const issued = async (ageMs: number, leftMs: number) =>
+    decided("Approved", ageMs, { certificate: await certificateUntil(now + leftMs) });
   const [recent, old] = [0.9 * hourMs, 1.1 * hourMs];
   const cases: Readonly<Record<string, Case>> = {
     waiting: { ageMs: 23 * hourMs },
@@ -62,9 +62,9 @@ test("requests go an hour after their end, a day without a word, or when their c
     "approved-long-without-a-signer": { ageMs: 30 * hourMs, status: decided("Approved", 29 * hourMs) },
     "denied-long": { ageMs: old, status: decided("Denied", old) },
     "failed-long": { ageMs: old, status: decided("Failed", old) },
-    issued: { ageMs: recent, status: issued(recent, hourMs) },
-    "issued-long": { ageMs: old, status: issued(old, hourMs) },
-    ended: { ageMs: recent, status: issued(recent, -1000) },
+    issued: { ageMs: recent, status: await issued(recent, hourMs) },
+    "issued-long": { ageMs: old, status: await issued(old, hourMs) },
+    ended: { ageMs: recent, status: await issued(recent, -1000) },
     unreadable: { ageMs: recent, status: decided("Approved", recent, { certificate: "AAAA" }) },
   };
   assert.deepEqual(await deleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);

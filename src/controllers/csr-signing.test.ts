@@ -32,7 +32,7 @@ async function requestOf(key: keyof typeof keys): Promise<string> {
 
 const request = await requestOf("ecdsa");
 
-function authorityUntil(notAfterMs: number): Authority {
+async function authorityUntil(notAfterMs: number): Promise<Authority> {
   const key = newKey();
   const own = {
     commonName: "ca",
@@ -41,10 +41,10 @@ function authorityUntil(notAfterMs: number): Authority {
     notBeforeMs: 0,
     notAfterMs,
   } as const;
-  return readAuthority(signCertificate(own, { commonName: "ca", key }, seededRandom(1)), keyPem(key));
+  return readAuthority(await signCertificate(own, { commonName: "ca", key }, seededRandom(1)), keyPem(key));
 }
 
-const authority = authorityUntil(startMs + 100 * dayMs);
+const authority = await authorityUntil(startMs + 100 * dayMs);
 const condition = (type: string): object => ({ type, status: "True" });
 const approved = [condition("Approved")];
 
@@ -127,10 +127,10 @@ test("what is not approved, is denied or failed as well, or is another signer's 
 });
 
 test("a signer that has ended signs nothing, says so, and tries less and less often", async () => {
-  const api = await openApi({ authority: authorityUntil(startMs - 1000) });
+  const api = await openApi({ authority: await authorityUntil(startMs - 1000) });
   for (let minute = 0; minute < 60; minute++) await api.advance(minuteMs);
   api.stop();
   assert.deepEqual(new Set(api.logged), new Set(["could not sign a request for a certificate; trying again"]));
   assert.ok(api.logged.length >= 10 && api.logged.length <= 25, `${api.logged.length}`);
-  assert.equal(await signed({ authority: authorityUntil(startMs - 1000) }), undefined);
+  assert.equal(await signed({ authority: await authorityUntil(startMs - 1000) }), undefined);
 });

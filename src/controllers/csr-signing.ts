@@ -77,14 +77,15 @@ async function sign(
 ): Promise<void> {
   const { client, clock } = environment;
   const { spec, status } = request;
-  const parsed = parsedRequest(request);
+  const parsed = await parsedRequest(request);
   if (!parsed.ok) throw new Error(`unable to parse csr: ${parsed.problem}`);
   const usages = spec.usages ?? [];
   const problem = problemOf[signer](parsed.request, usages);
   let next: CertificateSigningRequest["status"];
   if (problem === undefined) {
-    const certificate = certificateFor(parsed.request, usages, spec.expirationSeconds, authority, options, clock.now());
-    next = { ...status, certificate: Buffer.from(certificate).toString("base64") };
+    const { expirationSeconds } = spec;
+    const pem = await certificateFor(parsed.request, usages, expirationSeconds, authority, options, clock.now());
+    next = { ...status, certificate: Buffer.from(pem).toString("base64") };
   } else {
     const failed = {
       type: "Failed",
@@ -124,7 +125,7 @@ function certificateFor(
   authority: Authority,
   { durationMs, random }: CsrSigningOptions,
   now: number,
-): string {
+): Promise<string> {
   if (authority.notAfterMs <= now) throw new Error("the signer has expired");
   const wantedMs = expirationSeconds === undefined ? durationMs : expirationSeconds * 1000;
   const goodMs = Math.min(durationMs, Math.max(minDurationMs, wantedMs));

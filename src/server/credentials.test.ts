@@ -1,10 +1,12 @@
 /** Certificates are accepted by OpenSSL, reused while valid, and renewed otherwise. */
 import assert from "node:assert";
+import { execFile } from "node:child_process";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { type Credentials, prepareCredentials, readAuthorities, readGiven, readGivenPair } from "./credentials.ts";
@@ -24,8 +26,12 @@ function temporary(): string {
 const random = seededRandom(1);
 const dayMs = 86_400_000;
 
-function prepare(folder: string | undefined, clock = new FakeClock(), names: readonly string[] = []): Credentials {
-  const made = prepareCredentials({ folder, names, clock, random });
+async function prepare(
+  folder: string | undefined,
+  clock = new FakeClock(),
+  names: readonly string[] = [],
+): Promise<Credentials> {
+  const made = await prepareCredentials({ folder, names, clock, random });
   for (const [path, content] of made.files) {
     if (folder === undefined) break;
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -34,8 +40,12 @@ function prepare(folder: string | undefined, clock = new FakeClock(), names: rea
   return made;
 }
 
-void test("the authority signs a serving certificate for this machine's names and a client in system:masters", () => {
-  const { ca, serving, admin } = prepare(undefined, new FakeClock(), ["api.example.com", "10.1.2.3", "fd00::1:2"]);
+void test("the authority signs a serving certificate for this machine's names and a client in system:masters", async () => {
+  const { ca, serving, admin } = await prepare(undefined, new FakeClock(), [
+    "api.example.com",
+    "10.1.2.3",
+    "fd00::1:2",
+  ]);
   const authority = new X509Certificate(ca.certificate);
   assert.strictEqual(authority.ca, true);
   assert.ok(authority.verify(authority.publicKey));
@@ -56,22 +66,46 @@ void test("the authority signs a serving certificate for this machine's names an
   assert.ok(admin.token.length >= 43);
 });
 
-void test("a later start reuses everything", () => {
+void test("a later start reuses everything", async () => {
   const folder = temporary();
-  const first = prepare(folder);
-  const second = prepare(folder);
+  const first = await prepare(folder);
+  const second = await prepare(folder);
   assert.strictEqual(second.files.size, 0);
   assert.deepStrictEqual({ ...second, files: 0 }, { ...first, files: 0 });
 });
 
-void test("certificates near their end are made anew, the authority stays", () => {
+void test("a later start does not load what makes certificates", async () => {
+  const folder = temporary();
+  await prepare(folder);
+  const script = `
+    import { registerHooks } from "node:module";
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    const { prepareCredentials } = await import("./credentials.ts");
+    const { readAuthority } = await import("#std/certificate.ts");
+    const { FakeClock } = await import("#std/fake-clock.ts");
+    const { seededRandom } = await import("#std/random.ts");
+    const wanted = { folder: process.argv[1], names: [], clock: new FakeClock(), random: seededRandom(1) };
+    const { ca } = await prepareCredentials(wanted);
+    readAuthority(ca.certificate, ca.key);
+    const isMaker = (url) => /std.x509|node_modules.*asn1/.test(url);
+    const before = loaded.filter(isMaker).length;
+    await prepareCredentials({ ...wanted, folder: undefined });
+    console.log(before, loaded.filter(isMaker).length > 0);
+  `;
+  const args = ["--conditions=source", "--input-type=module", "--eval", script, folder];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+  assert.strictEqual(stdout.trim(), "0 true");
+});
+
+void test("certificates near their end are made anew, the authority stays", async () => {
   const folder = temporary();
   const clock = new FakeClock();
-  const first = prepare(folder, clock);
+  const first = await prepare(folder, clock);
   clock.advance(334 * dayMs);
-  assert.strictEqual(prepare(folder, clock).files.size, 0);
+  assert.strictEqual((await prepare(folder, clock)).files.size, 0);
   clock.advance(2 * dayMs);
-  const renewed = prepare(folder, clock);
+  const renewed = await prepare(folder, clock);
   assert.deepStrictEqual(
     [...renewed.files.keys()],
     ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`pki/${name}.crt`, `pki/${name}.key`]),
@@ -81,12 +115,12 @@ void test("certificates near their end are made anew, the authority stays", () =
   assert.strictEqual(renewed.serviceAccount.privateKey, first.serviceAccount.privateKey);
 });
 
-void test("an authority near its end is replaced with all it signed; keys of service accounts are not", () => {
+void test("an authority near its end is replaced with all it signed; keys of service accounts are not", async () => {
   const folder = temporary();
   const clock = new FakeClock();
-  const first = prepare(folder, clock);
+  const first = await prepare(folder, clock);
   clock.advance(3640 * dayMs);
-  const renewed = prepare(folder, clock);
+  const renewed = await prepare(folder, clock);
   assert.deepStrictEqual(
     [...renewed.files.keys()].filter((path) => path.endsWith(".crt")),
     ["ca", "apiserver", "admin", "front-proxy-ca", "front-proxy-client"].map((name) => `pki/${name}.crt`),
@@ -94,39 +128,39 @@ void test("an authority near its end is replaced with all it signed; keys of ser
   assert.strictEqual(renewed.serviceAccount.privateKey, first.serviceAccount.privateKey);
 });
 
-void test("a name the serving certificate lacks makes a new one, a name less does not", () => {
+void test("a name the serving certificate lacks makes a new one, a name less does not", async () => {
   const folder = temporary();
-  prepare(folder, new FakeClock(), ["a.example"]);
+  await prepare(folder, new FakeClock(), ["a.example"]);
   assert.deepStrictEqual(
-    [...prepare(folder, new FakeClock(), ["a.example", "b.example"]).files.keys()],
+    [...(await prepare(folder, new FakeClock(), ["a.example", "b.example"])).files.keys()],
     ["pki/apiserver.crt", "pki/apiserver.key"],
   );
-  assert.strictEqual(prepare(folder, new FakeClock(), []).files.size, 0);
+  assert.strictEqual((await prepare(folder, new FakeClock(), [])).files.size, 0);
 });
 
-void test("a certificate valid beyond 2049 is written in the longer form", () => {
-  const { ca } = prepare(undefined, new FakeClock(Date.UTC(2045, 0, 1)));
+void test("a certificate valid beyond 2049 is written in the longer form", async () => {
+  const { ca } = await prepare(undefined, new FakeClock(Date.UTC(2045, 0, 1)));
   assert.strictEqual(new X509Certificate(ca.certificate).validToDate.getUTCFullYear(), 2054);
 });
 
-void test("keys are elliptic ones in their own form, since Java's clients read no other", () => {
-  const { ca, serving, admin, serviceAccount } = prepare(undefined);
+void test("keys are elliptic ones in their own form, since Java's clients read no other", async () => {
+  const { ca, serving, admin, serviceAccount } = await prepare(undefined);
   for (const key of [ca.key, serving.key, admin.key, serviceAccount.privateKey]) {
     assert.match(key, /^-----BEGIN EC PRIVATE KEY-----\n/);
     assert.strictEqual(createPrivateKey(key).asymmetricKeyType, "ec");
   }
 });
 
-void test("service account keys belong together", () => {
-  const { serviceAccount } = prepare(undefined);
+void test("service account keys belong together", async () => {
+  const { serviceAccount } = await prepare(undefined);
   const derived = createPublicKey(serviceAccount.privateKey).export({ type: "spki", format: "pem" });
   assert.strictEqual(derived, serviceAccount.publicKey);
 });
 
-void test("files that are missing, no PEM, or do not fit each other are named in one line", () => {
+void test("files that are missing, no PEM, or do not fit each other are named in one line", async () => {
   const folder = temporary();
-  const a = prepare(undefined);
-  const b = prepare(undefined);
+  const a = await prepare(undefined);
+  const b = await prepare(undefined);
   const file = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content);
     return join(folder, name);
@@ -148,9 +182,9 @@ void test("files that are missing, no PEM, or do not fit each other are named in
   assert.strictEqual(readAuthorities(bundle), a.ca.certificate + b.ca.certificate);
 });
 
-void test("damaged files of the data folder are reported, not replaced", () => {
+void test("damaged files of the data folder are reported, not replaced", async () => {
   const folder = temporary();
-  prepare(folder);
+  await prepare(folder);
   writeFileSync(join(folder, "pki/ca.key"), "junk");
-  assert.throws(() => prepare(folder), /pki\/ca\.key: not a private key in PEM form/);
+  await assert.rejects(prepare(folder), /pki\/ca\.key: not a private key in PEM form/);
 });

@@ -69,20 +69,20 @@ const commonNames = [
 ];
 
 /** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable or invalid files. */
-export function prepareCredentials(wanted: CredentialsWanted): Credentials {
+export async function prepareCredentials(wanted: CredentialsWanted): Promise<Credentials> {
   const maker = new Maker(wanted);
-  const authority = maker.authority("ca", authorityName);
+  const authority = await maker.authority("ca", authorityName);
   const names = [...new Set([...commonNames, ...wanted.names])];
-  const serving = maker.leaf("apiserver", authority, {
+  const serving = await maker.leaf("apiserver", authority, {
     fits: (pair) => hasNames(pair, names),
     subject: { commonName: "binnacle", usage: "server", names },
   });
-  const admin = maker.leaf("admin", authority, {
+  const admin = await maker.leaf("admin", authority, {
     fits: () => true,
     subject: { commonName: "admin", organizations: ["system:masters"], usage: "client" },
   });
-  const frontProxyCa = maker.authority("front-proxy-ca", frontProxyAuthorityName);
-  const client = maker.leaf(frontProxyName, frontProxyCa, {
+  const frontProxyCa = await maker.authority("front-proxy-ca", frontProxyAuthorityName);
+  const client = await maker.leaf(frontProxyName, frontProxyCa, {
     fits: () => true,
     subject: { commonName: frontProxyName, usage: "client" },
     authorityName: frontProxyAuthorityName,
@@ -110,18 +110,18 @@ interface SigningAuthority {
 }
 
 /** A new key with its certificate. */
-function issue(
+async function issue(
   subject: Subject,
   nowMs: number,
   lifetimeMs: number,
   random: Random,
   authority: SigningAuthority,
-): KeyPair {
+): Promise<KeyPair> {
   const key = newKey();
   const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
   const about = { ...subject, publicKey: createPublicKey(key), ...period };
   const issuer = { commonName: authority.commonName, key: authority.key ?? key };
-  return { certificate: signCertificate(about, issuer, random), key: keyPem(key) };
+  return { certificate: await signCertificate(about, issuer, random), key: keyPem(key) };
 }
 
 class Maker {
@@ -133,17 +133,18 @@ class Maker {
     this.#wanted = wanted;
   }
 
-  authority(name: string, commonName: string): KeyPair {
+  async authority(name: string, commonName: string): Promise<KeyPair> {
     const old = this.#stored(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
-    return this.#keep(name, this.#issue({ commonName, usage: "authority" }, authorityDays, { commonName }));
+    return this.#keep(name, await this.#issue({ commonName, usage: "authority" }, authorityDays, { commonName }));
   }
 
-  leaf(name: string, authority: KeyPair, { fits, subject, authorityName: commonName = authorityName }: Leaf): KeyPair {
+  async leaf(name: string, authority: KeyPair, leaf: Leaf): Promise<KeyPair> {
+    const { fits, subject, authorityName: commonName = authorityName } = leaf;
     const authorityKey = createPrivateKey(authority.key);
     const old = this.#stored(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock) && isIssuedBy(old, authorityKey) && fits(old)) return old;
-    return this.#keep(name, this.#issue(subject, leafDays, { commonName, key: authorityKey }));
+    return this.#keep(name, await this.#issue(subject, leafDays, { commonName, key: authorityKey }));
   }
 
   adminToken(): string {
@@ -181,7 +182,7 @@ class Maker {
     return pair;
   }
 
-  #issue(subject: Subject, days: number, authority: SigningAuthority): KeyPair {
+  #issue(subject: Subject, days: number, authority: SigningAuthority): Promise<KeyPair> {
     const { clock, random } = this.#wanted;
     return issue(subject, clock.now(), days * dayMs, random, authority);
   }
@@ -197,7 +198,12 @@ export interface ClientWanted {
 }
 
 /** A certificate of the folder's own authority, which must be there. Throws `StartError`. */
-export function issueClientCertificate(folder: string, wanted: ClientWanted, clock: Clock, random: Random): KeyPair {
+export async function issueClientCertificate(
+  folder: string,
+  wanted: ClientWanted,
+  clock: Clock,
+  random: Random,
+): Promise<KeyPair> {
   const [certificate, authorityKey] = [readPem(folder, "pki/ca.crt"), readPem(folder, "pki/ca.key")];
   if (certificate === undefined || authorityKey === undefined) {
     throw new StartError(`no authority in ${folder}: name the server's folder with --data-dir`);

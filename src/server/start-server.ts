@@ -133,7 +133,7 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
   const serving = planServing(options, domain, sources.clock);
-  const current = readServingCredentials(sources);
+  const current = await readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = namesProviders(options)
     ? (await import("./authentication/external-plan.ts")).planExternal(options, domain, issuer.issuers)

@@ -289,12 +289,12 @@ inBothDomains("hostile requests are refused and the server goes on", async (api)
 });
 
 /** An authority of its own, in files. */
-function authorityFiles(commonName: string) {
+async function authorityFiles(commonName: string) {
   const folder = temporaryFolder();
   const key = newKey();
   const period = { notBeforeMs: Date.now() - 3_600_000, notAfterMs: Date.now() + 86_400_000 };
   const own = { commonName, publicKey: createPublicKey(key), usage: "authority", ...period } as const;
-  const certificate = signCertificate(own, { commonName, key }, systemRandom);
+  const certificate = await signCertificate(own, { commonName, key }, systemRandom);
   const files = { certificate: join(folder, "ca.crt"), key: join(folder, "ca.key") };
   writeFileSync(files.certificate, certificate);
   writeFileSync(files.key, keyPem(key));
@@ -302,7 +302,7 @@ function authorityFiles(commonName: string) {
 }
 
 test("signers sign with the files of their flags, read again when they change, and only those that have some", async () => {
-  const authority = authorityFiles("the first");
+  const authority = await authorityFiles("the first");
   const clock = new SkippingClock();
   let said = "";
   const log = openLog({ format: "json", verbosity: 0, write: (line) => (said += line) });
@@ -332,7 +332,7 @@ test("signers sign with the files of their flags, read again when they change, a
   assert.ok(first.validToDate.getTime() - Date.now() < 7_260_000);
   (await api.get(`${requests}/${kubelet}`)).expect(200, { "status.certificate": absent });
 
-  const next = authorityFiles("the second");
+  const next = await authorityFiles("the second");
   writeFileSync(authority.certificate, next.pem);
   clock.skip(120_000);
   await eventually(() => Promise.resolve(assert.match(said, /the signer of certificates stays as it was/)));
@@ -349,8 +349,8 @@ test("signers sign with the files of their flags, read again when they change, a
 });
 
 test("files of signers that cannot be used end the start with one line", async () => {
-  const { certificate, key } = authorityFiles("one");
-  const other = authorityFiles("other");
+  const { certificate, key } = await authorityFiles("one");
+  const other = await authorityFiles("other");
   const refused = async (settings: ServerSettings, message: RegExp): Promise<void> => {
     await assert.rejects(openServer("k8s.io", settings), (error: Error) => message.test(error.message));
   };

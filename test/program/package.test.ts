@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { bundledPackages } from "../../scripts/layers.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const isBuilt = existsSync(join(root, "dist/src/server/start-server.d.ts"));
@@ -59,6 +60,13 @@ test("the compiled program finds its own modules, also through a link", {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("licences of packages in the bundle lie beside it", {
+  skip: isBuilt ? false : "dist/ is not built: npm run build",
+}, () => {
+  const text = readFileSync(join(root, "dist/third-party-licenses.txt"), "utf8");
+  for (const name of bundledPackages) assert.match(text, new RegExp(`^${name} [\\d.]+\n\n.*(?:MIT|Copyright)`, "m"));
 });
 
 test("a signal to npm start stops the server in good order", {

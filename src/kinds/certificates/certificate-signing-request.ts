@@ -16,7 +16,8 @@ import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
 import { timestamp } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { parseCertificateRequest } from "#std/certificate-request.ts";
+import { parseCertificateRequest, type ParsedRequest } from "#std/certificate-request.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
 import { withField } from "../edit.ts";
@@ -44,8 +45,9 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
       resetFields: resetByMain,
       prepareForCreate: (object, { context }) => withField(object, "spec", askedBy(object.spec, context.user)),
       prepareForUpdate: withSpecOf,
-      validate: (object) => [...validateSpec(object.spec, legacySigner), ...validateStatus(object, undefined)],
       validateUpdate: (object, old) => validateUpdate(object, old, decisions),
+      // What parses requests is loaded for the first one. They never change.
+      checkRules: (object, old) => (old === undefined ? validateNew(object, legacySigner) : []),
       subresources: {
         status: {
           resetFields: resetByStatus,
@@ -141,10 +143,18 @@ function onlyConditions(object: CertificateSigningRequest, old: CertificateSigni
 const usagesPath = FieldPath.of("spec", "usages");
 const conditionsPath = FieldPath.of("status", "conditions");
 
-function validateSpec(spec: CertificateSigningRequestSpec, legacySigner: string): FieldError[] {
-  const { request, usages = [], signerName, expirationSeconds: seconds } = spec;
+function validateNew(object: CertificateSigningRequest, legacySigner: string): MaybePromise<FieldError[]> {
+  const { spec } = object;
+  const parsing = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
+  return andThen(parsing, (parsed) => [
+    ...validateSpec(spec, parsed, legacySigner),
+    ...validateStatus(object, undefined),
+  ]);
+}
+
+function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest, legacySigner: string): FieldError[] {
+  const { usages = [], signerName, expirationSeconds: seconds } = spec;
   const errors: FieldError[] = [];
-  const parsed = parseCertificateRequest(Buffer.from(request ?? "", "base64").toString("latin1"));
   if (!parsed.ok) errors.push(invalid("spec.request", "<request data>", parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {

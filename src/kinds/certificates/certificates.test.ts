@@ -15,12 +15,12 @@ const request =
   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIZE1JR0ZBZ0VBTUNNeEVUQVBCZ05WQkFvTUNHSjFhV3hrWlhKek1RNHdEQVlEVlFRRERBVnliMkp2ZERCWgpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQUJBVkkxNEZScjBTbm1wbWUwQW9ZZU4zVkwrNFRXSUhrCmw3NTZzcEFmS1NwUW5PNTVRK3FIQXFuS0NGVVRBU3BDbDl6L0JlN1pQMkJOeEN6UjBKN1V4VTJnQURBS0JnZ3EKaGtqT1BRUURBZ05IQURCRUFpQUZ1VXZ5SThsZFBMWm9NbVFMZUlDVEZnaWlUdXBaTStESEFyZGJtbzV3OXdJZwpZTmRHblY3R05vNExjRU9DNG9RMHJORHlXQUM1cTk5RkhoVXYxNFRyeVNRPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
 const key = newKey();
 const period = { notBeforeMs: 1_600_000_000_000, notAfterMs: 1_900_000_000_000 };
-const authority = signCertificate(
+const authority = await signCertificate(
   { commonName: "ca", publicKey: createPublicKey(key), usage: "authority", ...period },
   { commonName: "ca", key },
   seededRandom(1),
 );
-const leaf = signCertificate(
+const leaf = await signCertificate(
   { commonName: "leaf", publicKey: createPublicKey(key), usage: "client", ...period },
   { commonName: "ca", key },
   seededRandom(2),
@@ -33,6 +33,8 @@ const csr = (spec: Record<string, unknown> = {}, status?: Record<string, unknown
   ...(status === undefined ? {} : { status }),
 });
 const condition = (type: string, more: Record<string, unknown> = {}) => ({ type, status: "True", ...more });
+
+await requests.loadRules(csr());
 
 test("the server says who asks, and a new request is neither approved nor signed", () => {
   const made = requests.create(

@@ -46,7 +46,8 @@ export interface ServingCredentials {
 const checkIntervalMs = 3_600_000;
 
 /** Reads, and makes what is missing, in memory. Throws `StartError`. */
-export function readServingCredentials({ options, folder, clock, random }: CredentialSources): ServingCredentials {
+export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
+  const { options, folder, clock, random } = sources;
   const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
@@ -54,7 +55,7 @@ export function readServingCredentials({ options, folder, clock, random }: Crede
       : readGivenPair(tlsCertFile, tlsPrivateKeyFile);
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
-  const credentials = prepareCredentials({ folder, names, clock, random });
+  const credentials = await prepareCredentials({ folder, names, clock, random });
   const trust = serverTrust(options, credentials.ca.certificate);
   return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
@@ -126,18 +127,20 @@ export function keepRenewed(renewal: Renewal): () => void {
   );
   // A server without a folder keeps the certificates it made.
   let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
+  let isStopped = false;
   function check(): void {
     cancel = clock.after(checkIntervalMs, check);
-    try {
-      const next = readServingCredentials(renewal);
-      const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
-      if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);
-      take(next);
-    } catch (error) {
-      failed(error);
-    }
+    void renew().catch(failed);
+  }
+  async function renew(): Promise<void> {
+    const next = await readServingCredentials(renewal);
+    if (isStopped) return;
+    const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
+    if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);
+    take(next);
   }
   return () => {
+    isStopped = true;
     cancel?.();
     for (const stop of stops) stop();
   };

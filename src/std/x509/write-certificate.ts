@@ -1,0 +1,239 @@
+/** Writes and signs X.509 certificates. Source: RFC 5280. docs/dependencies.md says why these packages. */
+import { createHash, createPublicKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
+import { isIPv4 } from "node:net";
+import { type BaseBlock, BitString, Constructed, fromBER, Integer, Sequence } from "asn1js";
+import { AsnParser, AsnSerializer, OctetString } from "@peculiar/asn1-schema";
+import {
+  AlgorithmIdentifier,
+  AttributeTypeAndValue,
+  AttributeValue,
+  AuthorityKeyIdentifier,
+  BasicConstraints,
+  Certificate,
+  ExtendedKeyUsage,
+  Extension,
+  Extensions,
+  GeneralName,
+  id_kp_clientAuth,
+  id_kp_serverAuth,
+  KeyIdentifier,
+  KeyUsage,
+  KeyUsageFlags,
+  Name,
+  RelativeDistinguishedName,
+  SubjectAlternativeName,
+  SubjectKeyIdentifier,
+  Validity,
+} from "@peculiar/asn1-x509";
+import { printPem } from "../pem.ts";
+import type { Random } from "../random.ts";
+
+export interface Issuer {
+  readonly commonName: string;
+  readonly key: KeyObject;
+}
+
+export interface CertificateTemplate {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly publicKey: KeyObject;
+  readonly usage: "authority" | "server" | "client";
+  /** Host names and addresses. */
+  readonly names?: readonly string[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** The authority that signs requested certificates. */
+export interface Authority {
+  readonly certificate: X509Certificate;
+  readonly key: KeyObject;
+  readonly notAfterMs: number;
+}
+
+/** The content of a requested certificate. */
+export interface Issuance {
+  /** DER of a name. */
+  readonly subject: Buffer;
+  readonly publicKey: KeyObject;
+  /** Bits of the key's usages, from 0 (digitalSignature) to 8. */
+  readonly usageBits: readonly number[];
+  /** Object identifiers. */
+  readonly extendedUsages: readonly string[];
+  readonly dnsNames: readonly string[];
+  readonly emails: readonly string[];
+  /** Network bytes. */
+  readonly addresses: readonly Buffer[];
+  readonly uris: readonly string[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** As `signCertificate` of `certificate.ts`. */
+export function signCertificate(template: CertificateTemplate, issuer: Issuer, random: Random): string {
+  const { commonName, organizations = [], usage, names = [] } = template;
+  const publicKey = keyInfo(template.publicKey);
+  const isAuthority = usage === "authority";
+  const { digitalSignature, keyCertSign, cRLSign } = KeyUsageFlags;
+  const flags = isAuthority ? digitalSignature | keyCertSign | cRLSign : digitalSignature;
+  const extensions = [
+    extension("2.5.29.15", new KeyUsage(flags), critical),
+    extension("2.5.29.19", new BasicConstraints({ cA: isAuthority }), critical),
+    extension("2.5.29.14", new SubjectKeyIdentifier(keyId(publicKey))),
+    issuerKeyId(keyId(keyInfo(createPublicKey(issuer.key)))),
+  ];
+  if (!isAuthority) {
+    const purpose = usage === "server" ? id_kp_serverAuth : id_kp_clientAuth;
+    extensions.push(extension("2.5.29.37", new ExtendedKeyUsage([purpose])));
+  }
+  if (names.length > 0) {
+    extensions.push(extension("2.5.29.17", new SubjectAlternativeName(names.map(generalName))));
+  }
+  const subject = distinguishedName(commonName, organizations);
+  const body = { ...template, issuer: distinguishedName(issuer.commonName, []), subject, publicKey, extensions };
+  return signBody(body, issuer.key, random);
+}
+
+/** As `issueCertificate` of `certificate.ts`. */
+export function issueCertificate(issuance: Issuance, authority: Authority, random: Random): string {
+  const { subject, usageBits, extendedUsages, dnsNames, emails, addresses, uris } = issuance;
+  const { name: issuer, keyId: id } = readIssuer(authority);
+  const names = [
+    ...emails.map((text) => new GeneralName({ rfc822Name: text })),
+    ...dnsNames.map((text) => new GeneralName({ dNSName: text })),
+    ...uris.map((text) => new GeneralName({ uniformResourceIdentifier: text })),
+    ...addresses.map((bytes) => new GeneralName({ iPAddress: addressText(bytes) })),
+  ];
+  const extensions: Extension[] = [];
+  if (usageBits.length > 0) {
+    const flags = usageBits.reduce((sum, bit) => sum | (1 << bit), 0);
+    extensions.push(extension("2.5.29.15", new KeyUsage(flags), critical));
+  }
+  if (extendedUsages.length > 0) {
+    extensions.push(extension("2.5.29.37", new ExtendedKeyUsage([...extendedUsages])));
+  }
+  extensions.push(extension("2.5.29.19", new BasicConstraints(), critical));
+  if (id !== undefined) extensions.push(issuerKeyId(id));
+  if (names.length > 0) {
+    const isNameless = subject.length === 2;
+    extensions.push(extension("2.5.29.17", new SubjectAlternativeName(names), isNameless));
+  }
+  const body = { ...issuance, issuer, publicKey: keyInfo(issuance.publicKey), extensions };
+  return signBody(body, authority.key, random);
+}
+
+/** DER of an authority's name, and its key identifier; `undefined` when its certificate does not say. */
+function readIssuer({ certificate }: Authority): { readonly name: Buffer; readonly keyId: Buffer | undefined } {
+  const { subject, extensions } = AsnParser.parse(certificate.raw, Certificate).tbsCertificate;
+  const name = write(subject);
+  // Others compare it byte for byte.
+  if (!certificate.raw.includes(name)) throw new Error("the authority has a name in an unusual encoding");
+  const found = extensions?.find(({ extnID }) => extnID === "2.5.29.14");
+  return { name, keyId: found && Buffer.from(AsnParser.parse(found.extnValue.buffer, OctetString).buffer) };
+}
+
+interface Body {
+  /** DER of names, and of a key with its algorithm: taken over as they are. */
+  readonly issuer: Buffer;
+  readonly subject: Buffer;
+  readonly publicKey: Buffer;
+  readonly extensions: readonly Extension[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+function signBody(content: Body, key: KeyObject, random: Random): string {
+  const { issuer, subject, publicKey, extensions, notBeforeMs, notAfterMs } = content;
+  const [algorithm, digest] = signatureAlgorithm(key);
+  const body = new Sequence({
+    value: [
+      tagged(0, new Integer({ value: version3 })),
+      new Integer({ valueHex: serialNumber(random) }),
+      AsnSerializer.toASN(algorithm),
+      asItIs(issuer),
+      AsnSerializer.toASN(new Validity({ notBefore: new Date(notBeforeMs), notAfter: new Date(notAfterMs) })),
+      asItIs(subject),
+      asItIs(publicKey),
+      tagged(3, AsnSerializer.toASN(new Extensions([...extensions]))),
+    ],
+  });
+  const signature = new BitString({ valueHex: sign(digest, Buffer.from(body.toBER()), key) });
+  const whole = new Sequence({ value: [body, AsnSerializer.toASN(algorithm), signature] });
+  return printPem("CERTIFICATE", Buffer.from(whole.toBER()));
+}
+
+const asItIs = (der: Buffer): BaseBlock => fromBER(der, { parseEmbedded: false }).result;
+
+/** Versions are counted from zero. */
+const version3 = 2;
+
+const tagged = (tagNumber: number, value: BaseBlock): Constructed =>
+  new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
+
+/** How a key signs: identifier and digest. Throws for keys that cannot. */
+function signatureAlgorithm(key: KeyObject): readonly [AlgorithmIdentifier, digest: string | null] {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  if (type === "rsa") {
+    return [new AlgorithmIdentifier({ algorithm: "1.2.840.113549.1.1.11", parameters: null }), "sha256"];
+  }
+  if (type === "ed25519") return [new AlgorithmIdentifier({ algorithm: "1.3.101.112" }), null];
+  const digests: Readonly<Record<string, readonly [string, string]>> = {
+    prime256v1: ["1.2.840.10045.4.3.2", "sha256"],
+    secp384r1: ["1.2.840.10045.4.3.3", "sha384"],
+    secp521r1: ["1.2.840.10045.4.3.4", "sha512"],
+  };
+  const found = digests[details?.namedCurve ?? ""];
+  if (type !== "ec" || found === undefined) throw new Error("a key that signs no certificates");
+  return [new AlgorithmIdentifier({ algorithm: found[0] }), found[1]];
+}
+
+/** Positive, 127 bits, never zero. */
+function serialNumber(random: Random): Buffer {
+  const bytes = random.bytes(16);
+  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
+  return bytes;
+}
+
+function distinguishedName(commonName: string, organizations: readonly string[]): Buffer {
+  const part = (type: string, text: string): RelativeDistinguishedName =>
+    new RelativeDistinguishedName([
+      new AttributeTypeAndValue({ type, value: new AttributeValue({ utf8String: text }) }),
+    ]);
+  return write(
+    new Name([...organizations.map((organization) => part("2.5.4.10", organization)), part("2.5.4.3", commonName)]),
+  );
+}
+
+const critical = true;
+
+const extension = (extnID: string, value: object, isCritical = false): Extension =>
+  new Extension({ extnID, critical: isCritical, extnValue: new OctetString(AsnSerializer.serialize(value)) });
+
+const issuerKeyId = (id: Buffer): Extension =>
+  extension("2.5.29.35", new AuthorityKeyIdentifier({ keyIdentifier: new KeyIdentifier(id) }));
+
+const keyInfo = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
+
+/** RFC 7093, method 1: the first 160 bits of the key's SHA-256. A key of this server is the last 65 bytes. */
+const keyId = (info: Buffer): Buffer => createHash("sha256").update(info.subarray(-65)).digest().subarray(0, 20);
+
+function generalName(name: string): GeneralName {
+  const address = isIPv4(name) ? name : ipv6(name);
+  return new GeneralName(address === undefined ? { dNSName: name } : { iPAddress: address });
+}
+
+/**
+ * An IPv6 address as the URL parser writes it, in its canonical form; undefined for other names. Unlike `isIPv6` it has no
+ * pattern, which would stay in memory with 150 KB.
+ */
+function ipv6(name: string): string | undefined {
+  const address = name.split("%")[0]!;
+  const url = /^[\da-f:.]+$/i.test(address) ? URL.parse(`http://[${address}]`) : null;
+  return url?.hostname.slice(1, -1);
+}
+
+/** The text of network bytes; an IPv6 address in full. */
+const addressText = (bytes: Buffer): string =>
+  bytes.length === 4 ? bytes.join(".") : bytes.toString("hex").replaceAll(/(.{4})(?!$)/g, "$1:");
+
+const write = (value: object): Buffer => Buffer.from(AsnSerializer.serialize(value));
