@@ -4,7 +4,16 @@
  */
 import type { Job, JobStatus, UncountedTerminatedPods } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, goQuote, goTime, GoSyntax, invalid, invalidPart, required } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  goQuote,
+  goTime,
+  GoSyntax,
+  invalid,
+  invalidPart,
+  required,
+} from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
 import { commonIndex, countIndexes } from "./index-list.ts";
