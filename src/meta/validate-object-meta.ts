@@ -5,7 +5,7 @@
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { type FieldError, forbidden, goQuote, goTexts, invalid, required, tooLong } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, GoSyntax, goTexts, invalid, required, tooLong } from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -120,7 +120,7 @@ function changed(key: (typeof unchanging)[number], value: unknown): FieldError {
   const isTime = key.endsWith("Timestamp") && typeof value === "string";
   if (!isTime) return invalid(field, value ?? (key.endsWith("Seconds") ? null : ""), immutable);
   const text = value.replace("T", " ").replace(/(\.[0-9]+)?Z$/, "");
-  return { type: "FieldValueInvalid", field: String(field), message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
+  return invalid(field, new GoSyntax(`${text} +0000 UTC`), immutable);
 }
 
 const unchanging = [
@@ -138,7 +138,7 @@ const isSame = (a: unknown, b: unknown): boolean =>
 /** Findings about a map of labels, added to `errors`; also used for label maps inside specs. */
 export function validateLabels(
   labels: Readonly<Record<string, string>> = {},
-  path: FieldPath | string,
+  path: FieldPath,
   errors: FieldError[] = [],
 ): FieldError[] {
   for (const [key, value] of Object.entries(labels)) {
@@ -151,7 +151,7 @@ export function validateLabels(
 /** Findings about a map of annotations, added to `errors`; also used for annotation maps inside specs. */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>> = {},
-  path: FieldPath | string,
+  path: FieldPath,
   errors: FieldError[] = [],
 ): FieldError[] {
   let bytes = 0;

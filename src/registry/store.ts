@@ -12,7 +12,8 @@ import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { Pace, turn } from "#std/turn.ts";
-import { type FieldError, invalid, printFieldError, printValue } from "#meta/field-error.ts";
+import { type FieldError, GoSyntax, invalid, printFieldError, printValue } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
@@ -222,7 +223,11 @@ export class Store {
   parseVersion(text: string): Revision {
     if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
       const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
-      const error = invalid("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`);
+      const error = invalid(
+        FieldPath.of("resourceVersion"),
+        text,
+        `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`,
+      );
       throw badRequest(printFieldError(error));
     }
     return Number(text);
@@ -690,11 +695,7 @@ export class Store {
     if (resourceVersion === "" || resourceVersion === "0") {
       if (definition.unconditionalUpdate) return;
       throw invalidObject({ group: definition.group, kind: definition.resource }, name, [
-        {
-          type: "FieldValueInvalid",
-          field: "metadata.resourceVersion",
-          message: "Invalid value: 0x0: must be specified for an update",
-        },
+        invalid(FieldPath.of("metadata", "resourceVersion"), new GoSyntax("0x0"), "must be specified for an update"),
       ]);
     }
     if (resourceVersion !== String(entry.revision)) {

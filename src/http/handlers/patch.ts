@@ -9,6 +9,7 @@ import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 import { forbidden } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import {
@@ -61,7 +62,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
     throw invalidObject({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
-      forbidden("force", "may not be specified for non-apply patch"),
+      forbidden(FieldPath.of("force"), "may not be specified for non-apply patch"),
     ]);
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);

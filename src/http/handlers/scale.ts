@@ -6,6 +6,7 @@
 import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-field-managers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -121,7 +122,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     }
     if (!isUntyped && replicas < 0) {
       throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
-        invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
+        invalid(FieldPath.of("spec", "replicas"), replicas, "must be greater than or equal to 0"),
       ]);
     }
     const { managedFields: _old, ...metadata } = parent.metadata;

@@ -2,6 +2,7 @@
 import type { Node, NodeSpec, NodeStatus } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -77,5 +78,5 @@ function statusText({ spec, status: { conditions = [] } }: Node): string {
 /** A node's ranges of pod addresses are given to it once. */
 function validateRanges({ podCIDRs }: NodeSpec, { podCIDRs: old = [] }: NodeSpec): FieldError[] {
   if (old.length === 0 || jsonEquals(podCIDRs, old)) return [];
-  return [forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
+  return [forbidden(FieldPath.of("spec", "podCIDRs"), 'node updates may not change podCIDR except from "" to valid')];
 }

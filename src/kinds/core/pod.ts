@@ -71,7 +71,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           prepareForUpdate: (object, old) => resized(old, object),
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
-              ? [forbidden("[]", "windows pods cannot be resized")]
+              ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]
               : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {
