@@ -11,7 +11,7 @@ import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -224,7 +224,7 @@ function ownersAfter(
       apiVersion: apiVersionOf(definition),
       subresource,
       manager: parts.managers.of(options.fieldManager, context.userAgent),
-      now: timestamp(parts.clock.now()),
+      now: timestampOf(parts.clock.now()),
     });
   } catch (error) {
     if (error instanceof ConversionProblem) return undefined;
@@ -331,5 +331,5 @@ export function admissionAttributes(
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {
-  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun, dropsOwners: true };
+  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun, dropsManagedFields: true };
 }

@@ -41,8 +41,8 @@ export interface WriteAttributes {
   /** Empty for the main resource. */
   readonly subresource: string;
   readonly dryRun: boolean;
-  /** Whether an object that is too large with its owners of fields is stored without them. */
-  readonly dropsOwners?: boolean;
+  /** Whether an object that is too large with its managedFields is stored without them. */
+  readonly dropsManagedFields?: boolean;
 }
 
 /** An object with what it was given. */

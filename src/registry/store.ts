@@ -4,7 +4,7 @@
  *
  * Hot path: a create or update decodes nothing twice and encodes the object once.
  */
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
@@ -481,8 +481,9 @@ export class Store {
       const encoded = this.#objects.encode(this.definition, hub, creates);
       if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
       const { managedFields, ...metadata } = object.metadata;
-      if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
-      return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
+      if (attributes.dropsManagedFields !== true || managedFields === undefined)
+        throw objectTooLarge(this.#objectBytesMax);
+      return this.#encode({ ...object, metadata }, { ...attributes, dropsManagedFields: false }, creates);
     });
   }
 
@@ -517,7 +518,7 @@ export class Store {
       metadata: {
         ...withoutServerFields(object.metadata),
         uid: this.#random.uuid(),
-        creationTimestamp: timestamp(this.#clock.now()),
+        creationTimestamp: timestampOf(this.#clock.now()),
       },
     };
   }
@@ -870,16 +871,16 @@ export class Store {
     const { strategy } = this.definition;
     const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
     if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
-      return { deletionTimestamp: end ?? timestamp(this.#clock.now()), graceSeconds: 0 };
+      return { deletionTimestamp: end ?? timestampOf(this.#clock.now()), graceSeconds: 0 };
     }
     const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
     if (end === undefined || left === undefined) {
       const graceSeconds = strategy.graceSeconds(old, requested);
-      return { deletionTimestamp: timestamp(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
+      return { deletionTimestamp: timestampOf(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
     }
     if (requested === undefined || bigIntOf(requested) >= bigIntOf(left)) return undefined;
     const deletedMs = Date.parse(end) - milliseconds(left);
-    return { deletionTimestamp: timestamp(deletedMs + milliseconds(requested)), graceSeconds: requested };
+    return { deletionTimestamp: timestampOf(deletedMs + milliseconds(requested)), graceSeconds: requested };
   }
 
   /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */

@@ -13,7 +13,7 @@ import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
@@ -45,7 +45,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const stored = await replaceObject(
     scope,
     options,
-    { ...writeAttributes(scope, options), dropsOwners: false },
+    { ...writeAttributes(scope, options), dropsManagedFields: false },
     {
       allowCreate: scope.subresource === "",
       uidIsPrecondition: false,
@@ -124,7 +124,7 @@ function apply(
     subresource,
     manager: options.fieldManager,
     force: options.force === true,
-    now: timestamp(parts.clock.now()),
+    now: timestampOf(parts.clock.now()),
     lastAppliedAnnotation: parts.domain.rename("kubectl.kubernetes.io/last-applied-configuration"),
   });
   if (!result.ok) {
