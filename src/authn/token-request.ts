@@ -12,7 +12,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalidObject, notFound } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Random } from "#std/random.ts";
@@ -75,7 +75,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     let lifetime = nearestNumber(expirationSeconds ?? 0);
     const request = (): TokenRequest => ({
       ...sent,
-      metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
+      metadata: { name, namespace, ...metadata, creationTimestamp: timestampOf(nowMs) },
       spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref },
       status: { token: "", expirationTimestamp: null },
     });
@@ -111,7 +111,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
       throw internalError("failed to generate token", cause);
     }
     context.annotate(issuedCredential, `JTI=${id}`);
-    const expirationTimestamp = timestamp(nowMs + lifetime * 1000);
+    const expirationTimestamp = timestampOf(nowMs + lifetime * 1000);
     return { ...request(), status: { token, expirationTimestamp } };
   };
 }

@@ -1,7 +1,7 @@
 /** Which unused legacy tokens are invalidated and deleted, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { legacyTokenCleanerController } from "./legacy-token-cleaner.ts";
@@ -13,7 +13,7 @@ const tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legac
 const lastUsed = "kubernetes.io/legacy-token-last-used";
 const invalidSince = "kubernetes.io/legacy-token-invalid-since";
 const home = "/api/v1/namespaces/shop";
-const dayAt = (ms: number): string => timestamp(ms).slice(0, 10);
+const dayAt = (ms: number): string => timestampOf(ms).slice(0, 10);
 
 interface Token {
   readonly ageMs?: number;
@@ -33,7 +33,7 @@ function openApi(trackedDays = 100) {
     api.put(`${home}/secrets/${name}`, {
       type: token.type ?? "kubernetes.io/service-account-token",
       metadata: {
-        creationTimestamp: timestamp(now - ageMs),
+        creationTimestamp: timestampOf(now - ageMs),
         labels,
         annotations: {
           "kubernetes.io/service-account.name": account,

@@ -14,7 +14,7 @@ import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, 
 import { FieldPath } from "#meta/field-path.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { pemBlocks } from "#std/pem.ts";
@@ -118,7 +118,7 @@ function withTimes(
   old: CertificateSigningRequest,
   nowMs: number,
 ): CertificateSigningRequest {
-  const now = timestamp(nowMs);
+  const now = timestampOf(nowMs);
   const conditions = conditionsOf(object).map((condition) => {
     const { type, status, lastUpdateTime, lastTransitionTime } = condition;
     const before = conditionsOf(old).find(
