@@ -75,7 +75,7 @@ function definitionOf(
     ...facts,
     subresources: facts.subresources
       .filter(({ gate }) => gate === undefined || environment.gate(gate))
-      .map((part) => (part.name === "scale" ? { ...part, scale: scaleOf(behaviour) } : part)),
+      .map((part) => (part.kind === "Scale" ? { ...part, scale: scaleOf(behaviour) } : part)),
     get schema() {
       return schemaOf();
     },
