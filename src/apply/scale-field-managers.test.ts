@@ -23,7 +23,7 @@ const entry = (
 const time = "2024-01-01T00:00:00Z";
 const replicas = { "f:spec": { "f:replicas": {} } };
 
-test("a scale shows owners of the number, and nobody else", () => {
+test("a scale shows the managers of the replicas only", () => {
   const parent = [
     entry("applier", "Apply", "apps/v1", { "f:spec": { "f:paused": {}, "f:replicas": {} } }, { time }),
     entry("labeller", "Update", "apps/v1", { "f:metadata": { "f:labels": { "f:a": {} } } }, { time }),
@@ -33,7 +33,7 @@ test("a scale shows owners of the number, and nobody else", () => {
   assert.equal(scaleManagedFields(undefined, apps), undefined);
 });
 
-test("who writes a scale takes the number from its owners", () => {
+test("a write of a scale takes the replicas from their managers", () => {
   const both = { "f:spec": { "f:paused": {}, "f:replicas": {} } };
   const parent = [entry("maker", "Update", "apps/v1", both, { time })];
   const scale = [entry("scaler", "Update", "autoscaling/v1", replicas, { time, subresource: "scale" })];

@@ -128,7 +128,7 @@ test("a known token is answered at once, with the same user", async () => {
   assert.equal(second, first);
 });
 
-test("a token is nobody's once its account is gone, or another one of the same name [ASA-06]", async () => {
+test("a token ends with its account, even if another of the same name exists [ASA-06]", async () => {
   const { ask, claims, objects, put, clock } = cluster();
   const token = await signed(claims());
   await check(ask(token), robot);
@@ -197,7 +197,7 @@ test("a token is for its audiences alone", async () => {
   await check(ask(await signed({ ...claims(), aud: [1] })), /claims could not be validated/);
 });
 
-test("several issuers are known, others are somebody else's", async () => {
+test("tokens of several issuers are known, those of others are left to other authenticators", async () => {
   const { ask, claims } = cluster();
   await check(ask(await signed(claims({ issuer: "https://old.example.com" }))), robot);
   for (const iss of ["https://other.example.com", "", issuer.toUpperCase(), undefined, [issuer], { issuer }]) {
@@ -230,7 +230,7 @@ test("keys of RSA, with longer digests too, and several at a time [ASA-03] [ASA-
   }
 });
 
-test("a claim that is missing or of another type makes a token nobody's, never a crash", async () => {
+test("a token with a missing claim, or one of another type, is refused without a crash", async () => {
   const { ask, claims } = cluster();
   for (const own of [
     undefined,

@@ -285,7 +285,7 @@ test("it is skipped if a condition is false, whatever becomes of the others [AUT
   assert.deepEqual(observed, ["condition failed"]);
 });
 
-test("an explanation tells what it last said, while that counts, and asks nobody", async () => {
+test("an explanation uses the cached answer while it is valid, without a call", async () => {
   const { authorizer, decide, clock, calls } = asked(
     ({ resourceAttributes: of }) =>
       reviewed({ denied: of?.["verb"] === "delete", ...(of?.["verb"] === "list" ? {} : { reason: "after hours" }) }),

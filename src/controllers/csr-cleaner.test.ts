@@ -70,7 +70,7 @@ test("requests go an hour after their end, a day without a word, or when their c
   assert.deepEqual(await deleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);
 });
 
-test("a request that cannot be deleted keeps nobody else", async () => {
+test("a request that cannot be deleted does not delay others", async () => {
   const old = { ageMs: 25 * hourMs };
   const fails = (request: string): number => (request === `DELETE ${path}/first` ? 403 : 0);
   assert.deepEqual(await deleted({ first: old, second: old }, fails), ["second"]);

@@ -210,7 +210,7 @@ test("an unreadable value can be replaced and deleted by its revision, and its h
   });
 });
 
-test("the store opens when all values are there that somebody else has to decrypt", async () => {
+test("the store opens when the plugin has decrypted all values", async () => {
   const dataDir = newFolder();
   await within(dataDir, everything(new Remote()), async ({ cache }) => {
     for (let i = 0; i < 50; i++) await putText(cache, `${secret}${i}`, 0, "a");

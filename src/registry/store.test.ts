@@ -232,7 +232,7 @@ test("an update that ends an object answers with what it wrote; the deletion is 
   assert.equal(cache.revision, revision + 1);
 });
 
-test("who wants to create what somebody else has just created changes it instead", async () => {
+test("an apply that finds the object just created changes it instead", async () => {
   const { store } = await setup();
   const seen: (Unstructured | undefined)[] = [];
   const stored = await store.update("ns", "one", attributes, {

@@ -56,7 +56,7 @@ const definition: ResourceDefinition = {
   routes: "installed",
 };
 
-test("who may patch and not create applies to what is there, and creates nothing [SSA-26]", async () => {
+test("with permission to patch but not to create, an apply changes existing objects and creates none [SSA-26]", async () => {
   const clock = new FakeClock();
   const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects(4);

@@ -34,7 +34,7 @@ const csr = (spec: Record<string, unknown> = {}, status?: Record<string, unknown
 });
 const condition = (type: string, more: Record<string, unknown> = {}) => ({ type, status: "True", ...more });
 
-test("the server says who asks, and a new request is neither approved nor signed", () => {
+test("the server sets the requesting user, and a new request is neither approved nor signed", () => {
   const made = requests.create(
     csr({ username: "eve", uid: "1", groups: ["x"], extra: { a: ["b"] } }, { conditions: [condition("Approved")] }),
   );
@@ -164,7 +164,7 @@ test("conditions are of one kind each, and decisions are not taken back [VER-85]
   check("status", [], [condition("Other", { status: "Unknown" })]);
 });
 
-test("through the status nobody rewrites a decision", () => {
+test("writes of the status do not change a decision", () => {
   const time = "2000-01-01T00:00:00Z";
   const old = {
     ...made,

@@ -60,7 +60,7 @@ test("a condition that is wrong is refused as kube-apiserver words it [EXPR-01, 
   });
 });
 
-test("a condition sees who asks for what, with empty texts for what is not said [AUTHZ-43]", () => {
+test("a condition sees the whole request, with empty texts for absent parts [AUTHZ-43]", () => {
   for (const expression of [
     "request.user == 'bob' && 'dev' in request.groups && request.extra['scope'] == ['a', 'b'] && request.uid == ''",
     "has(request.resourceAttributes) && !has(request.nonResourceAttributes)",
