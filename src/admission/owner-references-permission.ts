@@ -30,7 +30,7 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
       const owners = managersOf(object);
       const before = managersOf(oldObject);
       if (jsonEquals(owners, before)) return;
-      // Who makes an object may give it owners.
+      // A new object may have any owners.
       const deletion = operation === "CREATE" ? undefined : await ask(attributes, { verb: "delete" });
       if (deletion !== undefined && deletion.decision !== "allow") {
         throw refusal(attributes, `cannot set an ownerRef on a resource you can't delete: ${why(deletion)}`);

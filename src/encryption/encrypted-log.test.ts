@@ -185,7 +185,7 @@ test("a value without its key is unreadable, and nothing else is; it is read whe
     await encrypted.use(everything(gcm(2), gcm(1)));
     assert.equal(cache.get(secret)?.value.toString(), "a@1");
     assert.deepEqual([cache.get(secret)?.unreadable, encrypted.unreadable], [undefined, 0]);
-    // Who looked at the collection before begins again.
+    // A watch of the collection from before begins again.
     assert.deepEqual([recorder.ended, elsewhere.ended], ["slow", undefined]);
   });
 });

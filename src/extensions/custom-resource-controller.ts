@@ -1,6 +1,6 @@
 /**
- * Serves the stored custom resource definitions and writes their conditions. It follows the store, whoever the writer;
- * writers wait (`caughtUpTo`) until their definition is in force. Source of the conditions: upstream's controllers in
+ * Serves the stored custom resource definitions and writes their conditions. It follows the store, so it sees the
+ * definitions of all writers; a writer waits (`caughtUpTo`) until its definition is in force. Source of the conditions: upstream's controllers in
  * `apiextensions-apiserver/pkg/controller`.
  */
 import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";

@@ -250,7 +250,7 @@ export class Store {
     return this.#listPresent(prefix, request, "");
   }
 
-  /** Of many who ask for much at once, one is served in a round of the loop. */
+  /** Of several large lists at the same time, one is served in each turn of the event loop. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#cache.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;

@@ -33,7 +33,7 @@ function validate({ spec }: Lease): FieldError[] {
   return errors;
 }
 
-/** One that the server knows, or one of somebody else, with a prefix. */
+/** A strategy that the server knows, or a foreign one with a prefix. */
 function validateStrategy(strategy: string): FieldError[] {
   const path = FieldPath.of("spec", "strategy", "strategy"); // as upstream names it
   if (strategy.includes("/")) return qualifiedName(strategy).map((message) => invalid(path, strategy, message));

@@ -34,7 +34,7 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
   };
 }
 
-/** Of a new class. Nobody may go before the system. */
+/** Of a new class. Only the system's own classes may have the highest priorities. */
 function validate({ metadata: { name = "" }, value, globalDefault }: PriorityClass): FieldError[] {
   if (!name.startsWith("system-")) {
     if (value <= valueMax) return [];
