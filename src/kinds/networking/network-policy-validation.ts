@@ -65,7 +65,7 @@ function checkPeer({ podSelector, namespaceSelector, ipBlock }: NetworkPolicyPee
   } else if (ipBlock === undefined && !hasSelector) errors.push(required(path, "must specify a peer"));
 }
 
-function checkBlock({ cidr: text = "", except = [] }: IPBlock, path: FieldPath, errors: Errors): void {
+function checkBlock({ cidr: text, except = [] }: IPBlock, path: FieldPath, errors: Errors): void {
   if (text === "") {
     errors.push(required(path.child("cidr")));
     return;
