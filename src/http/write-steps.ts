@@ -6,8 +6,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
-import { decodeCustom } from "#codec/custom-object.ts";
-import { decodeObject, settleLists } from "#codec/object.ts";
+import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
@@ -47,14 +46,18 @@ export function decodeBody(
   accepted: readonly GroupVersionKind[] = [],
 ): Written {
   const { request, parts, definition } = scope;
-  const body = { bytes, encoding, gvk: definition, accepted, fieldValidation: options.fieldValidation };
-  const { custom } = definition;
+  const { decoder } = definition;
   // Upstream: named among the types it accepts, and never understood.
-  if (custom !== undefined && encoding.typedOnly) throw unsupportedMediaType(parts.negotiator.names);
-  const decoded =
-    custom === undefined
-      ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
-      : decodeCustom({ ...body, type: custom, room: parts.sizes.room() });
+  if (encoding.typedOnly && decoder.type === undefined) throw unsupportedMediaType(parts.negotiator.names);
+  const decoded = decoder.body({
+    bytes,
+    encoding,
+    gvk: definition,
+    accepted,
+    fieldValidation: options.fieldValidation,
+    isRegistered: parts.isRegistered,
+    room: parts.sizes.room,
+  });
   for (const text of decoded.warnings) scope.context.warn(text);
   const object = defaulted(scope, decoded.object);
   request.audit?.sent(object);
