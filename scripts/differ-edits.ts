@@ -1,6 +1,6 @@
 /**
- * Random edits of an object that stay within its type: fields that go, that come, and other values, right and wrong. The same
- * random numbers give the same edits.
+ * Random edits of an object that stay within its type: removed fields, added fields, and other values, valid and invalid. The
+ * same random numbers give the same edits.
  */
 import type { Field, Schema } from "#schema/schema.ts";
 import type { Random } from "#std/random.ts";

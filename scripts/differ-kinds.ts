@@ -1,6 +1,6 @@
 /**
- * Cases of comparisons of kinds: random right objects, and random edits of them, mostly wrong. Here are pods, pod templates,
- * workloads, jobs and autoscalers. The same seed gives the same.
+ * Cases for comparing kinds: random valid objects, and random edits of them, most of them invalid. This file has pods, pod
+ * templates, workloads, jobs and autoscalers. The same seed gives the same cases.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { compared, type ComparedKind, contentOf, maybe, some } from "./differ-compared.ts";

@@ -1,16 +1,15 @@
 /**
- * Four checks of `tidy.ts`: no import cycles, no function above 70 lines, no module-level mutable state, no two exported
- * types of one name. Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding.
+ * Three checks of `tidy.ts`: no import cycles, no module-level mutable state, no two exported types of one name.
+ * Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding. That functions have at most
+ * 70 lines is a rule of `oxlint`.
  */
-import { excusedFunctions, excusedState } from "./excused.ts";
+import { excusedState } from "./excused.ts";
 
 export interface ShapeFinding {
   readonly file: string;
   readonly line: number;
   readonly message: string;
 }
-
-const functionLinesMax = 70;
 
 /** Cycles of imports, types included; each is reported once. `imports` maps a file to those it imports. */
 export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
@@ -71,45 +70,6 @@ function components(imports: ReadonlyMap<string, ReadonlySet<string>>): string[]
   return found;
 }
 
-const beginning =
-  /^( *)(?:export )?(?:(?:async )?function\*? (\w+)|(?:(?:static|async|get|set|override) )*\*?(#?\w+)(?:<[^>]*>)?\()/;
-const noMethods = new Set(["if", "for", "while", "switch", "catch", "return", "super", "test", "describe"]);
-
-/** Functions and methods with more lines than a reader keeps in mind. `code` has no comments; it is formatted. */
-export function longFunctions(file: string, code: string): ShapeFinding[] {
-  const lines = code.split("\n");
-  const findings: ShapeFinding[] = [];
-  const excused = new Set(excusedFunctions[file]);
-  for (const [at, text] of lines.entries()) {
-    const match = beginning.exec(text);
-    const name = match?.[2] ?? match?.[3];
-    if (match === null || name === undefined || noMethods.has(name)) continue;
-    const close = `${match[1]}}`;
-    const body = bodyOf(lines, at, match[1]!);
-    const end = lines.findIndex(
-      (line, index) => index > body && line.startsWith(close) && !line.startsWith(`${close})`),
-    );
-    const length = end - at + 1;
-    if (body < 0 || end < 0 || length <= functionLinesMax) continue;
-    if (excused.delete(name)) continue;
-    findings.push({ file, line: at + 1, message: `${name} has ${length} lines, more than ${functionLinesMax}` });
-  }
-  for (const name of excused) findings.push({ file, line: 1, message: `${name} needs no excuse (scripts/excused.ts)` });
-  return findings;
-}
-
-/** The line on which the body of the declaration at a line begins; -1 where that line begins a call or has no body. */
-function bodyOf(lines: readonly string[], at: number, indent: string): number {
-  if (/\)[^()]*\{$/.test(lines[at]!)) return at;
-  for (let next = at + 1; next < lines.length; next++) {
-    const line = lines[next]!;
-    // The end of parameters on lines of their own: `): void {`, or `}: Options): void {` of a destructured one.
-    if (/^(?:\}[^;]*)?\)/.test(line.slice(indent.length))) return line.endsWith("{") ? next : -1;
-    if (!line.startsWith(`${indent}  `)) return -1;
-  }
-  return -1;
-}
-
 const declared = /^(?:export )?(let|const) (\w+)(?:: [^=]+)?(?: = (.*))?/;
 const emptied = /^new (?:Map|Set|Array)(?:<[^;]*>)?\(\);$/;
 const derived = /^new (?:WeakMap|WeakSet)\b/;
@@ -142,6 +102,13 @@ export function moduleState(file: string, code: string): ShapeFinding[] {
     if (how === "const" && !emptied.test(value) && !isChanged(code, name)) continue;
     if (excused.has("*") || excused.delete(name)) continue;
     findings.push({ file, line: at + 1, message: `${name} is state of the module: give it to somebody` });
+  }
+  for (const { 1: name, index } of code.matchAll(/^ +static (?!readonly )(#?\w+)\??(?:: [^=;(]+)?(?: = .*)?;$/gm)) {
+    findings.push({
+      file,
+      line: code.slice(0, index).split("\n").length,
+      message: `${name} is state of the class: give it to somebody`,
+    });
   }
   excused.delete("*");
   for (const name of excused) findings.push({ file, line: 1, message: `${name} needs no excuse (scripts/excused.ts)` });

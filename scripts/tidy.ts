@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
-import { circles, longFunctions, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
 export interface Finding {
   readonly file: string;
@@ -42,7 +42,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     findings.push(...checkClock(file, blank(text, true)));
     const isOwn = file.startsWith("src/") && !isTest(file);
     if (isOwn) codes.set(file, code);
-    if (isOwn) findings.push(...longFunctions(file, code), ...moduleState(file, code));
+    if (isOwn) findings.push(...moduleState(file, code));
     for (const found of importsOf(code)) {
       importCount += 1;
       const target = resolve(file, found.specifier);

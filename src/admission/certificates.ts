@@ -1,6 +1,6 @@
 /**
  * The plugins of certificates: approving and signing requests and attesting bundles need rights on the signer, and
- * nobody gets a certificate of the group `system:masters`. Source: upstream's plugins of these names.
+ * certificates for the group `system:masters` are refused. Source: upstream's plugins of these names.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";

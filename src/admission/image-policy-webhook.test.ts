@@ -164,7 +164,7 @@ test("answers are kept for their time, and repeat their audit annotations", asyn
   assert.equal(none.calls.length, 2);
 });
 
-test("equal questions in progress share a call, and who gives up leaves the others", async () => {
+test("equal questions in progress share a call, and a caller that gives up does not end it", async () => {
   const answer = Promise.withResolvers<{ code: number; body: string }>();
   const { review, calls } = asked(() => answer.promise);
   const gone = new AbortController();
@@ -214,7 +214,7 @@ test("a webhook with too much to do is asked five times, with growing pauses; ot
   assert.deepEqual([refusing.calls.length, slow.calls.length], [1, 1]);
 });
 
-test("an end gives up pauses and tells nobody", async () => {
+test("closing ends pauses without an answer", async () => {
   const { plugin, review, failures } = asked(() => Promise.resolve({ code: 500, body: "" }));
   const answer = review();
   await turn();

@@ -78,7 +78,7 @@ test("the system's namespaces are not deleted, by their names in the domain [DEL
   assert.equal(remove("kube-system", platform), undefined);
 });
 
-test("cluster-scoped objects and access reviews are nobody's content", () => {
+test("cluster-scoped objects and access reviews do not need a namespace", () => {
   assert.equal(refused({ namespace: "" }), undefined);
   const review = {
     namespace: "nope",

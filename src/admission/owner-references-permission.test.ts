@@ -52,13 +52,13 @@ const mayDelete = "delete /configmaps/ n/m";
 const mayFinalize = "update apps/deployments/finalizers n/d";
 const mayFinalizeAll = "update */*/finalizers /*";
 
-test("whoever leaves the owners alone is asked nothing", async () => {
+test("a write that does not change owner references needs no permission", async () => {
   assert.deepEqual(await ask({ object: object() }), { asked: [], refusal: "" });
   const same = { operation: "UPDATE", object: object(owner()), oldObject: object(owner()) } as const;
   assert.deepEqual(await ask(same), { asked: [], refusal: "" });
 });
 
-test("whoever gives an object other owners must be allowed to delete it, unless it is new", async () => {
+test("changing owner references needs permission to delete the object, unless it is new", async () => {
   const cannot = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
   assert.deepEqual(await ask({ object: object(owner()) }), { asked: [], refusal: "" });
   for (const [now, before] of [
@@ -72,7 +72,7 @@ test("whoever gives an object other owners must be allowed to delete it, unless 
   }
 });
 
-test("whoever lets an object block its owner must be allowed to set that owner's finalizers", async () => {
+test("a blocking owner reference needs permission to set that owner's finalizers", async () => {
   const cannot =
     `configmaps "m" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set ` +
     `finalizers on: , <nil>`;

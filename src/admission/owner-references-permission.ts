@@ -27,10 +27,10 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
       const { operation, resource, subresource, namespace, object, oldObject } = attributes;
       // Upstream: kubelets write the status of pods, and change no owners by it.
       if (resource.group === "" && resource.resource === "pods" && subresource === "status") return;
-      const owners = ownersOf(object);
-      const before = ownersOf(oldObject);
+      const owners = managersOf(object);
+      const before = managersOf(oldObject);
       if (jsonEquals(owners, before)) return;
-      // Who makes an object may give it owners.
+      // A new object may have any owners.
       const deletion = operation === "CREATE" ? undefined : await ask(attributes, { verb: "delete" });
       if (deletion !== undefined && deletion.decision !== "allow") {
         throw refusal(attributes, `cannot set an ownerRef on a resource you can't delete: ${why(deletion)}`);
@@ -62,7 +62,8 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
 
 const none: readonly OwnerReference[] = [];
 
-const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? none;
+const managersOf = (object: ApiObject | undefined): readonly OwnerReference[] =>
+  object?.metadata.ownerReferences ?? none;
 
 /** Those that hold up the deletion of an owner and did not before. */
 function newlyBlocking(owners: readonly OwnerReference[], before: readonly OwnerReference[]): OwnerReference[] {

@@ -142,7 +142,7 @@ test("a charge waits until it knows the version that another writer has stored",
   assert.deepEqual([place.used, tries], ["3", 2]);
 });
 
-test("a quota that is deleted charges nobody, also while that is not known here", async () => {
+test("a deleted quota charges nothing, even before its deletion is seen", async () => {
   const place = new Place("2", "0");
   const write = async (): Promise<never> => {
     throw notFound(quotaResource, "q");
@@ -151,7 +151,7 @@ test("a quota that is deleted charges nobody, also while that is not known here"
   assert.equal(await messageOf(place.ask("one").answer), "");
 });
 
-test("a quota that goes meanwhile charges nobody", async () => {
+test("a quota that is deleted meanwhile charges nothing", async () => {
   const place = new Place("2", "0");
   place.meanwhile = () => {
     place.quotas.set("n", "q", undefined);

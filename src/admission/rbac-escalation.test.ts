@@ -129,7 +129,7 @@ test("aggregation needs every right there is, to begin it and to end it [AUTHZ-2
   assert.equal(await outcome(admin, write("clusterroles", role([], sum))), "allowed");
 });
 
-test("a binding gives what the binder holds, or what he may bind [AUTHZ-25]", async () => {
+test("a binding grants what its writer holds or may bind [AUTHZ-25]", async () => {
   const bind = (names: object): Plugin =>
     plugin([{ verbs: ["bind"], apiGroups: [group], resources: ["roles"], ...names }]);
   const secrets = write("rolebindings", binding("Role", "secret-reader"));
@@ -142,7 +142,7 @@ test("a binding gives what the binder holds, or what he may bind [AUTHZ-25]", as
   assert.match(await outcome(bind({}), write("rolebindings", binding("ClusterRole", "wide-open"))), /^404 /);
 });
 
-test("a role that is not there can be bound by those only who may bind it unseen [AUTHZ-25]", async () => {
+test("a missing role can be bound only with the permission to bind it [AUTHZ-25]", async () => {
   const own = plugin([readMaps]);
   assert.equal(
     await outcome(own, write("rolebindings", binding("Role", "gone"))),

@@ -9,7 +9,7 @@ import type { FieldManager } from "./field-managers.ts";
 
 /** Fields of one other manager that an apply would change; never empty. */
 export interface Conflict {
-  readonly owner: FieldManager;
+  readonly fieldManager: FieldManager;
   readonly fields: FieldSet;
 }
 
@@ -27,11 +27,11 @@ export interface ConflictReport {
 
 /** Words for clients. Source: upstream's `NewConflictError`; the order of managers is that of their names. */
 export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport {
-  const sorted = conflicts.toSorted((a, b) => compareCodePoints(a.owner.id, b.owner.id));
+  const sorted = conflicts.toSorted((a, b) => compareCodePoints(a.fieldManager.id, b.fieldManager.id));
   const causes: ConflictCause[] = [];
   const lines: string[] = [];
-  for (const { owner, fields } of sorted) {
-    const who = nameOf(owner);
+  for (const { fieldManager, fields } of sorted) {
+    const who = nameOf(fieldManager);
     lines.push(`conflicts with ${who}:`);
     for (const field of membersFirst(fields, "")) {
       causes.push({ message: `conflict with ${who}`, field });

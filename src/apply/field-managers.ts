@@ -46,9 +46,9 @@ export function managersProblem(list: readonly ManagedFieldsEntry[]): string | u
   return undefined;
 }
 
-/** `undefined` when one of the entries is none. A later entry of the same owner replaces an earlier one. */
+/** `undefined` when one of the entries is none. A later entry of the same field manager replaces an earlier one. */
 export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldManager[] | undefined {
-  const owners: FieldManager[] = [];
+  const managers: FieldManager[] = [];
   const places = new Map<string, number>();
   for (const entry of list) {
     const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
@@ -59,65 +59,65 @@ export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldMan
     const isApplier = operation === "Apply";
     const id = identify(manager, isApplier, apiVersion, subresource);
     const own = set === fieldsV1 ? entry : undefined;
-    const owner = { id, manager, isApplier, apiVersion, subresource, time: time ?? "", set, entry: own };
+    const fieldManager = { id, manager, isApplier, apiVersion, subresource, time: time ?? "", set, entry: own };
     const place = places.get(id);
     if (place !== undefined) {
-      owners[place] = owner;
+      managers[place] = fieldManager;
       continue;
     }
-    places.set(id, owners.length);
-    owners.push(owner);
+    places.set(id, managers.length);
+    managers.push(fieldManager);
   }
-  return owners;
+  return managers;
 }
 
 /** Merges the oldest updaters of a version into one until there are few enough. */
-export function fold(owners: FieldManager[]): FieldManager[] {
-  if (owners.length <= updateManagersMax) return owners;
-  const updaters = owners.filter((owner) => !owner.isApplier);
+export function fold(managers: FieldManager[]): FieldManager[] {
+  if (managers.length <= updateManagersMax) return managers;
+  const updaters = managers.filter((fieldManager) => !fieldManager.isApplier);
   let count = updaters.length;
-  if (count <= updateManagersMax) return owners;
+  if (count <= updateManagersMax) return managers;
   updaters.sort((a, b) => compareCodePoints(a.time, b.time) || compareCodePoints(a.id, b.id));
-  const left = new Map(owners.map((owner) => [owner.id, owner]));
+  const left = new Map(managers.map((fieldManager) => [fieldManager.id, fieldManager]));
   const first = new Map<string, string>();
-  for (const owner of updaters) {
+  for (const fieldManager of updaters) {
     if (count <= updateManagersMax) break;
-    const { apiVersion } = owner;
+    const { apiVersion } = fieldManager;
     const oldest = first.get(apiVersion);
     if (oldest === undefined) {
-      first.set(apiVersion, owner.id);
+      first.set(apiVersion, fieldManager.id);
       continue;
     }
     const id = identify(foldedManager, false, apiVersion, "");
-    let set = owner.set;
+    let set = fieldManager.set;
     for (const other of [id, oldest]) {
       const merged = left.get(other);
       if (merged === undefined) continue;
       set = union(set, merged.set);
       left.delete(other);
     }
-    left.delete(owner.id);
-    left.set(id, { ...owner, id, manager: foldedManager, subresource: "", set, entry: undefined });
+    left.delete(fieldManager.id);
+    left.set(id, { ...fieldManager, id, manager: foldedManager, subresource: "", set, entry: undefined });
     first.set(apiVersion, id);
     count--;
   }
   return [...left.values()];
 }
 
-/** Entries in upstream's order; `list` itself when it is unchanged, `undefined` for none. Sorts `owners`. */
+/** Entries in upstream's order; `list` itself when it is unchanged, `undefined` for none. Sorts `managers`. */
 export function writeFieldManagers(
-  owners: FieldManager[],
+  managers: FieldManager[],
   list: readonly ManagedFieldsEntry[] | undefined,
 ): readonly ManagedFieldsEntry[] | undefined {
-  if (owners.length === 0) return undefined;
-  owners.sort(compareOwners);
-  const entries = owners.map((owner) => owner.entry ?? writeOwner(owner));
+  if (managers.length === 0) return undefined;
+  managers.sort(compareManagers);
+  const entries = managers.map((fieldManager) => fieldManager.entry ?? writeFieldManager(fieldManager));
   const isSame = list?.length === entries.length && entries.every((entry, i) => entry === list[i]);
   return isSame ? list : entries;
 }
 
 /** Appliers first, then by time, manager, version, subresource. */
-function compareOwners(a: FieldManager, b: FieldManager): number {
+function compareManagers(a: FieldManager, b: FieldManager): number {
   if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
   return (
     compareCodePoints(a.time, b.time) ||
@@ -128,14 +128,14 @@ function compareOwners(a: FieldManager, b: FieldManager): number {
 }
 
 /** Members in the order of upstream's JSON. */
-function writeOwner(owner: FieldManager): ManagedFieldsEntry {
+function writeFieldManager(fieldManager: FieldManager): ManagedFieldsEntry {
   return {
-    ...(owner.manager === "" ? {} : { manager: owner.manager }),
-    operation: owner.isApplier ? "Apply" : "Update",
-    apiVersion: owner.apiVersion,
-    ...(owner.time === "" ? {} : { time: owner.time }),
+    ...(fieldManager.manager === "" ? {} : { manager: fieldManager.manager }),
+    operation: fieldManager.isApplier ? "Apply" : "Update",
+    apiVersion: fieldManager.apiVersion,
+    ...(fieldManager.time === "" ? {} : { time: fieldManager.time }),
     fieldsType: "FieldsV1",
-    fieldsV1: rememberSet(owner.set),
-    ...(owner.subresource === "" ? {} : { subresource: owner.subresource }),
+    fieldsV1: rememberSet(fieldManager.set),
+    ...(fieldManager.subresource === "" ? {} : { subresource: fieldManager.subresource }),
   };
 }

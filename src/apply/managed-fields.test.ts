@@ -81,7 +81,7 @@ test("an object without fields of its own has no entries [MF-12]", () => {
   check(new History(workload).write("m1", { spec: { strategy: {}, containers: null }, status: {} }));
 });
 
-test("a field goes to whoever changed its value last, and to nobody when it is removed [MF-04]", () => {
+test("the last manager to change a field owns it; a removed field has no owner [MF-04]", () => {
   const map = new History(configMap);
   map.write("m1", { data: { a: "1" } });
   check(

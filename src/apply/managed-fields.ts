@@ -98,53 +98,53 @@ function agentName(userAgent: string): string {
  * The list for the new object, in upstream's order; `undefined` for none. It is `old`'s own list when nothing changed.
  * - A list in `next` replaces the old one, unless it is empty, cannot be read, or the write goes to a subresource.
  * - One empty entry clears ownership; the writer then owns what this write changes.
- * - An object without owners gains none by updates.
+ * - An object without field managers gains none by updates.
  */
 export function updateManagedFields(update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined {
   const { old, next, subresource } = update;
   const oldList = old?.metadata?.managedFields;
   const given = subresource === "" ? next.metadata?.managedFields : undefined;
   let list = oldList;
-  let owners: FieldManager[] | undefined;
+  let managers: FieldManager[] | undefined;
   let isReset = false;
   if (given !== undefined && given !== null && given !== oldList && given.length > 0) {
     isReset = given.length === 1 && isObject(given[0]) && Object.keys(given[0]).length === 0;
     if (isReset) list = undefined;
     else if (!jsonEquals(given, oldList)) {
-      owners = readFieldManagers(given);
-      if (owners !== undefined) list = given;
+      managers = readFieldManagers(given);
+      if (managers !== undefined) list = given;
     }
   }
-  owners ??= list === undefined || list === null ? [] : (readFieldManagers(list) ?? []);
-  if (owners.length === 0 && old !== undefined && !isReset) return undefined;
+  managers ??= list === undefined || list === null ? [] : (readFieldManagers(list) ?? []);
+  if (managers.length === 0 && old !== undefined && !isReset) return undefined;
 
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  const kept = owners.length === 0 ? [] : takeChanged(update, schema, changes, served(update, owners));
+  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, served(update, managers));
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeFieldManagers(fold(kept), list);
 }
 
-/** The owners a list names, as far as their versions are served, their sets in line with the present schemas. */
-export function servedOwners(
+/** The field managers that a list names, as far as their versions are served, with their sets in line with the present schemas. */
+export function servedManagers(
   versions: ObjectVersions,
   list: readonly ManagedFieldsEntry[] | null | undefined,
 ): readonly FieldManager[] {
   return list === undefined || list === null ? [] : served(versions, readFieldManagers(list) ?? []);
 }
 
-function served(versions: ObjectVersions, owners: readonly FieldManager[]): readonly FieldManager[] {
+function served(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
   const found: FieldManager[] = [];
-  for (const owner of owners) {
-    const { apiVersion, set } = owner;
+  for (const fieldManager of managers) {
+    const { apiVersion, set } = fieldManager;
     if (!schemas.has(apiVersion)) schemas.set(apiVersion, versions.schemaFor(apiVersion));
     const schema = schemas.get(apiVersion);
     if (schema === undefined) continue;
     const reconciled = reconcileFields(schema, set);
-    found.push(reconciled === set ? owner : { ...owner, set: reconciled, entry: undefined });
+    found.push(reconciled === set ? fieldManager : { ...fieldManager, set: reconciled, entry: undefined });
   }
   return found;
 }
@@ -170,25 +170,25 @@ function takeChanged(
   update: FieldUpdate,
   schema: Schema,
   changes: FieldChanges,
-  owners: readonly FieldManager[],
+  managers: readonly FieldManager[],
 ): FieldManager[] {
   const lost = lostBy(changes);
   const lostIn = new Map<string, FieldSet>();
   const kept: FieldManager[] = [];
-  for (const owner of owners) {
+  for (const fieldManager of managers) {
     let gone: FieldSet | undefined = lost;
-    if (owner.apiVersion !== update.apiVersion) {
-      gone = lostIn.get(owner.apiVersion);
+    if (fieldManager.apiVersion !== update.apiVersion) {
+      gone = lostIn.get(fieldManager.apiVersion);
       if (gone === undefined) {
-        gone = lostInVersion(update, schema, lost, owner.apiVersion);
-        lostIn.set(owner.apiVersion, gone);
+        gone = lostInVersion(update, schema, lost, fieldManager.apiVersion);
+        lostIn.set(fieldManager.apiVersion, gone);
       }
     }
-    const set = difference(owner.set, gone);
-    if (set === owner.set) {
-      if (!isEmptySet(set)) kept.push(owner);
+    const set = difference(fieldManager.set, gone);
+    if (set === fieldManager.set) {
+      if (!isEmptySet(set)) kept.push(fieldManager);
     } else if (!isEmptySet(set)) {
-      kept.push({ ...owner, set, entry: undefined });
+      kept.push({ ...fieldManager, set, entry: undefined });
     }
   }
   return kept;
@@ -209,12 +209,12 @@ function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiV
   return lostBy(changesWithout(reset, other, before, after));
 }
 
-function gain(update: FieldUpdate, owners: FieldManager[], gained: FieldSet): void {
+function gain(update: FieldUpdate, managers: FieldManager[], gained: FieldSet): void {
   const { manager, apiVersion, subresource, now } = update;
   const id = identify(manager, false, apiVersion, subresource);
-  const at = owners.findIndex((owner) => owner.id === id);
-  const set = at < 0 ? gained : union(owners[at]!.set, gained);
-  const owner = { id, manager, isApplier: false, apiVersion, subresource, time: now, set, entry: undefined };
-  if (at < 0) owners.push(owner);
-  else owners[at] = owner;
+  const at = managers.findIndex((fieldManager) => fieldManager.id === id);
+  const set = at < 0 ? gained : union(managers[at]!.set, gained);
+  const fieldManager = { id, manager, isApplier: false, apiVersion, subresource, time: now, set, entry: undefined };
+  if (at < 0) managers.push(fieldManager);
+  else managers[at] = fieldManager;
 }

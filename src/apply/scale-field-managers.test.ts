@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
-import { parentOwners, type ReplicasPath, scaleOwners } from "./scale-field-managers.ts";
+import { parentManagedFields, type ReplicasPath, scaleManagedFields } from "./scale-field-managers.ts";
 
 const apps: ReplicasPath = (apiVersion) => (apiVersion === "apps/v1" ? ["f:spec", "f:replicas"] : undefined);
 const nested: ReplicasPath = (apiVersion) =>
@@ -23,21 +23,21 @@ const entry = (
 const time = "2024-01-01T00:00:00Z";
 const replicas = { "f:spec": { "f:replicas": {} } };
 
-test("a scale shows owners of the number, and nobody else", () => {
+test("a scale shows the managers of the replicas only", () => {
   const parent = [
     entry("applier", "Apply", "apps/v1", { "f:spec": { "f:paused": {}, "f:replicas": {} } }, { time }),
     entry("labeller", "Update", "apps/v1", { "f:metadata": { "f:labels": { "f:a": {} } } }, { time }),
     entry("old", "Update", "extensions/v1beta1", replicas, { time }),
   ];
-  assert.deepEqual(scaleOwners(parent, apps), [entry("applier", "Apply", "autoscaling/v1", replicas, { time })]);
-  assert.equal(scaleOwners(undefined, apps), undefined);
+  assert.deepEqual(scaleManagedFields(parent, apps), [entry("applier", "Apply", "autoscaling/v1", replicas, { time })]);
+  assert.equal(scaleManagedFields(undefined, apps), undefined);
 });
 
-test("who writes a scale takes the number from its owners", () => {
+test("a write of a scale takes the replicas from their managers", () => {
   const both = { "f:spec": { "f:paused": {}, "f:replicas": {} } };
   const parent = [entry("maker", "Update", "apps/v1", both, { time })];
   const scale = [entry("scaler", "Update", "autoscaling/v1", replicas, { time, subresource: "scale" })];
-  assert.deepEqual(parentOwners(parent, scale, apps, "apps/v1"), [
+  assert.deepEqual(parentManagedFields(parent, scale, apps, "apps/v1"), [
     entry("scaler", "Update", "apps/v1", replicas, { subresource: "scale" }),
     entry("maker", "Update", "apps/v1", { "f:spec": { "f:paused": {} } }, { time }),
   ]);
@@ -45,18 +45,20 @@ test("who writes a scale takes the number from its owners", () => {
 
 test("an applier that keeps the number keeps its entry; one that had nothing else is gone", () => {
   const parent = [entry("applier", "Apply", "apps/v1", replicas, { time })];
-  const kept = scaleOwners(parent, apps);
-  assert.equal(parentOwners(parent, kept, apps, "apps/v1"), parent);
-  assert.equal(parentOwners(parent, undefined, apps, "apps/v1"), undefined);
+  const kept = scaleManagedFields(parent, apps);
+  assert.equal(parentManagedFields(parent, kept, apps, "apps/v1"), parent);
+  assert.equal(parentManagedFields(parent, undefined, apps, "apps/v1"), undefined);
 });
 
 test("the number of a custom resource may lie anywhere, or nowhere in another version", () => {
   const deep = { "f:spec": { "f:size": { "f:count": {}, "f:unit": {} } } };
   const other = entry("other", "Update", "example.com/v2", replicas, { time });
   const parent = [entry("maker", "Update", "example.com/v1", deep, { time }), other];
-  assert.deepEqual(scaleOwners(parent, nested), [entry("maker", "Update", "autoscaling/v1", replicas, { time })]);
+  assert.deepEqual(scaleManagedFields(parent, nested), [
+    entry("maker", "Update", "autoscaling/v1", replicas, { time }),
+  ]);
   const scale = [entry("scaler", "Update", "autoscaling/v1", replicas, { time, subresource: "scale" })];
-  assert.deepEqual(parentOwners(parent, scale, nested, "example.com/v1"), [
+  assert.deepEqual(parentManagedFields(parent, scale, nested, "example.com/v1"), [
     entry(
       "scaler",
       "Update",

@@ -17,9 +17,9 @@ const pathInScale: ElementPath = ["f:spec", "f:replicas"];
 const replicasInScale = fieldSetOf([pathInScale]);
 
 /** The managedFields of a scale: those who own the number. */
-export function scaleOwners(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
-  const owners = ownersOf(parent).filter((owner) => ownsReplicas(owner, replicasPath));
-  const shown = owners.map((owner) => moved(owner, scaleVersion, replicasInScale));
+export function scaleManagedFields(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
+  const managers = managersOf(parent).filter((fieldManager) => ownsReplicas(fieldManager, replicasPath));
+  const shown = managers.map((fieldManager) => moved(fieldManager, scaleVersion, replicasInScale));
   return writeFieldManagers(shown, undefined);
 }
 
@@ -27,44 +27,45 @@ export function scaleOwners(parent: Entries | undefined, replicasPath: ReplicasP
  * The managedFields of the object after its scale was written with `scale`. `apiVersion` is that of the request.
  * Entries of unknown versions are dropped.
  */
-export function parentOwners(
+export function parentManagedFields(
   parent: Entries | undefined,
   scale: Entries | undefined,
   replicasPath: ReplicasPath,
   apiVersion: string,
 ): Entries | undefined {
-  const left = new Map(ownersOf(scale).map((owner) => [owner.id, owner]));
-  const owners: FieldManager[] = [];
-  for (const owner of ownersOf(parent)) {
-    const path = replicasPath(owner.apiVersion);
+  const left = new Map(managersOf(scale).map((fieldManager) => [fieldManager.id, fieldManager]));
+  const managers: FieldManager[] = [];
+  for (const fieldManager of managersOf(parent)) {
+    const path = replicasPath(fieldManager.apiVersion);
     if (path === undefined) continue;
-    if (path === null || !hasPath(owner.set, path) || left.delete(owner.id)) {
-      owners.push(owner);
+    if (path === null || !hasPath(fieldManager.set, path) || left.delete(fieldManager.id)) {
+      managers.push(fieldManager);
       continue;
     }
-    const set = difference(owner.set, fieldSetOf([path]));
-    if (!isEmptySet(set)) owners.push({ ...owner, set, entry: undefined });
+    const set = difference(fieldManager.set, fieldSetOf([path]));
+    if (!isEmptySet(set)) managers.push({ ...fieldManager, set, entry: undefined });
   }
   const path = replicasPath(apiVersion);
-  if (path === null || path === undefined) return writeFieldManagers(owners, parent);
+  if (path === null || path === undefined) return writeFieldManagers(managers, parent);
   const replicas = fieldSetOf([path]);
-  for (const owner of left.values()) {
+  for (const fieldManager of left.values()) {
     // Upstream: entries that come from a scale have no time.
-    if (hasPath(owner.set, pathInScale)) owners.push({ ...moved(owner, apiVersion, replicas), time: "" });
+    if (hasPath(fieldManager.set, pathInScale))
+      managers.push({ ...moved(fieldManager, apiVersion, replicas), time: "" });
   }
-  return writeFieldManagers(owners, parent);
+  return writeFieldManagers(managers, parent);
 }
 
 /** Unreadable entries are dropped. */
-const ownersOf = (entries: Entries | undefined): readonly FieldManager[] =>
+const managersOf = (entries: Entries | undefined): readonly FieldManager[] =>
   entries === undefined ? [] : (readFieldManagers(entries) ?? []);
 
-function ownsReplicas(owner: FieldManager, replicasPath: ReplicasPath): boolean {
-  const path = replicasPath(owner.apiVersion);
-  return path !== undefined && path !== null && hasPath(owner.set, path);
+function ownsReplicas(fieldManager: FieldManager, replicasPath: ReplicasPath): boolean {
+  const path = replicasPath(fieldManager.apiVersion);
+  return path !== undefined && path !== null && hasPath(fieldManager.set, path);
 }
 
-function moved(owner: FieldManager, apiVersion: string, set: FieldManager["set"]): FieldManager {
-  const id = identify(owner.manager, owner.isApplier, apiVersion, owner.subresource);
-  return { ...owner, id, apiVersion, set, entry: undefined };
+function moved(fieldManager: FieldManager, apiVersion: string, set: FieldManager["set"]): FieldManager {
+  const id = identify(fieldManager.manager, fieldManager.isApplier, apiVersion, fieldManager.subresource);
+  return { ...fieldManager, id, apiVersion, set, entry: undefined };
 }

@@ -274,7 +274,7 @@ test("the main resource never owns or takes status, nor status the rest", () => 
   assert.deepEqual(owners(story.entries), ["  m1: .size", "  m2: .status.phase"]);
 });
 
-test("an object nobody owns gets one owner of what is there before its first apply [SSA-11]", () => {
+test("before its first apply, an object without managers gets one that owns all its fields [SSA-11]", () => {
   const story = stored({ size: 1, limits: { a: "1" } }, []);
   assert.equal(
     message(story.apply("m1", { size: 2 })),
@@ -287,7 +287,7 @@ test("an object nobody owns gets one owner of what is there before its first app
   ]);
 });
 
-test("what the server alone says of an object is nobody's [MF-12]", () => {
+test("no manager owns fields that only the server sets [MF-12]", () => {
   const story = new Story();
   story.apply("m1", {}, { metadata: { labels: { a: "1" }, finalizers: ["a.b/c"] } });
   story.apply("m1", {}, { metadata: { labels: {} } });
@@ -309,7 +309,7 @@ test("a list that turns from atomic to set or map gives no conflict [SSA-34]", (
   assert.deepEqual(story.spec, { tags: ["a", "b"], pools: [{ name: "x", size: 2 }, { name: "y" }, { name: "z" }] });
 });
 
-test("who owned a part of what turns atomic owns the whole of it [SSA-35]", () => {
+test("a manager of a part of a field that becomes atomic owns the whole field [SSA-35]", () => {
   const { tags, limits, place } = gadgetSpec;
   const story = new Story(gadget({ tags: tags!, limits: limits!, place: place! }));
   story.apply("m1", { tags: ["a"], limits: { a: "1" }, place: { room: { number: 1 } } });

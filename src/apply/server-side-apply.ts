@@ -1,6 +1,6 @@
 /**
  * Server-side apply: merges a configuration into the current object, removes fields that its manager dropped and no
- * other manager owns, and returns the new owners or the conflicts. Pure functions on JSON values; the caller decodes
+ * other manager owns, and returns the new field managers or the conflicts. Pure functions on JSON values; the caller decodes
  * and defaults the result. Hot path; figures in docs/performance.md. Source: structured-merge-diff's `merge.Updater`
  * and upstream's `util/managedfields`.
  */
@@ -26,7 +26,7 @@ import {
   type ObjectVersions,
   type OwnedObject,
   resetIn,
-  servedOwners,
+  servedManagers,
   updateManagedFields,
 } from "./managed-fields.ts";
 import { mergeApplied } from "./merge-applied.ts";
@@ -83,13 +83,13 @@ export function applyFields(apply: FieldApply): AppliedResult {
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
   const { live, lastAppliedAnnotation: annotation } = apply;
   const present: OwnedObject = live ?? zeroOf(schema);
-  const owners = ownersBefore(apply, present);
-  let outcome = merge(apply, schema, present, owners, apply.force);
+  const managers = managersBefore(apply, present);
+  let outcome = merge(apply, schema, present, managers, apply.force);
   if (!outcome.ok && apply.manager === kubectlManager) {
     const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
     if (allowed !== undefined) {
       const left = conflictsOutside(outcome.conflicts, allowed);
-      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, owners, true);
+      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, managers, true);
     }
   }
   if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
@@ -97,7 +97,7 @@ export function applyFields(apply: FieldApply): AppliedResult {
   const changed = object !== present || live === undefined;
   if (apply.manager === kubectlManager) object = withLastApplied(object, apply.applied, annotation);
   const list = present.metadata?.managedFields;
-  return { ok: true, changed, object: withManagedFields(object, writeFieldManagers(outcome.owners, list), list) };
+  return { ok: true, changed, object: withManagedFields(object, writeFieldManagers(outcome.managers, list), list) };
 }
 
 function withManagedFields(
@@ -110,10 +110,10 @@ function withManagedFields(
   return { ...object, metadata: next === undefined ? metadata : { ...metadata, managedFields: next } };
 }
 
-/** Owners before the apply. Of an object that has none, one who owns all of it is made up. */
-function ownersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
-  const owners = servedOwners(apply, present.metadata?.managedFields);
-  if (owners.length > 0 || apply.live === undefined) return owners;
+/** Field managers before the apply. For an object without any, one is made up that owns all of it. */
+function managersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
+  const managers = servedManagers(apply, present.metadata?.managedFields);
+  if (managers.length > 0 || apply.live === undefined) return managers;
   const { metadata, ...rest } = present;
   const { managedFields: _none, ...bare } = metadata ?? {};
   const list = updateManagedFields({
@@ -127,7 +127,7 @@ function ownersBefore(apply: FieldApply, present: OwnedObject): readonly FieldMa
 
 type Outcome =
   | { readonly ok: false; readonly conflicts: readonly Conflict[] }
-  | { readonly ok: true; readonly object: OwnedObject; readonly owners: FieldManager[] };
+  | { readonly ok: true; readonly object: OwnedObject; readonly managers: FieldManager[] };
 
 function merge(
   apply: FieldApply,
@@ -138,25 +138,27 @@ function merge(
 ): Outcome {
   const { applied, apiVersion, subresource, manager } = apply;
   const id = identify(manager, true, apiVersion, subresource);
-  const last = before.find((owner) => owner.id === id);
+  const last = before.find((fieldManager) => fieldManager.id === id);
   const named = fieldsOfApplied(apply, schema);
   const set = markReconciled(schema, difference(named, neverOwned));
-  const others = before.filter((owner) => owner !== last);
+  const others = before.filter((fieldManager) => fieldManager !== last);
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
   const object = prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
-  const owners: FieldManager[] = [];
-  if (isSame) owners.push(...others);
+  const managers: FieldManager[] = [];
+  if (isSame) managers.push(...others);
   else {
-    const conflicts = takeOver(apply, schema, present, object, others, owners);
+    const conflicts = takeOver(apply, schema, present, object, others, managers);
     if (conflicts.length > 0 && !force) return { ok: false, conflicts };
   }
   if (!isEmptySet(set)) {
     const isKept = isSame && last !== undefined && last.apiVersion === apiVersion && equalSets(last.set, set);
     const time = isSame ? (last?.time ?? "") : apply.now;
-    owners.push(isKept ? last : { id, manager, isApplier: true, apiVersion, subresource, time, set, entry: undefined });
+    managers.push(
+      isKept ? last : { id, manager, isApplier: true, apiVersion, subresource, time, set, entry: undefined },
+    );
   }
-  return { ok: true, object: isSame ? present : object, owners };
+  return { ok: true, object: isSame ? present : object, managers };
 }
 
 /** Includes fields that cannot be owned, so that the structs around them are not removed. */
@@ -176,18 +178,18 @@ function takeOver(
 ): Conflict[] {
   const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
   const conflicts: Conflict[] = [];
-  for (const owner of others) {
-    let changes = byVersion.get(owner.apiVersion);
+  for (const fieldManager of others) {
+    let changes = byVersion.get(fieldManager.apiVersion);
     if (changes === undefined) {
-      const { added, modified, removed } = changesFor(apply, schema, present, object, owner.apiVersion);
+      const { added, modified, removed } = changesFor(apply, schema, present, object, fieldManager.apiVersion);
       changes = { taken: union(modified, added), removed };
-      byVersion.set(owner.apiVersion, changes);
+      byVersion.set(fieldManager.apiVersion, changes);
     }
-    const fields = intersection(owner.set, changes.taken);
-    if (!isEmptySet(fields)) conflicts.push({ owner, fields });
-    const set = difference(difference(owner.set, fields), changes.removed);
-    if (set === owner.set) kept.push(owner);
-    else if (!isEmptySet(set)) kept.push({ ...owner, set, entry: undefined });
+    const fields = intersection(fieldManager.set, changes.taken);
+    if (!isEmptySet(fields)) conflicts.push({ fieldManager, fields });
+    const set = difference(difference(fieldManager.set, fields), changes.removed);
+    if (set === fieldManager.set) kept.push(fieldManager);
+    else if (!isEmptySet(set)) kept.push({ ...fieldManager, set, entry: undefined });
   }
   return conflicts;
 }
@@ -294,5 +296,5 @@ const without = (schema: Schema, object: OwnedObject, fields: FieldSet): OwnedOb
 
 const conflictsOutside = (conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] =>
   conflicts
-    .map(({ owner, fields }) => ({ owner, fields: difference(fields, allowed) }))
+    .map(({ fieldManager, fields }) => ({ fieldManager, fields: difference(fields, allowed) }))
     .filter(({ fields }) => !isEmptySet(fields));

@@ -103,7 +103,7 @@ test("a write that fails is told to those who wait for it, and the next tries ag
   await writer.close();
 });
 
-test("a stream that nobody reads any longer fails its writes, and nothing else", async () => {
+test("a closed stream fails its writes, and nothing else", async () => {
   const stream = new Writable({
     write(_piece, _encoding, done) {
       done(new Error("write EPIPE"));

@@ -71,7 +71,7 @@ test("the column of groups may be missing [ATOK-04]", async () => {
   await check(withAuthenticatedGroup(tokens), withToken("t2"), "bob [system:authenticated] u2");
 });
 
-test("a token nobody knows is refused, other schemes are no credentials [ABEAR-03] [AANON-03]", async () => {
+test("an unknown token is refused, other schemes are no credentials [ABEAR-03] [AANON-03]", async () => {
   await check(tokens, withToken("nope"), "refused");
   await check(tokens, withToken("constructor"), "refused");
   for (const authorization of ["", "Bearer", "Bearer ", "Basic dDE6dDE=", "t1", "Token t1"]) {
@@ -173,7 +173,7 @@ test("of several methods the first that knows the user decides, with nothing of 
   await check(both, { ...withToken("nope"), clientCertificateProblem: "expired" }, "refused");
 });
 
-test("without credentials one is anonymous, with bad ones nobody [AANON-01] [AANON-02] [AANON-03] [AANON-05] [AUTHN-05] [AUTHN-10]", async () => {
+test("a request without credentials is anonymous, one with bad credentials is refused [AANON-01] [AANON-02] [AANON-03] [AANON-05] [AUTHN-05] [AUTHN-10]", async () => {
   const known = withAuthenticatedGroup(tokens);
   const open = orAnonymous(known);
   await check(open, credentials(), "system:anonymous [system:unauthenticated]");

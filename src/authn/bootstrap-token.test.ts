@@ -81,7 +81,7 @@ test("the Secret must be of its type, hold both parts and allow it", async () =>
   await check({ data: {} }, []);
 });
 
-test("an expired token is nobody's, and so is one with a time nobody can read", async () => {
+test("an expired token is refused, and so is one with an unreadable time", async () => {
   await check({ data: { ...data, expiration: "2026-01-01T00:00:01Z" } }, known);
   await check({ data: { ...data, expiration: "2026-01-01T01:00:01+01:00" } }, known);
   await check({ data: { ...data, expiration: "2026-01-01T00:00:00Z" } }, []);

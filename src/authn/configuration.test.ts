@@ -71,7 +71,7 @@ anonymous: {enabled: false}
   assert.throws(() => readAuthenticationConfig("{", rules), { name: "ConfigError" });
 });
 
-test("the issuer must be an https URL of nobody else [AOIDC-08] [AOIDC-09]", () => {
+test("the issuer must be an https URL that no other issuer has [AOIDC-08] [AOIDC-09]", () => {
   const url = (text: string, message: string): void => {
     refused({ jwt: [entry({ url: text })] }, `jwt[0].issuer.url: ${message}`);
   };
@@ -155,7 +155,7 @@ test("an expression that is wrong is refused where it stands [AOIDC-05]", () => 
   );
 });
 
-test("whoever brings the language gets every expression, and what it makes of them counts [AOIDC-05]", () => {
+test("every expression is compiled by the given compiler, and its errors are reported [AOIDC-05]", () => {
   const seen: string[] = [];
   const { issuers } = read(
     {

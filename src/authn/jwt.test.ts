@@ -145,7 +145,7 @@ test("quick signatures are verified at once, but only a few before others have a
     );
     assert.ok(
       results.slice(16).every((result) => result instanceof Promise),
-      "nobody overtakes those who wait",
+      "a later check does not overtake waiting ones",
     );
     let rounds = 0;
     const round = (): void => {

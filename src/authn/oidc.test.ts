@@ -366,7 +366,7 @@ test("other issuers from now on: nothing is known of the tokens before", async (
   assert.equal(await outcome(tokens, good), "none");
 });
 
-test("an endless token, or one of the wrong form, is nobody's", async () => {
+test("an overlong or malformed token is refused", async () => {
   const { provider, tokens, token } = provided();
   await provider.ready;
   assert.equal(await outcome(tokens, await token({ filler: "x".repeat(48_000) })), "idp:alice");

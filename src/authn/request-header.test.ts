@@ -67,7 +67,7 @@ test("the proxy's headers give name, uid, groups and extra [APROXY-01] [APROXY-0
   });
 });
 
-test("of a user that is said twice the first counts, without one the proxy is nobody", () => {
+test("of repeated user headers the first counts; without one there are no credentials", () => {
   const name = (...lines: Line[]): string => {
     const answer = ask(saying(lines));
     return answer instanceof Promise || answer.outcome !== "user" ? "nobody" : answer.user.name;
@@ -125,7 +125,7 @@ test("the headers have the names that were given, the first with a value counts 
   });
 });
 
-test("nobody behind the authenticators sees who somebody claims to be, usual names included", () => {
+test("identity headers are removed after authentication, those with usual names included", () => {
   const isHidden = identityHeaderTest([
     standardHeaders,
     { users: ["x-login"], uids: [], groups: [], extraPrefixes: ["x-more-"] },

@@ -1,7 +1,7 @@
 /** SelfSubjectReview: returns the caller's user. Source: upstream's `registry/authentication/selfsubjectreview`. */
 import type { SelfSubjectReview, UserInfo as ShownUser } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 
@@ -11,7 +11,7 @@ export function selfSubjectReview(clock: Clock): Action {
     const review: SelfSubjectReview = {
       ...(object.kind === undefined ? {} : { kind: object.kind }),
       ...(object.apiVersion === undefined ? {} : { apiVersion: object.apiVersion }),
-      metadata: { creationTimestamp: timestamp(clock.now()) },
+      metadata: { creationTimestamp: timestampOf(clock.now()) },
       status: { userInfo: reviewedUser(context.user) },
     };
     return review;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { FindObject } from "#api/object-types.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Authentication } from "./authenticator.ts";
 import { signJwt } from "./jwt.ts";
@@ -128,7 +128,7 @@ test("a known token is answered at once, with the same user", async () => {
   assert.equal(second, first);
 });
 
-test("a token is nobody's once its account is gone, or another one of the same name [ASA-06]", async () => {
+test("a token ends with its account, even if another of the same name exists [ASA-06]", async () => {
   const { ask, claims, objects, put, clock } = cluster();
   const token = await signed(claims());
   await check(ask(token), robot);
@@ -136,9 +136,9 @@ test("a token is nobody's once its account is gone, or another one of the same n
   await check(ask(token), 'serviceaccounts "robot" not found');
   put("serviceaccounts/shop/robot", "sa-2");
   await check(ask(token), "service account UID (sa-2) does not match claim (sa-1)");
-  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestamp(clock.now() - 61_000) });
+  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestampOf(clock.now() - 61_000) });
   await check(ask(token), "service account shop/robot has been deleted");
-  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestamp(clock.now() - 59_000) });
+  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestampOf(clock.now() - 59_000) });
   await check(ask(token), robot);
 });
 
@@ -155,7 +155,7 @@ for (const [kind, path] of [
     await check(ask(token), robot);
     put(path, "u2");
     await check(ask(token), `${kind} UID (u2) does not match service account ${kind} ref claim (u1)`);
-    put(path, "u1", { deletionTimestamp: timestamp(clock.now() - 61_000) });
+    put(path, "u1", { deletionTimestamp: timestampOf(clock.now() - 61_000) });
     await check(ask(token), invalidated);
     objects.delete(path);
     await check(ask(token), invalidated);
@@ -197,7 +197,7 @@ test("a token is for its audiences alone", async () => {
   await check(ask(await signed({ ...claims(), aud: [1] })), /claims could not be validated/);
 });
 
-test("several issuers are known, others are somebody else's", async () => {
+test("tokens of several issuers are known, those of others are left to other authenticators", async () => {
   const { ask, claims } = cluster();
   await check(ask(await signed(claims({ issuer: "https://old.example.com" }))), robot);
   for (const iss of ["https://other.example.com", "", issuer.toUpperCase(), undefined, [issuer], { issuer }]) {
@@ -230,7 +230,7 @@ test("keys of RSA, with longer digests too, and several at a time [ASA-03] [ASA-
   }
 });
 
-test("a claim that is missing or of another type makes a token nobody's, never a crash", async () => {
+test("a token with a missing claim, or one of another type, is refused without a crash", async () => {
   const { ask, claims } = cluster();
   for (const own of [
     undefined,
@@ -306,7 +306,7 @@ test("a legacy token lives as long as its Secret holds it and its account is the
   put("secrets/shop/s", ...holding(token, { "kubernetes.io/legacy-token-invalid-since": "2026-01-01" }));
   await check(ask(token), /^the token in secret shop\/s for service account shop\/robot has been marked invalid/);
   put("secrets/shop/s", ...holding(token));
-  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestamp(clock.now()) });
+  put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestampOf(clock.now()) });
   await check(ask(token), "service account shop/robot has been deleted");
   objects.clear();
   await check(ask(token), invalidated);

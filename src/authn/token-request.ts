@@ -8,10 +8,11 @@ import type { FindObject } from "#api/object-types.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalidObject, notFound } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Random } from "#std/random.ts";
@@ -62,7 +63,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     const { name: bodyName = "", ...metadata } = object.metadata;
     if (bodyName !== "" && bodyName !== name) {
       const text = "must match the service account name if specified";
-      throw invalidObject(kind, name, [invalid("metadata.name", bodyName, text)]);
+      throw invalidObject(kind, name, [invalid(FieldPath.of("metadata", "name"), bodyName, text)]);
     }
     const account = find("serviceaccounts", namespace, name);
     if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
@@ -74,7 +75,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     let lifetime = nearestNumber(expirationSeconds ?? 0);
     const request = (): TokenRequest => ({
       ...sent,
-      metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
+      metadata: { name, namespace, ...metadata, creationTimestamp: timestampOf(nowMs) },
       spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref },
       status: { token: "", expirationTimestamp: null },
     });
@@ -110,13 +111,13 @@ export function tokenRequest(options: TokenRequestOptions): Action {
       throw internalError("failed to generate token", cause);
     }
     context.annotate(issuedCredential, `JTI=${id}`);
-    const expirationTimestamp = timestamp(nowMs + lifetime * 1000);
+    const expirationTimestamp = timestampOf(nowMs + lifetime * 1000);
     return { ...request(), status: { token, expirationTimestamp } };
   };
 }
 
 function validate(asked: Int64): FieldError[] {
-  const about = (text: string): FieldError[] => [invalid("spec.expirationSeconds", asked, text)];
+  const about = (text: string): FieldError[] => [invalid(FieldPath.of("spec", "expirationSeconds"), asked, text)];
   const seconds = nearestNumber(asked);
   if (seconds < lifetimeSecondsMin) return about("may not specify a duration less than 10 minutes");
   return seconds > 2 ** 32 ? about("may not specify a duration larger than 2^32 seconds") : [];

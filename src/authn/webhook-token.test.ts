@@ -64,7 +64,7 @@ test("it is sent a TokenReview and believed [AWH-01] [AWH-02]", async () => {
   );
 });
 
-test("a token it does not know is nobody's, with its error refused [AWH-01]", async () => {
+test("a token the webhook does not know is refused with the webhook's error [AWH-01]", async () => {
   const { ask } = webhook((token) =>
     reviewed({ authenticated: false, ...(token === "odd" ? { error: "it is odd" } : {}) }),
   );
@@ -72,7 +72,7 @@ test("a token it does not know is nobody's, with its error refused [AWH-01]", as
   assert.deepEqual(await ask("odd"), { outcome: "refused", reason: "token webhook: it is odd" });
 });
 
-test("a token for other audiences is nobody's here", async () => {
+test("a token for other audiences is refused", async () => {
   const { tokens } = webhook((token) =>
     known({ username: "alice" }, token === "silent" ? {} : { audiences: ["vault"] }),
   );
@@ -172,7 +172,7 @@ test("without an answer a token is refused, and the failure is not kept", async 
   assert.equal(calls.length, 2);
 });
 
-test("an answer that is no review, or names nobody, is none", async () => {
+test("an answer that is no review, or names no user, is a failure", async () => {
   for (const body of [
     "",
     "<html>",

@@ -16,7 +16,7 @@ async function decide(text: string, of: Attributes): Promise<string> {
 
 const everything = { namespace: "*", resource: "*", apiGroup: "*" };
 
-test("a policy fits its user and, if it says so, his group [AUTHZ-30]", async () => {
+test("a policy matches its user and, where given, the group [AUTHZ-30]", async () => {
   const eve = { name: "eve", groups: ["system:authenticated"] };
   const nobody = { name: "system:anonymous", groups: ["system:unauthenticated"] };
   const cases: readonly (readonly [object, Partial<Attributes>, string])[] = [

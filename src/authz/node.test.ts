@@ -290,7 +290,7 @@ test("the rest is as the role of nodes says [AUTHZ-32]", async () => {
   );
 });
 
-test("it says why, to those who may know", () => {
+test("reasons are given for requests of nodes only", () => {
   const { authorizer } = cluster();
   const why = (over: Partial<Attributes>, user = kubelet("one")): string =>
     authorizer.explain(attributes({ user, resource: "secrets", ...over }));
@@ -300,7 +300,7 @@ test("it says why, to those who may know", () => {
   assert.equal(why({}, { name: "bob", groups: [] }), "");
 });
 
-test("a node is who is in the group and named so [AUTHZ-32]", async () => {
+test("a node is a user with the group and the name of nodes [AUTHZ-32]", async () => {
   const { authorizer, decide } = cluster();
   const services = attributes({ resource: "services" });
   for (const user of [

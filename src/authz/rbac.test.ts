@@ -130,7 +130,7 @@ test("service accounts are bound by their names, at home or elsewhere [RBAC-24] 
   for (const name of ["away:robot", "shop:far", "shop:robot:x"]) assert.ok(!isAllowed(decide({ user: account(name) })));
 });
 
-test("the first subject that fits is named, and subjects of unknown kinds fit nobody", () => {
+test("the first matching subject is named, and subjects of unknown kinds match no user", () => {
   const { index, decide } = fixture();
   index.setRole("shop", "reader", { rules: [read] });
   const subjects = [{ kind: "Robot", name: "eve" }, members("readers"), user("eve"), members("readers")];

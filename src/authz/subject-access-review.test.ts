@@ -71,7 +71,7 @@ test("a question reaches the authorizer as it was asked [AUTHRES-08] [AUTHRES-09
   );
 });
 
-test("a review of somebody is about him and not about who asks [AUTHRES-16]", async () => {
+test("a review is about the user it names, not about its author [AUTHRES-16]", async () => {
   const spec = { resourceAttributes: pods, user: "bob", groups: ["a"], uid: "1", extra: { k: ["x"] } };
   const { about } = await ask("subjectaccessreviews", { spec });
   assert.deepEqual(about?.user, { name: "bob", groups: ["a"], uid: "1", extra: { k: ["x"] } });
@@ -128,7 +128,7 @@ test("questions that are none are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]
   ]);
 });
 
-test("selectors are checked, with operators nobody knows yet let through [AUTHRES-12]", async () => {
+test("selectors are checked, and unknown operators are let through [AUTHRES-12]", async () => {
   const check = (selector: unknown): Promise<unknown> =>
     refused("selfsubjectaccessreviews", { spec: { resourceAttributes: { ...pods, fieldSelector: selector } } });
   const field = "spec.resourceAttributes.fieldSelector";
@@ -208,7 +208,7 @@ test("selectors reach the authorizer, as far as they can be read [AUTHRES-12]", 
   assert.deepEqual(await selectors(undefined, expressions), [undefined, [app], undefined]);
 });
 
-test("the rules of whoever asks are listed, with what could not be found out [AUTHRES-18]", async () => {
+test("the rules of the user are listed, with what could not be determined [AUTHRES-18]", async () => {
   const rules: Rules = {
     resourceRules: [
       { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },

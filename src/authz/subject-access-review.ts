@@ -250,5 +250,5 @@ function emptyMetadata(metadata: ObjectMeta, detail = "must be empty"): FieldErr
     if (value === undefined || value === null || value === "" || value === 0) return false;
     return typeof value !== "object" || Object.keys(value).length > 0;
   };
-  return Object.values(other).some(isGiven) ? [invalid("metadata", other, detail)] : [];
+  return Object.values(other).some(isGiven) ? [invalid(FieldPath.of("metadata"), other, detail)] : [];
 }

@@ -4,6 +4,8 @@
  * upstream's `plugin/pkg/authorizer/webhook`. Hot path: a cached decision needs one digest and no promise.
  */
 import { hash } from "node:crypto";
+import type { ResourceAttributes, SubjectAccessReviewSpec } from "#api/authorization/v1.ts";
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from "#api/meta/v1.ts";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
 import { askWebhook, reviewStatus } from "#client/webhook-question.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
@@ -13,20 +15,10 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import { type Attributes, type Authorizer, type Decision, noOpinion, type Verdict } from "./authorizer.ts";
 
-/** The question to the webhook, also the input of match conditions. In the form of version v1. */
-export interface ReviewSpec {
-  readonly resourceAttributes?: Readonly<Record<string, unknown>>;
-  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
-  readonly user?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-  readonly uid?: string;
-}
-
 export type FailurePolicy = "NoOpinion" | "Deny";
 
-/** Whether the webhook is called. Throws when the condition cannot be evaluated. */
-export type MatchCondition = (spec: ReviewSpec) => boolean;
+/** Whether the webhook is called, given the question to it in the form of version v1. Throws when the condition cannot be evaluated. */
+export type MatchCondition = (spec: SubjectAccessReviewSpec) => boolean;
 
 /** How a question ended, in upstream's words. */
 export type WebhookResult = "success" | "error" | "timeout" | "canceled";
@@ -136,7 +128,7 @@ class SubjectAccessReviews {
     this.#gone.abort();
   }
 
-  async #ask(key: string, spec: ReviewSpec): Promise<Verdict> {
+  async #ask(key: string, spec: SubjectAccessReviewSpec): Promise<Verdict> {
     const { clock, failurePolicy, observe, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
     const { signal } = this.#gone;
     const startMs = clock.monotonic();
@@ -171,7 +163,7 @@ class SubjectAccessReviews {
   }
 }
 
-const keyOf = (spec: ReviewSpec): string => hash("sha256", JSON.stringify(spec), "latin1");
+const keyOf = (spec: SubjectAccessReviewSpec): string => hash("sha256", JSON.stringify(spec), "latin1");
 
 const answers: Readonly<Record<Decision, string>> = {
   allow: "allows it",
@@ -180,7 +172,7 @@ const answers: Readonly<Record<Decision, string>> = {
 };
 
 /** A false condition decides, even when others fail. */
-function matching(conditions: readonly MatchCondition[], spec: ReviewSpec): "all" | "not" | "unknown" {
+function matching(conditions: readonly MatchCondition[], spec: SubjectAccessReviewSpec): "all" | "not" | "unknown" {
   let result: "all" | "unknown" = "all";
   for (const condition of conditions) {
     try {
@@ -193,7 +185,7 @@ function matching(conditions: readonly MatchCondition[], spec: ReviewSpec): "all
 }
 
 /** Empty texts and lists are left out, as on the wire. */
-export function specOf(attributes: Attributes, selectors: boolean): ReviewSpec {
+export function specOf(attributes: Attributes, selectors: boolean): SubjectAccessReviewSpec {
   const { user, verb, path } = attributes;
   const { name, groups, uid = "", extra = {} } = user;
   return {
@@ -207,7 +199,7 @@ export function specOf(attributes: Attributes, selectors: boolean): ReviewSpec {
   };
 }
 
-function resourceOf(attributes: Attributes, selectors: boolean): Readonly<Record<string, unknown>> {
+function resourceOf(attributes: Attributes, selectors: boolean): ResourceAttributes {
   const { namespace, verb, group, version, resource, subresource, name } = attributes;
   const fields = selectors ? (attributes.fieldSelector ?? []).map(fieldRequirement) : [];
   const labels = selectors ? (attributes.labelSelector ?? []).flatMap(labelRequirement) : [];
@@ -218,10 +210,10 @@ function resourceOf(attributes: Attributes, selectors: boolean): Readonly<Record
   };
 }
 
-const filled = (texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ""));
+const filled = <Name extends string>(texts: Readonly<Record<Name, string>>): Readonly<Partial<Record<Name, string>>> =>
+  Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")) as Partial<Record<Name, string>>; // some of them
 
-const fieldRequirement = ({ field, operator, value }: FieldRequirement): object => ({
+const fieldRequirement = ({ field, operator, value }: FieldRequirement): FieldSelectorRequirement => ({
   key: field,
   operator: operator === "=" ? "In" : "NotIn",
   values: [value],
@@ -238,7 +230,7 @@ const labelOperators: Readonly<Partial<Record<LabelRequirement["operator"], stri
 };
 
 /** Operators that a review cannot express are left out; the webhook then decides about a wider request. */
-function labelRequirement({ key, operator, values }: LabelRequirement): object[] {
+function labelRequirement({ key, operator, values }: LabelRequirement): LabelSelectorRequirement[] {
   const word = labelOperators[operator];
   return word === undefined ? [] : [{ key, operator: word, ...(values.length === 0 ? {} : { values }) }];
 }
@@ -246,7 +238,7 @@ function labelRequirement({ key, operator, values }: LabelRequirement): object[]
 /** The review's `status`. Throws when there is none. */
 async function review(
   options: WebhookOptions,
-  spec: ReviewSpec,
+  spec: SubjectAccessReviewSpec,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { clock, timeoutMs, group, version } = options;

@@ -62,7 +62,7 @@ test("an answer comes whole, whatever its code", async () => {
   assert.equal(echoed.body.toString(), "said");
 });
 
-test("a redirect is an answer, and nobody goes there", async () => {
+test("a redirect is an answer and is not followed", async () => {
   paths.length = 0;
   const { code, headers } = await call("/elsewhere");
   assert.deepEqual([code, headers["location"]], [302, "/hello"]);
@@ -75,7 +75,7 @@ test("calls one after the other share a connection", async () => {
   assert.equal(ports.size, 1);
 });
 
-test("whoever says nothing, or too slowly, is waited for no longer than asked", async () => {
+test("a silent or slow server is waited for until the timeout only", async () => {
   for (const path of ["/silent", "/slow"]) {
     await assert.rejects(call(path, { timeoutMs: 100 }), { code: "TIMEOUT", message: /within 100ms$/ });
   }
@@ -100,7 +100,7 @@ test("a kept connection that the other side gave up is replaced by a new one", a
   for (let i = 0; i < 5; i++) assert.equal((await call("/goodbye")).body.toString(), "bye");
 });
 
-test("nobody there is the system's error, other protocols are none", async () => {
+test("a refused connection is the system's error, another protocol is a bad answer", async () => {
   await assert.rejects(outgoing.callOut({ url: "http://127.0.0.1:1/", timeoutMs: 5000, maxBytes: 10 }), {
     code: "ECONNREFUSED",
   });

@@ -62,7 +62,7 @@ void test("what is not done yet is looked at again in the same way, without a wo
   assert.deepEqual(told, []);
 });
 
-void test("a conflict is tried again and nobody is told", async () => {
+void test("a conflict is tried again without a log line", async () => {
   const { queue, told, worked, advance } = queueOf(
     failing(conflict({ group: "", resource: "secrets" }, "a", "somebody wrote")),
     () => undefined,

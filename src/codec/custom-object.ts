@@ -101,7 +101,7 @@ function checkType(
 }
 
 function wrongType(
-  field: string,
+  field: "apiVersion" | "kind",
   given: string,
   kind: string,
   wanted: string,
@@ -110,7 +110,7 @@ function wrongType(
 ): Error {
   const name = (value["metadata"] as Json | null | undefined)?.["name"];
   return invalidObject({ group: gvk.group, kind }, typeof name === "string" ? name : "", [
-    invalid(field, given, `must be ${wanted}`),
+    invalid(FieldPath.of(field), given, `must be ${wanted}`),
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** JSON texts that are long: what they are, in pieces, and which are none. */
+/** Long JSON texts: decoded in pieces with the same result, and refused when invalid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";

@@ -3,6 +3,7 @@
  * Source of the wording: upstream's patch handler.
  */
 import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, invalidObject, StatusError } from "#meta/status-error.ts";
@@ -144,6 +145,6 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
 /** A patched value that is no object of its kind; the `cause` says why without the value. */
 export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");
-  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid("patch", text, error.message)]);
+  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid(FieldPath.of("patch"), text, error.message)]);
   return new StatusError(status, { cause: error });
 }

@@ -1,4 +1,4 @@
-/** What is said about values that do not say what they are, in upstream's words for JSON and YAML. */
+/** Errors about values without a kind or version, in upstream's words for JSON and YAML. */
 import { isRawNumber } from "#std/raw-number.ts";
 
 /** How the error of such a body begins. */

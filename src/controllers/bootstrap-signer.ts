@@ -16,8 +16,8 @@ const contentKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
 /**
- * `kubeconfig` is what is published where there is no config map yet at the start: a cluster, and no user. By whom:
- * `publisher`, as the signer may only change the map.
+ * `kubeconfig`, a cluster without a user, is published if there is no config map at the start. The client `publisher`
+ * does this, as the signer itself may only change the map.
  */
 export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
@@ -45,16 +45,10 @@ export const bootstrapSignerController =
       const map = await found(client.get<ConfigMap>(path));
       const content = map?.data?.[contentKey];
       if (map?.data === undefined || content === undefined) return;
-      const data = Object.fromEntries(Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix)));
       const now = clock.now();
-      let next = Infinity;
-      for (const secret of secrets.values()) {
-        const token = signingToken(secret);
-        const end = tokenEnd(secret) ?? Infinity;
-        if (token === undefined || end <= now) continue;
-        next = Math.min(next, end);
-        data[signaturePrefix + token.id] = detachedSignature(content, token.id, token.token);
-      }
+      const { signatures, next } = signed(content, secrets.values(), now);
+      const unsigned = Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix));
+      const data = { ...Object.fromEntries(unsigned), ...signatures };
       if (next < Infinity) queue.addAfter(mapName, Math.min(next - now, waitMaxMs));
       if (!isDeepStrictEqual(data, map.data)) await found(client.update<ConfigMap>(path, { ...map, data }));
     }
@@ -91,6 +85,26 @@ export const bootstrapSignerController =
       }),
     ]);
   };
+
+interface Signed {
+  readonly signatures: Readonly<Record<string, string>>;
+  /** When the first of the tokens ends, in milliseconds since the epoch. */
+  readonly next: number;
+}
+
+/** Signatures of a content with all tokens that are valid now, by key. */
+function signed(content: string, secrets: Iterable<Secret>, nowMs: number): Signed {
+  const signatures: Record<string, string> = {};
+  let next = Infinity;
+  for (const secret of secrets) {
+    const token = signingToken(secret);
+    const end = tokenEnd(secret) ?? Infinity;
+    if (token === undefined || end <= nowMs) continue;
+    next = Math.min(next, end);
+    signatures[signaturePrefix + token.id] = detachedSignature(content, token.id, token.token);
+  }
+  return { signatures, next };
+}
 
 /** Header and signature of a compact JWS, its payload left out. The key is the whole token. */
 export function detachedSignature(payload: string, id: string, token: string): string {

@@ -89,7 +89,7 @@ test("a candidate that has not renewed for half an hour is deleted", async () =>
   world.api.stop();
 });
 
-test("a leader that is not the best is told who is, and keeps the lease until it leaves it", async () => {
+test("a leader that is not the best is told the preferred one, and keeps the lease until it gives it up", async () => {
   const world = new World();
   world.candidate("new", "1.32.0");
   await world.start();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { newKey, signCertificate } from "#std/certificate.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
@@ -36,7 +36,7 @@ async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["f
   const api = new FakeApi(clock);
   if (fails !== undefined) api.fails = fails;
   for (const [name, { ageMs, status = {} }] of Object.entries(cases)) {
-    const metadata = { creationTimestamp: timestamp(clock.now() - ageMs) };
+    const metadata = { creationTimestamp: timestampOf(clock.now() - ageMs) };
     api.put(`${path}/${name}`, { metadata, status });
   }
   const running = csrCleanerController(api.environment);
@@ -49,7 +49,7 @@ async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["f
 test("requests go an hour after their end, a day without a word, or when their certificate has ended", async () => {
   const now = new FakeClock().now();
   const decided = (type: string, ageMs: number, more: object = {}) => ({
-    conditions: [{ type, status: "True", lastUpdateTime: timestamp(now - ageMs) }],
+    conditions: [{ type, status: "True", lastUpdateTime: timestampOf(now - ageMs) }],
     ...more,
   });
   const issued = async (ageMs: number, leftMs: number) =>
@@ -70,7 +70,7 @@ test("requests go an hour after their end, a day without a word, or when their c
   assert.deepEqual(await deleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);
 });
 
-test("a request that cannot be deleted keeps nobody else", async () => {
+test("a request that cannot be deleted does not delay others", async () => {
   const old = { ageMs: 25 * hourMs };
   const fails = (request: string): number => (request === `DELETE ${path}/first` ? 403 : 0);
   assert.deepEqual(await deleted({ first: old, second: old }, fails), ["second"]);

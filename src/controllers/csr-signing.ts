@@ -5,7 +5,7 @@
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { usageExtensions } from "#meta/key-usages.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { type Authority, issueCertificate } from "#std/certificate.ts";
 import type { CertificateRequest } from "#std/certificate-request.ts";
 import type { Random } from "#std/random.ts";
@@ -92,7 +92,7 @@ async function sign(
       status: "True",
       reason: "SignerValidationFailure",
       message: problem,
-      lastUpdateTime: timestamp(clock.now()),
+      lastUpdateTime: timestampOf(clock.now()),
       lastTransitionTime: null,
     };
     next = { ...status, conditions: [...(status.conditions ?? []), failed] };

@@ -1,7 +1,7 @@
 /** Records events about objects. The same event about an object is written once. */
 import type { Event } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 const toldMax = 4096;
@@ -36,7 +36,7 @@ export class EventRecorder {
     // Upstream: events about objects of the cluster are in this namespace.
     const place = namespace === "" ? "default" : namespace;
     const ms = clock.now();
-    const now = timestamp(ms);
+    const now = timestampOf(ms);
     // Upstream: the time in nanoseconds. Several may be told in a millisecond.
     const suffix = (BigInt(Math.floor(ms)) * 1_000_000n + (this.#count++ % 1_000_000n)).toString(16);
     const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {

@@ -5,7 +5,7 @@
 import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
@@ -16,6 +16,17 @@ const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaC
   schema.status.conditions?.some(
     (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,
   ) === true;
+
+/** The condition of a schema whose priority level has this name. */
+const dangling = (level: string, isThere: boolean, nowMs: number): FlowSchemaCondition => ({
+  type: "Dangling",
+  status: isThere ? "False" : "True",
+  lastTransitionTime: timestampOf(nowMs),
+  reason: isThere ? "Found" : "NotFound",
+  message: `This FlowSchema references the PriorityLevelConfiguration object named ${goQuote(level)} ${
+    isThere ? "and it exists" : "but there is no such object"
+  }`,
+});
 
 /** Of the server itself, which reads and writes as one user. */
 export const flowSchemaStatusController = async (environment: Omit<ControllerEnvironment, "reader">): Promise<void> => {
@@ -30,16 +41,7 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
     const schema = schemas.get(name);
     if (schema === undefined || levels === undefined) return;
     const level = schema.spec.priorityLevelConfiguration.name;
-    const isThere = levels.has(level);
-    const condition = {
-      type: "Dangling",
-      status: isThere ? "False" : "True",
-      lastTransitionTime: timestamp(clock.now()),
-      reason: isThere ? "Found" : "NotFound",
-      message: `This FlowSchema references the PriorityLevelConfiguration object named ${goQuote(level)} ${
-        isThere ? "and it exists" : "but there is no such object"
-      }`,
-    };
+    const condition = dangling(level, levels.has(level), clock.now());
     if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
     await found(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));

@@ -1,7 +1,7 @@
 /** Which unused legacy tokens are invalidated and deleted, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { legacyTokenCleanerController } from "./legacy-token-cleaner.ts";
@@ -13,7 +13,7 @@ const tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legac
 const lastUsed = "kubernetes.io/legacy-token-last-used";
 const invalidSince = "kubernetes.io/legacy-token-invalid-since";
 const home = "/api/v1/namespaces/shop";
-const dayAt = (ms: number): string => timestamp(ms).slice(0, 10);
+const dayAt = (ms: number): string => timestampOf(ms).slice(0, 10);
 
 interface Token {
   readonly ageMs?: number;
@@ -33,7 +33,7 @@ function openApi(trackedDays = 100) {
     api.put(`${home}/secrets/${name}`, {
       type: token.type ?? "kubernetes.io/service-account-token",
       metadata: {
-        creationTimestamp: timestamp(now - ageMs),
+        creationTimestamp: timestampOf(now - ageMs),
         labels,
         annotations: {
           "kubernetes.io/service-account.name": account,
@@ -56,7 +56,7 @@ function openApi(trackedDays = 100) {
   return { api, clock, now, put, own, marked, run };
 }
 
-test("a token nobody used for the whole time is marked first and deleted the same time later", async () => {
+test("a token unused for the whole time is marked, and deleted after the same time again", async () => {
   const { api, now, put, own, marked, run } = openApi();
   put("never");
   put("long-ago", { labels: { [lastUsed]: dayAt(now - 11 * dayMs) } });
@@ -121,7 +121,7 @@ test("nothing ends before uses were noted for the whole time", async () => {
   api.stop();
 });
 
-test("a token that is used while it is judged is left alone, and one that cannot be ended keeps nobody else", async () => {
+test("a token used meanwhile is kept, and one that cannot be deleted does not delay others", async () => {
   const { api, put, own, marked, run } = openApi();
   for (const name of ["used", "refused", "last"]) put(name);
   own("used", "refused", "last");
@@ -135,7 +135,7 @@ test("a token that is used while it is judged is left alone, and one that cannot
   api.stop();
 });
 
-test("the day since when uses are noted is written once, and again when somebody takes it away", async () => {
+test("the day since when uses are recorded is written once, and again after it is removed", async () => {
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const since = (): unknown => (api.get(tracking)?.["data"] as { since?: string } | undefined)?.since;

@@ -3,7 +3,7 @@
  * `2026-11-21`. Source: upstream's `legacytokentracking`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { timestamp, timeToMs } from "#meta/time.ts";
+import { timestampOf, timeToMs } from "#meta/time.ts";
 
 /** The config map with the start of tracking, in the system namespace. */
 export const trackingName = "kube-apiserver-legacy-service-account-token-tracking";
@@ -20,7 +20,7 @@ export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
 });
 
 /** The day a time in milliseconds since the epoch falls on. */
-export const dayOf = (ms: number): string => timestamp(ms).slice(0, 10);
+export const dayOf = (ms: number): string => timestampOf(ms).slice(0, 10);
 
 /** When a day begins; `undefined` for what is no day. */
 export const dayToMs = (day: string | undefined): number | undefined =>

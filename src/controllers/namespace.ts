@@ -8,7 +8,7 @@ import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -168,7 +168,7 @@ async function report(
   findings: Findings,
 ): Promise<void> {
   const before = namespace.status.conditions ?? [];
-  const now = timestamp(environment.clock.now());
+  const now = timestampOf(environment.clock.now());
   const next = conditionsOf(findings).map((condition) => {
     const old = before.find(({ type }) => type === condition.type);
     const lastTransitionTime = old?.status === condition.status ? old.lastTransitionTime : now;

@@ -1,7 +1,7 @@
 /** Which pods are deleted because no other controller deletes them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { podGcController } from "./pod-gc.ts";
@@ -66,7 +66,7 @@ test("a pod that is being deleted and never had a node goes; one at a node waits
 
 test("beyond the threshold, evicted pods go first, then the oldest of those that have ended", async () => {
   const { api, clock, pod, start, left } = await started(1);
-  const made = (agoMs: number): object => ({ creationTimestamp: timestamp(clock.now() - agoMs) });
+  const made = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
   pod("a", {}, made(1000), { phase: "Succeeded" });
   pod("b", {}, made(3000), { phase: "Failed" });
   pod("c", {}, made(2000), { phase: "Failed", reason: "Evicted" });
@@ -93,7 +93,7 @@ test("a pod of a missing node that cannot be deleted does not keep others, and g
 
 test("a pod that has ended and cannot be deleted does not keep others", async () => {
   const { api, clock, pod, start, left } = await started(1);
-  const made = (agoMs: number): object => ({ creationTimestamp: timestamp(clock.now() - agoMs) });
+  const made = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
   pod("a", {}, made(3000), { phase: "Failed" });
   pod("b", {}, made(2000), { phase: "Failed" });
   pod("c", {}, made(1000), { phase: "Failed" });

@@ -6,7 +6,7 @@
 import type { Node, Pod } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
-import { timestamp, timeToMs } from "#meta/time.ts";
+import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
 import { isTerminal } from "./pods.ts";
@@ -212,7 +212,7 @@ class PodGc {
       status: "True",
       reason: "DeletionByPodGC",
       message: why,
-      ...(wasSet === true ? {} : { lastTransitionTime: timestamp(clock.now()) }),
+      ...(wasSet === true ? {} : { lastTransitionTime: timestampOf(clock.now()) }),
     };
     const conditions = why === undefined ? {} : { conditions: [condition] };
     await client.call({

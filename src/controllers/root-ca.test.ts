@@ -37,7 +37,7 @@ test("deleted ones come back at once", async () => {
   api.stop();
 });
 
-test("what somebody changes is mended in one write, on the version that was seen", async () => {
+test("a change by another client is reverted in one write, at the version that was seen", async () => {
   const { api } = await openApi();
   const before = api.requests.length;
   api.put(mapOf("old"), { data: { "ca.crt": "other" }, metadata: { annotations: { mine: "x" } } });

@@ -8,7 +8,7 @@ import { SharedInformer } from "./shared-informer.ts";
 
 const path = "/api/v1/namespaces/shop/pods/a";
 
-test("an object that was made anew while nobody followed is told as one that went and one that came", async () => {
+test("an object recreated during a gap is reported as deleted and added", async () => {
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const ended = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@
 import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
 import type { Lease } from "#api/coordination/v1.ts";
 import { found } from "#client/rest-client.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
 import { type ServerIdentity, identityLeases } from "./identity-lease.ts";
@@ -90,7 +90,7 @@ async function collect(
       ? client.delete(path, { preconditions: { uid, resourceVersion } })
       : client.update<StorageVersion>(`${path}/status`, {
           ...version,
-          status: statusWith(version.status, left, timestamp(clock.now())),
+          status: statusWith(version.status, left, timestampOf(clock.now())),
         });
   // Another writer was first; the watch will report it.
   await expecting([404, 409], written);

@@ -12,7 +12,7 @@ import type { RestClient } from "#client/rest-client.ts";
 import { apiPathOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
 import { reconcile } from "./reconcile.ts";
@@ -56,7 +56,7 @@ async function migrate(
     migration = await client.update<StorageVersionMigration>(`${path}/status`, { ...migration!, status });
   };
   const conditionsWith = (type: ConditionType, message?: string): readonly MigrationCondition[] =>
-    withCondition(migration?.status.conditions ?? [], type, timestamp(clock.now()), message);
+    withCondition(migration?.status.conditions ?? [], type, timestampOf(clock.now()), message);
   const { group = "", version = "", resource = "" } = migration.spec.resource;
   const collection = apiPathOf({ group, version });
   try {

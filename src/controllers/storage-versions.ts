@@ -9,7 +9,7 @@ import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { identityLeases } from "./identity-lease.ts";
 import { periodically } from "./repeat.ts";
@@ -69,7 +69,7 @@ async function update(environment: ControllerEnvironment, serverId: string, reso
       const others = before.filter(({ apiServerID }) => apiServerID !== serverId);
       const at = before.findIndex(({ apiServerID }) => apiServerID === serverId);
       const entries = at < 0 ? [...others, own] : before.with(at, own);
-      const status = statusWith(present.status, entries, timestamp(clock.now()));
+      const status = statusWith(present.status, entries, timestampOf(clock.now()));
       if (JSON.stringify(status) === JSON.stringify(present.status)) return;
       await client.update<StorageVersion>(`${path}/${name}/status`, { ...present, status });
       return;

@@ -185,7 +185,7 @@ test("a value without its key is unreadable, and nothing else is; it is read whe
     await encrypted.use(everything(gcm(2), gcm(1)));
     assert.equal(cache.get(secret)?.value.toString(), "a@1");
     assert.deepEqual([cache.get(secret)?.unreadable, encrypted.unreadable], [undefined, 0]);
-    // Who looked at the collection before begins again.
+    // A watch of the collection from before begins again.
     assert.deepEqual([recorder.ended, elsewhere.ended], ["slow", undefined]);
   });
 });
@@ -210,7 +210,7 @@ test("an unreadable value can be replaced and deleted by its revision, and its h
   });
 });
 
-test("the store opens when all values are there that somebody else has to decrypt", async () => {
+test("the store opens when the plugin has decrypted all values", async () => {
   const dataDir = newFolder();
   await within(dataDir, everything(new Remote()), async ({ cache }) => {
     for (let i = 0; i < 50; i++) await putText(cache, `${secret}${i}`, 0, "a");

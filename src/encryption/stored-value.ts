@@ -7,7 +7,7 @@ import type { Transformers } from "./transformers.ts";
 
 export interface ClearValue {
   readonly value: Unversioned;
-  /** Who had encrypted it, and how many bytes that added; `undefined` when it was stored in clear. */
+  /** The provider that encrypted it, and how many bytes that added; `undefined` when it was stored in clear. */
   readonly stored: { readonly origin: string; readonly extraBytes: number } | undefined;
 }
 

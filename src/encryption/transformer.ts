@@ -6,7 +6,7 @@
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-/** A value in clear, and who had encrypted it. */
+/** A value in clear, and the provider that encrypted it. */
 export interface Decrypted {
   readonly value: Buffer;
   /** Names provider and key, and differs for another secret under the same name; empty for a value in clear. */
@@ -62,7 +62,7 @@ export class ProviderList implements ValueTransformer {
     for (const provider of this.#providers) {
       if (!startsWith(value, provider.prefix)) continue;
       try {
-        // A provider that has to ask others is the only one with its prefix: there is nobody else to try.
+        // A provider that asks a plugin is the only one with its prefix: there is no other to try.
         return provider.decrypt(value, context);
       } catch (error) {
         if (!(error instanceof TransformError)) throw error;

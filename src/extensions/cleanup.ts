@@ -11,7 +11,7 @@ import {
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { Store, type StoreOptions } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -156,7 +156,7 @@ export class Cleanup {
   #withTerminating(content: ConditionContent) {
     return (status: CustomResourceDefinitionStatus): CustomResourceDefinitionStatus => ({
       ...status,
-      conditions: withCondition(status.conditions ?? [], content, timestamp(this.#options.clock.now())),
+      conditions: withCondition(status.conditions ?? [], content, timestampOf(this.#options.clock.now())),
     });
   }
 }

@@ -6,6 +6,7 @@
 import type { WebhookConversion } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { StatusError, unclassified } from "#meta/status-error.ts";
@@ -138,6 +139,8 @@ const identity = [
   ["uid", "UID"],
 ] as const;
 
+const metadataPath = FieldPath.of("metadata");
+
 /** Labels and annotations from a webhook; others stay as they were. */
 function changed(
   given: Readonly<Record<string, unknown>>,
@@ -147,8 +150,8 @@ function changed(
   const labels = textsOf(given["labels"], "labels", failed);
   const annotations = textsOf(given["annotations"], "annotations", failed);
   const errors = [
-    ...validateLabels(labels, "metadata.labels"),
-    ...validateAnnotations(annotations, "metadata.annotations"),
+    ...validateLabels(labels, metadataPath.child("labels")),
+    ...validateAnnotations(annotations, metadataPath.child("annotations")),
   ];
   const [problem] = errors;
   if (problem !== undefined) throw failed(`returned invalid metadata: ${printFieldError(problem)}`);

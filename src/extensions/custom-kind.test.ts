@@ -115,8 +115,8 @@ test("a change of metadata and status keeps schemas and watches, one of the sche
   assert.equal(before.served!.aborted, true);
   assert.equal(before.conversion!.epoch!.retired, true);
   assert.equal(served(last, "v1").conversion!.epoch!.retired, false);
-  assert.equal(served(last, "v2").custom, served(kind, "v2").custom, "the schema of v2 is the same one");
-  assert.notEqual(served(last, "v1").custom, served(kind, "v1").custom);
+  assert.equal(served(last, "v2").decoder, served(kind, "v2").decoder, "the schema of v2 is the same one");
+  assert.notEqual(served(last, "v1").decoder, served(kind, "v1").decoder);
 });
 
 test("a deprecated version warns with the best that is left [EVENT-05]", () => {

@@ -206,7 +206,7 @@ export class CustomKind {
       }),
       published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
       ...(version.deprecated === true ? { deprecation: deprecationOf(definition, version) } : {}),
-      custom: own,
+      decoder: own.decoder,
       served: this.#served.signal,
       terminating,
       routes: "dispatched",

@@ -1,6 +1,6 @@
 /**
- * Serves the stored custom resource definitions and writes their conditions. It follows the store, whoever the writer;
- * writers wait (`caughtUpTo`) until their definition is in force. Source of the conditions: upstream's controllers in
+ * Serves the stored custom resource definitions and writes their conditions. It follows the store, so it sees the
+ * definitions of all writers; a writer waits (`caughtUpTo`) until its definition is in force. Source of the conditions: upstream's controllers in
  * `apiextensions-apiserver/pkg/controller`.
  */
 import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
@@ -24,7 +24,7 @@ import { StatusError } from "#meta/status-error.ts";
 import { type InformerHandlers, StoreInformer } from "#registry/informer.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { Store, type StoreOptions } from "#registry/store.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -54,7 +54,7 @@ export interface CustomResourceControllerOptions {
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
   readonly domain: ApiDomain;
-  readonly cache: Backend;
+  readonly cache: WatchCache;
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
@@ -63,8 +63,8 @@ export interface CustomResourceControllerOptions {
   readonly changed?: () => void;
 }
 
-type Backend = StoreOptions["cache"];
-type Entry = NonNullable<ReturnType<Backend["get"]>>;
+type WatchCache = StoreOptions["cache"];
+type Entry = NonNullable<ReturnType<WatchCache["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
 /** The state of a definition. */
@@ -289,7 +289,7 @@ export class CustomResourceController {
     return this.#writeStatus(name, known.entry.revision, (status) => ({
       ...withDecision(status, decision),
       conditions: conditions.reduce<NonNullable<CustomResourceDefinitionStatus["conditions"]>>(
-        (list, condition) => withCondition(list, condition, timestamp(this.#options.clock.now())),
+        (list, condition) => withCondition(list, condition, timestampOf(this.#options.clock.now())),
         status.conditions ?? [],
       ),
     }));
@@ -348,7 +348,7 @@ export class CustomResourceController {
             subresource: "status",
             schemaFor: () => definition.schema,
             manager: `${domain.prefix}-apiserver`,
-            now: timestamp(clock.now()),
+            now: timestampOf(clock.now()),
           });
           return managedFields === undefined ? next : { ...next, metadata: { ...next.metadata, managedFields } };
         },

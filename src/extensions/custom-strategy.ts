@@ -117,7 +117,7 @@ function ruleFindings(
   if (others.some(({ type }) => blocking.has(type))) {
     const detail =
       "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-    return [invalid("", null, detail)];
+    return [invalid(FieldPath.root, null, detail)];
   }
   const checked = andThen(rules, (loaded) => loaded.check(object, options));
   if (checked instanceof Promise) context.slow?.();
@@ -153,12 +153,16 @@ function checkScale(
   const { labelSelectorPath = "" } = scale;
   if (labelSelectorPath === "") return errors;
   const { problem } = nestedText(object, labelSelectorPath);
-  if (problem !== undefined) errors.push(invalid(labelSelectorPath, "", problem));
+  if (problem !== undefined) errors.push(invalid(asGiven(labelSelectorPath), "", problem));
   return errors;
 }
 
-function checkReplicas(object: Unstructured, path: string): FieldError[] {
-  const { value, problem } = nestedInteger(object, path);
+/** Upstream: such a path is shown as the definition has it, with a dot before it. */
+const asGiven = (path: string): FieldPath => FieldPath.of(path);
+
+function checkReplicas(object: Unstructured, replicasPath: string): FieldError[] {
+  const { value, problem } = nestedInteger(object, replicasPath);
+  const path = asGiven(replicasPath);
   if (problem !== undefined) return [invalid(path, 0, problem)];
   if (value === undefined) return [];
   if (value < 0) return [invalid(path, value, "should be a non-negative integer")];

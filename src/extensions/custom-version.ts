@@ -4,6 +4,7 @@
  */
 import type { SchemaRules } from "#cel/schema-rules.ts";
 import type { CustomType } from "#codec/custom-object.ts";
+import { customDecoder, type ObjectDecoder } from "#registry/object-decoder.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
 import { lazy } from "#std/lazy.ts";
@@ -14,6 +15,7 @@ const expressions = lazy(() => import("#cel/schema-rules.ts"));
 export class CustomVersion implements CustomType {
   /** Of every object's metadata. */
   readonly metadata: Schema;
+  readonly decoder: ObjectDecoder = customDecoder(this);
   #load: () => JsonSchemaProps | undefined;
   #structural: StructuralSchema | undefined;
   #rules: SchemaRules | undefined;

@@ -31,7 +31,7 @@ test("a count is seen as long as it lasts, as a part of what it was a part of th
   assert.equal(below("\\+Inf"), 201);
 });
 
-test("a level's seats, requests and demand are one figure while nobody waits, and three when somebody does", () => {
+test("a level's seats, requests and demand are one figure while no request waits, and three otherwise", () => {
   const all = {
     seats: histogram("seats", 0, 0.5, 1),
     running: histogram("running", 0, 0.25, 1),

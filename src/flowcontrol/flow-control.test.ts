@@ -157,7 +157,7 @@ test("wide requests of one user leave half of the seats to others, and one may a
   const more = lists("alice", half + 3);
   assert.equal(states(more), `${"e".repeat(half - 1)}${"w".repeat(4)}`);
   const others = Array.from({ length: 5 }, () => control.claim(asking("bob", {}, "g")));
-  assert.equal(states(others), "eeeee", "who asks for little is not kept waiting by it");
+  assert.equal(states(others), "eeeee", "requests that ask for little do not wait for it");
   more[0]!.queued.end();
   assert.equal(
     more.filter(({ queued }) => queued.state === "waiting").length,
@@ -196,7 +196,7 @@ test("a user whose groups change is looked at anew", () => {
   assert.equal(nameOf(asking("bob")), "global-default");
 });
 
-test("what has to be in force is so without being stored, and unstored levels take nobody", () => {
+test("mandatory configuration is in force without being stored, and levels that are not stored take no requests", () => {
   const { control } = setting(600);
   for (const { metadata } of bootstrap.levels) control.setLevel(metadata.name ?? "", undefined);
   const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;
@@ -359,7 +359,7 @@ test("a level in want borrows what others do not use, and gives it back when the
   control.close();
 });
 
-test("a level that is gone serves who it has, and then is forgotten", () => {
+test("a removed level serves its requests, and is then forgotten", () => {
   const { control, clock } = setting(600, level("q", 1), schema("q", "g", undefined));
   control.start();
   const { queued } = control.claim(asking("x", {}, "g"));

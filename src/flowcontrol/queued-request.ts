@@ -18,7 +18,7 @@ export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancell
 /** The estimated duration of a request before it has run. */
 export const estimatedSeconds = 0.003;
 
-/** The level of a request, as far as those who hold one need it. */
+/** The level of a request, as far as holders of a request need it. */
 export interface RequestLevel {
   readonly config: LevelConfig;
   readonly retryAfter: RetryAfter;

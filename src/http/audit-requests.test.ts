@@ -49,7 +49,7 @@ async function eventsOf(error: unknown, aborted = false): Promise<readonly Audit
   return events;
 }
 
-test("a failure of the server's own is recorded as a panic, and goes on to those who answer it", async () => {
+test("an internal failure is recorded as a panic and passed on", async () => {
   const [, last, ...more] = await eventsOf(new TypeError("x is not a function"));
   assert.equal(last?.stage, "Panic");
   assert.equal(last.responseStatus?.code, 500);

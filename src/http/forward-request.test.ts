@@ -23,7 +23,7 @@ test("texts are sent as UTF-8", () => {
   assert.equal(Buffer.from(name!, "latin1").toString(), "jürgen");
 });
 
-test("nobody becomes somebody else on the way: what a header would change is not sent", () => {
+test("a user whose identity headers would be changed on the way is not sent", () => {
   for (const text of ["root\r\nX-Remote-Group: system:masters", "root ", " root", "\troot", "ro\0ot", "ro\u007fot"]) {
     for (const user of [
       { name: text, groups: [] },

@@ -31,7 +31,7 @@ void test("each endpoint answers ok [HEALTH-01, HEALTH-02, HEALTH-03]", () => {
   assert.strictEqual(ask(made, "/healthz/"), undefined);
 });
 
-void test("a check can be asked for alone, an unknown one is nobody's [HEALTH-06, HEALTH-07]", () => {
+void test("a check has a path of its own, an unknown one is not found [HEALTH-06, HEALTH-07]", () => {
   const { made } = health(new Set(["r"]));
   assert.deepStrictEqual(ask(made, "/livez/ping"), { code: 200, text: "ok" });
   assert.deepStrictEqual(ask(made, "/readyz/a"), { code: 200, text: "ok" });

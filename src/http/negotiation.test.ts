@@ -86,7 +86,7 @@ test("the highest quality wins, among equals the first, and unknown types are pa
   check("*/*, application/yaml;q=0.1", "application/yaml");
 });
 
-test("a type nobody has is refused with the list of those there are [MEDIA-16] [MEDIA-20]", () => {
+test("an unknown media type is refused with the list of known ones [MEDIA-16] [MEDIA-20]", () => {
   check("text/plain", refused);
   check("application/cbor", refused);
   check("nonsense", refused);

@@ -4,7 +4,7 @@
  */
 import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, methodUnknown, notFound, resourceNotFound, StatusError } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import { isObject } from "#std/is-object.ts";
@@ -102,7 +102,7 @@ async function document(
   };
   const since = {
     resourceVersion: String(past.since),
-    ...(past.sinceMs === undefined ? {} : { time: timestamp(past.sinceMs) }),
+    ...(past.sinceMs === undefined ? {} : { time: timestampOf(past.sinceMs) }),
   };
   const head = `{"kind":"ObjectHistory","apiVersion":"binnacle/v1","metadata":${JSON.stringify(metadata)},"since":${JSON.stringify(since)}`;
   return {
@@ -159,7 +159,7 @@ function timeOf(
   }
   const time = writer?.gained === true ? writer.entry.time : undefined;
   if (time !== undefined) return { time, timeSource: "managedFields" };
-  return writtenAt === undefined ? {} : { time: timestamp(writtenAt), timeSource: "log" };
+  return writtenAt === undefined ? {} : { time: timestampOf(writtenAt), timeSource: "log" };
 }
 
 interface Writer {

@@ -57,7 +57,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     count: entries.length,
     item: (at) => view.item(objectAt(at)),
     get schema() {
-      return negotiated.transform === "" ? schemaOf(definition) : undefined;
+      return negotiated.transform === "" ? definition.decoder.type : undefined;
     },
     itemJson:
       itemJson &&
@@ -87,7 +87,7 @@ export function madeListReply(
     count: objects.length,
     item: (at: number) => view.item(objects[at]!),
     get schema() {
-      return negotiated.transform === "" ? schemaOf(scope.definition) : undefined;
+      return negotiated.transform === "" ? scope.definition.decoder.type : undefined;
     },
     weight: () => 0,
   };
@@ -113,7 +113,7 @@ export class StoredContent implements Encodable {
   }
 
   get schema(): Schema | undefined {
-    return schemaOf(this.#definition);
+    return this.#definition.decoder.type;
   }
 
   get value(): Unstructured {
@@ -147,10 +147,6 @@ export class MadeContent implements Encodable {
   }
 
   get schema(): Schema | undefined {
-    return this.#definition && schemaOf(this.#definition);
+    return this.#definition?.decoder.type;
   }
 }
-
-/** The type of whole objects of a definition, which those of custom kinds do not have. */
-const schemaOf = ({ custom, schema }: ResourceDefinition): Schema | undefined =>
-  custom === undefined ? schema : undefined;

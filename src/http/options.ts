@@ -6,7 +6,8 @@
 import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
 import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, goQuote, invalid, notSupported, tooLong } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { checkedDeleteOptions, type DeleteOptions, dryRunOf } from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
@@ -93,7 +94,7 @@ function listErrors(options: ListOptions): FieldError[] {
     if (!matches.includes(resourceVersionMatch)) {
       if (resourceVersion === "")
         throw badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
-      errors.push(notSupported("resourceVersionMatch", resourceVersionMatch, [...matches, ""]));
+      errors.push(notSupported(FieldPath.of("resourceVersionMatch"), resourceVersionMatch, [...matches, ""]));
     } else if (options.continue !== "") {
       throw badRequest("resourceVersionMatch is forbidden when continue is provided");
     } else if (resourceVersion === "") {
@@ -103,7 +104,7 @@ function listErrors(options: ListOptions): FieldError[] {
     }
   }
   if (sendInitialEvents !== undefined) {
-    errors.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    errors.push(forbidden(FieldPath.of("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
   }
   if (errors.length === 0 && options.continue !== "" && !["", "0"].includes(resourceVersion)) {
     throw badRequest("specifying resource version is not allowed when using continue");
@@ -121,7 +122,7 @@ function withInitialEvents(options: ListOptions): ListOptions {
 
 function watchErrors(options: ListOptions): FieldError[] {
   const { resourceVersionMatch, sendInitialEvents } = options;
-  const field = "resourceVersionMatch";
+  const field = FieldPath.of("resourceVersionMatch");
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && resourceVersionMatch !== "NotOlderThan") {
     errors.push(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
@@ -158,7 +159,8 @@ export function writeOptions(
   const errors: FieldError[] = [...earlier];
   if (!dryRun.ok) errors.push(dryRun.error);
   errors.push(...managerErrors(fieldManager));
-  if (!levels.includes(fieldValidation)) errors.push(notSupported("fieldValidation", fieldValidation, levels));
+  if (!levels.includes(fieldValidation))
+    errors.push(notSupported(FieldPath.of("fieldValidation"), fieldValidation, levels));
   if (errors.length > 0) throw invalidObject({ group: domain.rename("meta.k8s.io"), kind }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
@@ -195,20 +197,19 @@ export function applyOptions(query: URLSearchParams, domain: ApiDomain): WriteOp
   return writeOptions(query, "PatchOptions", domain, (query.get("fieldManager") ?? "") === "" ? [noManager] : []);
 }
 
-const noManager: FieldError = {
-  type: "FieldValueRequired",
-  field: "fieldManager",
-  message: "Required value: is required for apply patch",
-};
+const noManager = required(FieldPath.of("fieldManager"), "is required for apply patch");
 
 function managerErrors(manager: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > managerLengthMax) errors.push(tooLong("fieldManager", managerLengthMax));
+  if (Buffer.byteLength(manager) > managerLengthMax)
+    errors.push(tooLong(FieldPath.of("fieldManager"), managerLengthMax));
   let position = 0;
   for (const char of manager) {
     if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) {
       const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-      errors.push(invalid("fieldManager", manager, `invalid character U+${code} (at position ${position})`));
+      errors.push(
+        invalid(FieldPath.of("fieldManager"), manager, `invalid character U+${code} (at position ${position})`),
+      );
     }
     position += Buffer.byteLength(char);
   }

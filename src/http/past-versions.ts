@@ -1,7 +1,7 @@
 /** Finds the versions of one object that the store keeps, for `object-history.ts` and `restore-object.ts`. */
 import { qualifiedResource } from "#meta/group-version.ts";
 import { expired, notFound, StatusError } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
@@ -73,7 +73,7 @@ export async function findVersion(
 
 /** No version of the object is kept. */
 export function nothingKept({ definition, name }: PastObject, { since, sinceMs }: Past): StatusError {
-  const from = sinceMs === undefined ? `version ${since}` : `${timestamp(sinceMs)} (version ${since})`;
+  const from = sinceMs === undefined ? `version ${since}` : `${timestampOf(sinceMs)} (version ${since})`;
   const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} not found, now or in the history, which goes back to ${from}`;
   return new StatusError({ ...notFound(definition, name).status, message });
 }

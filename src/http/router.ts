@@ -202,7 +202,7 @@ async function handledBy(large: LargeRequests, scope: Scope): Promise<Reply> {
   }
 }
 
-/** Tells those who wait for the end of the request's work. */
+/** Resolves what waits for the end of the request's work. */
 function ended({ context }: Scope, isSuccess: boolean): void {
   if (context instanceof Context) context.end(isSuccess);
 }

@@ -1,5 +1,6 @@
 /** The Table view of objects: the kind's columns, one row an object. Source: upstream's table convertor. */
 import { invalid, printFieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
@@ -12,7 +13,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
   const value = query.get("includeObject") ?? "";
   if (value === "") return "Metadata";
   if (value === "None" || value === "Metadata" || value === "Object") return value;
-  const error = invalid("includeObject", value, "must be 'Metadata', 'Object', 'None', or empty");
+  const error = invalid(FieldPath.of("includeObject"), value, "must be 'Metadata', 'Object', 'None', or empty");
   throw badRequest(`Unable to convert to Table as requested: ${printFieldError(error)}`);
 }
 

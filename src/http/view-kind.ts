@@ -1,4 +1,5 @@
 /** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources for handlers. */
+import { typedDecoder } from "#registry/object-decoder.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { Column, ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { HandlerParts } from "./scope.ts";
@@ -22,6 +23,7 @@ export function viewKind(
   if (view === undefined) {
     const { resource, singular, namespaced, stored, nameRule } = of;
     const storage = { group, version, kind, resource };
+    const schema = parts.schemaOf({ group, version, kind });
     view = {
       ...storage,
       singular,
@@ -31,7 +33,8 @@ export function viewKind(
       shortNames: [],
       categories: [],
       subresources: [],
-      schema: parts.schemaOf({ group, version, kind }),
+      schema,
+      decoder: typedDecoder(() => schema),
       storage,
       storageVersionHash: "",
       stored,

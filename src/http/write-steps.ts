@@ -6,12 +6,11 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
-import { decodeCustom } from "#codec/custom-object.ts";
-import { decodeObject, settleLists } from "#codec/object.ts";
+import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -47,14 +46,18 @@ export function decodeBody(
   accepted: readonly GroupVersionKind[] = [],
 ): Written {
   const { request, parts, definition } = scope;
-  const body = { bytes, encoding, gvk: definition, accepted, fieldValidation: options.fieldValidation };
-  const { custom } = definition;
+  const { decoder } = definition;
   // Upstream: named among the types it accepts, and never understood.
-  if (custom !== undefined && encoding.typedOnly) throw unsupportedMediaType(parts.negotiator.names);
-  const decoded =
-    custom === undefined
-      ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
-      : decodeCustom({ ...body, type: custom, room: parts.sizes.room() });
+  if (encoding.typedOnly && decoder.type === undefined) throw unsupportedMediaType(parts.negotiator.names);
+  const decoded = decoder.body({
+    bytes,
+    encoding,
+    gvk: definition,
+    accepted,
+    fieldValidation: options.fieldValidation,
+    isRegistered: parts.isRegistered,
+    room: parts.sizes.room,
+  });
   for (const text of decoded.warnings) scope.context.warn(text);
   const object = defaulted(scope, decoded.object);
   request.audit?.sent(object);
@@ -224,7 +227,7 @@ function ownersAfter(
       apiVersion: apiVersionOf(definition),
       subresource,
       manager: parts.managers.of(options.fieldManager, context.userAgent),
-      now: timestamp(parts.clock.now()),
+      now: timestampOf(parts.clock.now()),
     });
   } catch (error) {
     if (error instanceof ConversionProblem) return undefined;
@@ -331,5 +334,5 @@ export function admissionAttributes(
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {
-  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun, dropsOwners: true };
+  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun, dropsManagedFields: true };
 }

@@ -5,6 +5,7 @@
 import type { Deployment, ReplicaSet, StatefulSet } from "#api/apps/v1.ts";
 import type { ApiTables, KindFacts } from "#api/definitions.ts";
 import { zeroOf } from "#apply/typed-fields.ts";
+import { typedDecoder } from "#registry/object-decoder.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -75,10 +76,11 @@ function definitionOf(
     ...facts,
     subresources: facts.subresources
       .filter(({ gate }) => gate === undefined || environment.gate(gate))
-      .map((part) => (part.name === "scale" ? { ...part, scale: scaleOf(behaviour) } : part)),
+      .map((part) => (part.kind === "Scale" ? { ...part, scale: scaleOf(behaviour) } : part)),
     get schema() {
       return schemaOf();
     },
+    decoder: typedDecoder(() => schemaOf()),
     storage: storageOf(facts, tables),
     ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
     anyFinalizers: behaviour.anyFinalizers ?? false,

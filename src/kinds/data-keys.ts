@@ -1,6 +1,7 @@
 /** Shared by config maps and secrets: size of data, and data that never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 
 /** Most bytes of all values together. */
 export const dataBytesMax = 1024 * 1024;
@@ -14,7 +15,7 @@ export function validateFrozen<T extends { readonly immutable?: boolean }>(
   if (old.immutable !== true) return [];
   const changed = names.filter((name) => !jsonEquals(object[name] ?? null, old[name] ?? null));
   const fields = object.immutable === true ? changed : ["immutable", ...changed];
-  return fields.map((field) => forbidden(field, "field is immutable when `immutable` is set"));
+  return fields.map((field) => forbidden(FieldPath.of(field), "field is immutable when `immutable` is set"));
 }
 
 /** The number of bytes that a base64 text encodes. */

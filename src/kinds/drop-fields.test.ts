@@ -1,4 +1,4 @@
-/** Dropping by invented tables: what goes, what stays, and that nothing is copied in vain. */
+/** Dropping fields by invented tables; objects without such fields are not copied. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

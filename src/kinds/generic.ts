@@ -96,21 +96,39 @@ export interface GenericOptions {
   readonly drops?: Readonly<Partial<Record<Write, DropFields | undefined>>>;
 }
 
-/** Subresources that are the whole object, seen through rules of their own. The kind's hooks have the last word. */
-const partSubresources = [
-  "status",
-  "finalize",
-  "approval",
-  "binding",
-  "ephemeralcontainers",
-  "eviction",
-  "resize",
-] as const;
+/** What a subresource does that shows the whole object, beside the kind's own hooks, which have the last word. */
+interface PartRules {
+  /** What its writes drop because gates are off; left out: nothing. */
+  readonly drops?: Write;
+  /** The new object as far as such a write may change it; left out: as it is. */
+  prepare?(object: Unstructured, old: Unstructured, behaviour: KindBehaviour): Unstructured;
+  /** Fields that such a write does not own; left out: it owns all that it changes. */
+  resets?(behaviour: KindBehaviour, mainResets: UpdateStrategy): UpdateStrategy;
+}
 
-type PartSubresource = (typeof partSubresources)[number];
-
-/** Those that write the spec. */
-const specParts: ReadonlySet<PartSubresource> = new Set(["ephemeralcontainers", "resize"]);
+const partRules: Readonly<Record<string, PartRules>> = {
+  status: {
+    drops: "status",
+    prepare: (object, old, { statusKeeps = [] }) => onlyStatus(object, old, statusKeeps),
+    resets: ({ statusKeeps = [], statusResetsMetadata = false }) => ({
+      resetFields: fieldSetOf([
+        ["f:spec"],
+        ...(statusResetsMetadata ? [["f:metadata"]] : []),
+        ...statusKeeps.map((key) => ["f:metadata", `f:${key}`]),
+      ]),
+    }),
+  },
+  finalize: { resets: (_behaviour, mainResets) => mainResets },
+  approval: {},
+  binding: {},
+  ephemeralcontainers: { drops: "update" },
+  eviction: {},
+  // Upstream: a resize owns no fields.
+  resize: {
+    drops: "update",
+    resets: () => ({ resetFields: fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]) }),
+  },
+};
 
 /** The hooks of a kind: the generic rules, then its own. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
@@ -138,7 +156,9 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ...mainResets,
     ...own,
     subresources: Object.fromEntries(
-      partSubresources.map((name) => [name, partStrategy(name, options, behaviour, mainResets)]),
+      Object.entries(partRules).map(([name, rules]) => {
+        return [name, partStrategy(rules, behaviour.strategy?.subresources?.[name], options, behaviour, mainResets)];
+      }),
     ),
     ...(clearsStatus || dropOnCreate !== undefined || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || dropOnUpdate !== undefined || own.prepareForUpdate !== undefined
@@ -149,19 +169,19 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
 
 /** The hooks of a subresource: the generic rules, then its own. */
 function partStrategy(
-  name: PartSubresource,
+  rules: PartRules,
+  own: UpdateStrategy = {},
   { generation, drops = {} }: GenericOptions,
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
-  const own = behaviour.strategy?.subresources?.[name] ?? {};
   const { validateUpdate, checkRules, warningsOnUpdate } = own;
-  const drop = name === "status" ? drops.status : specParts.has(name) ? drops.update : undefined;
+  const drop = rules.drops === undefined ? undefined : drops[rules.drops];
   return {
-    ...partResets(name, behaviour, mainResets),
+    ...rules.resets?.(behaviour, mainResets),
     ...(own.resetFields === undefined ? {} : { resetFields: own.resetFields }),
     prepareForUpdate(object, old, attributes) {
-      let next = name === "status" ? onlyStatus(object, old, behaviour.statusKeeps ?? []) : object;
+      let next = rules.prepare?.(object, old, behaviour) ?? object;
       if (generation) next = withGeneration(next, old.metadata.generation);
       if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
       return drop === undefined ? next : drop(next, old);
@@ -170,26 +190,6 @@ function partStrategy(
     ...(checkRules === undefined ? {} : { checkRules }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
   };
-}
-
-function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets: UpdateStrategy): UpdateStrategy {
-  switch (name) {
-    case "status":
-      return {
-        resetFields: fieldSetOf([
-          ["f:spec"],
-          ...(behaviour.statusResetsMetadata === true ? [["f:metadata"]] : []),
-          ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
-        ]),
-      };
-    case "finalize":
-      return mainResets;
-    case "resize":
-      // Upstream: a resize owns no fields.
-      return { resetFields: fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]) };
-    default:
-      return {};
-  }
 }
 
 /** What clients write of metadata, for `statusKeeps`. */

@@ -1,23 +1,23 @@
 /** Immutable fields. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
-import type { FieldPath } from "#meta/field-path.ts";
+import { FieldPath } from "#meta/field-path.ts";
 
-/** Findings for those of `names` that differ; absent and null are the same. `path` is that of the object; none: the root. */
+/** Findings for those of `names` that differ; absent and null are the same. `path` is that of the object. */
 export function validateImmutable<T extends object>(
   object: T,
   old: T,
   names: readonly (keyof T & string)[],
-  path?: FieldPath,
+  path = FieldPath.root,
 ): FieldError[] {
   return changed(object, old, names).map((name) =>
-    invalid(path?.child(name) ?? name, object[name] ?? null, "field is immutable"),
+    invalid(path.child(name), object[name] ?? null, "field is immutable"),
   );
 }
 
 /** The same, in the words that storage classes use. */
 export function forbidUpdates<T extends object>(object: T, old: T, names: readonly (keyof T & string)[]): FieldError[] {
-  return changed(object, old, names).map((name) => forbidden(name, `updates to ${name} are forbidden.`));
+  return changed(object, old, names).map((name) => forbidden(FieldPath.of(name), `updates to ${name} are forbidden.`));
 }
 
 function changed<T extends object, K extends keyof T>(object: T, old: T, names: readonly K[]): readonly K[] {

@@ -5,6 +5,7 @@
 import type { Binding, ObjectReference, Pod } from "#api/core/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { notSupported, printFieldError, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, conflict, success, unclassified } from "#meta/status-error.ts";
 import type { Store } from "#registry/store.ts";
 import { changeStored } from "./change-stored.ts";
@@ -35,8 +36,10 @@ export const podBinding =
 
 function checkTarget({ kind = "", name = "" }: ObjectReference): void {
   const errors = [
-    ...(kind === "" || kind === "Node" ? [] : [notSupported("target.kind", kind, ["Node", "<empty>"])]),
-    ...(name === "" ? [required("target.name")] : []),
+    ...(kind === "" || kind === "Node"
+      ? []
+      : [notSupported(FieldPath.of("target", "kind"), kind, ["Node", "<empty>"])]),
+    ...(name === "" ? [required(FieldPath.of("target", "name"))] : []),
   ].map(printFieldError);
   // Upstream: the findings as they are, without a reason.
   if (errors.length > 0) throw unclassified(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);

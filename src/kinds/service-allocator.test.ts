@@ -24,7 +24,7 @@ const service = (name: string, spec: ServiceSpec): Service => ({
 
 const ipOf = ({ spec }: Service): string => spec.clusterIP!;
 
-test("what a write under way holds nobody else gets, until it has failed", () => {
+test("addresses and ports of a running write are reserved until it fails", () => {
   const allocator = open();
   const wanted = { clusterIP: "10.0.0.5" };
   const first = allocator.allocate(service("a", wanted), undefined, write);

@@ -165,7 +165,7 @@ export class ServiceAllocator {
           ? "provided IP is already allocated"
           : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
       const text = `failed to allocate IP ${ip}: ${reason}`;
-      throw taking.refused([invalid("spec.clusterIPs", goTexts(given), text)]);
+      throw taking.refused([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(given), text)]);
     });
     const next = jsonEquals(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);

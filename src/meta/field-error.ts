@@ -90,44 +90,48 @@ function escaped(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-const finding = (type: FieldErrorType, field: FieldPath | string, head: string, detail = ""): FieldError => ({
+const finding = (type: FieldErrorType, field: FieldPath, head: string, detail = ""): FieldError => ({
   type,
   field: String(field),
   message: detail === "" ? head : `${head}: ${detail}`,
 });
 
-export const required = (field: FieldPath | string, detail?: string): FieldError =>
+export const required = (field: FieldPath, detail?: string): FieldError =>
   finding("FieldValueRequired", field, "Required value", detail);
 
-export const notFound = (field: FieldPath | string, value: unknown, detail?: string): FieldError =>
+export const notFound = (field: FieldPath, value: unknown, detail?: string): FieldError =>
   finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`, detail);
 
-export const duplicate = (field: FieldPath | string, value: unknown): FieldError =>
+export const duplicate = (field: FieldPath, value: unknown): FieldError =>
   finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`);
 
-export const invalid = (field: FieldPath | string, value: unknown, detail: string): FieldError =>
+export const invalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
   finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail);
 
+/** The value is of another type than its schema says. */
+export const typeInvalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
+  finding("FieldValueTypeInvalid", field, `Invalid value: ${printValue(value)}`, detail);
+
 /** About something as a whole whose value is not shown. */
-export const invalidPart = (field: FieldPath | string, detail: string): FieldError =>
+export const invalidPart = (field: FieldPath, detail: string): FieldError =>
   finding("FieldValueInvalid", field, "Invalid value", detail);
 
 /** `supported` is printed in the order given. */
-export function notSupported(field: FieldPath | string, value: unknown, supported: readonly string[]): FieldError {
+export function notSupported(field: FieldPath, value: unknown, supported: readonly string[]): FieldError {
   const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
   return finding("FieldValueNotSupported", field, `Unsupported value: ${printValue(value)}`, detail);
 }
 
-export const forbidden = (field: FieldPath | string, detail: string): FieldError =>
+export const forbidden = (field: FieldPath, detail: string): FieldError =>
   finding("FieldValueForbidden", field, "Forbidden", detail);
 
-export const tooLong = (field: FieldPath | string, maxBytes: number): FieldError =>
+export const tooLong = (field: FieldPath, maxBytes: number): FieldError =>
   finding("FieldValueTooLong", field, `Too long: may not be more than ${maxBytes} bytes`);
 
-export const tooMany = (field: FieldPath | string, count: number, max: number): FieldError =>
+export const tooMany = (field: FieldPath, count: number, max: number): FieldError =>
   finding("FieldValueTooMany", field, `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`);
 
-export const internalError = (field: FieldPath | string, detail: string): FieldError =>
+export const internalError = (field: FieldPath, detail: string): FieldError =>
   finding("InternalError", field, "Internal error", detail);
 
 /** One line of an aggregated message. */

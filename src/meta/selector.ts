@@ -4,6 +4,7 @@
  * `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
 import { type FieldError, goQuote, invalid, printFieldError } from "./field-error.ts";
+import { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { badRequest } from "./status-error.ts";
 
@@ -109,10 +110,11 @@ function validateValues({ key, operator, values }: LabelRequirement): FieldError
   for (const [index, value] of values.entries()) {
     if ((operator === "gt" || operator === "lt") && parseInt64(value) === undefined) {
       const detail = "for 'Gt', 'Lt' operators, the value must be an integer";
-      errors.push(invalid(`values[${index}]`, value, detail));
+      errors.push(invalid(FieldPath.of("values").index(index), value, detail));
     }
     const messages = labelValue(value);
-    if (messages.length > 0) errors.push(invalid(`values[${index}][${key}]`, value, messages.join("; ")));
+    if (messages.length > 0)
+      errors.push(invalid(FieldPath.of("values").index(index).key(key), value, messages.join("; ")));
   }
   return errors;
 }
@@ -264,7 +266,7 @@ class LabelParser {
     if (token.kind !== identifier) throw refused(`found '${token.text}', expected: identifier`);
     const key = token.text;
     const messages = qualifiedName(key);
-    if (messages.length > 0) throw refused(printFieldError(invalid("", key, messages.join("; "))));
+    if (messages.length > 0) throw refused(printFieldError(invalid(FieldPath.root, key, messages.join("; "))));
     if (isAbsent) return { key, operator: "!", values: [] };
     const next = this.#peek();
     if (next === endOfText || next.kind === ",") return { key, operator: "exists", values: [] };

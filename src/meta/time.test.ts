@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { canonicalTime, formatTime, parseTime, timestamp, timeToMs, type TimeForm } from "./time.ts";
+import { canonicalTime, formatTime, parseTime, timestampOf, timeToMs, type TimeForm } from "./time.ts";
 
 /** Input, its form, and recorded answer; `ERR` before the text of an error. */
 const recorded: readonly (readonly [string, TimeForm, string | null])[] = [
@@ -128,7 +128,7 @@ test("the calendar is that of JavaScript", () => {
     const ms = Math.floor((random.next() - 0.2) * 4e14);
     const text = new Date(ms).toISOString();
     if (text.length !== 24) continue;
-    assert.equal(timestamp(ms), `${text.slice(0, 19)}Z`);
+    assert.equal(timestampOf(ms), `${text.slice(0, 19)}Z`);
     assert.equal(timeToMs(text), ms);
     assert.deepEqual(parseTime(formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 })), {
       seconds: Math.floor(ms / 1000),

@@ -89,7 +89,7 @@ export function formatTime(instant: Instant, form: TimeForm = "seconds"): string
 }
 
 /** The time `ms` after the Unix epoch, in the form object metadata shows. */
-export const timestamp = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
+export const timestampOf = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
 
 /** The same with microseconds, as leases have it. */
 export const microTimestamp = (ms: number): string => {

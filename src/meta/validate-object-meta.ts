@@ -136,7 +136,7 @@ const isSame = (a: unknown, b: unknown): boolean =>
 /** Findings about a map of labels, added to `errors`; also used for label maps inside specs. */
 export function validateLabels(
   labels: Readonly<Record<string, string>> = {},
-  path: FieldPath | string,
+  path: FieldPath,
   errors: FieldError[] = [],
 ): FieldError[] {
   for (const [key, value] of Object.entries(labels)) {
@@ -149,7 +149,7 @@ export function validateLabels(
 /** Findings about a map of annotations, added to `errors`; also used for annotation maps inside specs. */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>> = {},
-  path: FieldPath | string,
+  path: FieldPath,
   errors: FieldError[] = [],
 ): FieldError[] {
   let bytes = 0;

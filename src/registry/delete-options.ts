@@ -1,7 +1,8 @@
 /** Validates delete options. Source: upstream's `ValidateDeleteOptions`. */
 import type { DeleteOptions as DeleteOptionsBody, Preconditions } from "#api/meta/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalid, notSupported } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, notSupported } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
@@ -26,10 +27,14 @@ export function checkedDeleteOptions(
   const policies = ["Foreground", "Background", "Orphan", "nil"];
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     errors.push(
-      invalid("propagationPolicy", propagationPolicy, "orphanDependents and deletionPropagation cannot be both set"),
+      invalid(
+        FieldPath.of("propagationPolicy"),
+        propagationPolicy,
+        "orphanDependents and deletionPropagation cannot be both set",
+      ),
     );
   } else if (propagationPolicy !== undefined && !policies.slice(0, 3).includes(propagationPolicy)) {
-    errors.push(notSupported("propagationPolicy", propagationPolicy, policies));
+    errors.push(notSupported(FieldPath.of("propagationPolicy"), propagationPolicy, policies));
   }
   const dryRun = dryRunOf(given.dryRun ?? []);
   if (!dryRun.ok) errors.push(dryRun.error);
@@ -53,7 +58,13 @@ function besideForce(given: DeleteOptionsBody): FieldError[] {
   return names.flatMap((name) => {
     const value = given[name];
     if (value === undefined || (Array.isArray(value) && value.length === 0)) return [];
-    return [invalid("ignoreStoreReadErrorWithClusterBreakingPotential", true, `cannot be set together with .${name}`)];
+    return [
+      invalid(
+        FieldPath.of("ignoreStoreReadErrorWithClusterBreakingPotential"),
+        true,
+        `cannot be set together with .${name}`,
+      ),
+    ];
   });
 }
 
@@ -63,13 +74,5 @@ type DryRun = { readonly ok: true; readonly value: boolean } | { readonly ok: fa
 export function dryRunOf(values: readonly string[]): DryRun {
   const given = values.filter((value) => value !== "");
   if (given.every((value) => value === "All")) return { ok: true, value: given.length > 0 };
-  const list = `[]string{${values.map(goQuote).join(", ")}}`;
-  return {
-    ok: false,
-    error: {
-      type: "FieldValueNotSupported",
-      field: "dryRun",
-      message: `Unsupported value: ${list}: supported values: "All"`,
-    },
-  };
+  return { ok: false, error: notSupported(FieldPath.of("dryRun"), goTexts(values), ["All"]) };
 }

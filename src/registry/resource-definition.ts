@@ -9,7 +9,7 @@ import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceName } from "#meta/status-error.ts";
-import type { CustomType } from "#codec/custom-object.ts";
+import type { ObjectDecoder } from "./object-decoder.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -41,8 +41,8 @@ export interface WriteAttributes {
   /** Empty for the main resource. */
   readonly subresource: string;
   readonly dryRun: boolean;
-  /** Whether an object that is too large with its owners of fields is stored without them. */
-  readonly dropsOwners?: boolean;
+  /** Whether an object that is too large with its managedFields is stored without them. */
+  readonly dropsManagedFields?: boolean;
 }
 
 /** An object with what it was given. */
@@ -178,6 +178,8 @@ export interface ResourceDefinition extends KindDescription {
   /** Further subresources of 1.32, which are not served. */
   readonly unserved?: readonly SubresourceDefinition[];
   readonly schema: Schema;
+  /** How bodies, patches and applied configurations become objects. */
+  readonly decoder: ObjectDecoder;
   /** Where and as what it is stored: several versions, and both event groups, share one place. */
   readonly storage: {
     readonly group: string;
@@ -218,8 +220,6 @@ export interface ResourceDefinition extends KindDescription {
   published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
-  /** Of custom kinds: how bodies are read. */
-  readonly custom?: CustomType;
   /** For custom kinds: aborted when long-running requests (watches) must start again. */
   readonly served?: AbortSignal;
   /** The definition of a custom kind is being deleted: no new objects. */

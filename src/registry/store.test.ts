@@ -10,12 +10,15 @@ import { seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import { WriterReplaced } from "#storage/log-store.ts";
 import { openMemoryStore } from "#storage/memory.ts";
+import type { Schema } from "#schema/schema.ts";
 import type { StoreEvent } from "#storage/watch-cache.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
+import { typedDecoder } from "./object-decoder.ts";
 import type { ResourceDefinition, Strategy, WriteAttributes } from "./resource-definition.ts";
 import { Store } from "./store.ts";
 import { StoredObjects } from "./stored-object.ts";
 
+const schema: Schema = { type: "object", fields: new Map() };
 const definition: ResourceDefinition = {
   group: "example.com",
   version: "v1",
@@ -28,7 +31,8 @@ const definition: ResourceDefinition = {
   shortNames: [],
   categories: [],
   subresources: [],
-  schema: { type: "object", fields: new Map() },
+  schema,
+  decoder: typedDecoder(() => schema),
   storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
   storageVersionHash: "",
   stored: true,
@@ -232,7 +236,7 @@ test("an update that ends an object answers with what it wrote; the deletion is 
   assert.equal(cache.revision, revision + 1);
 });
 
-test("who wants to create what somebody else has just created changes it instead", async () => {
+test("an apply that finds the object just created changes it instead", async () => {
   const { store } = await setup();
   const seen: (Unstructured | undefined)[] = [];
   const stored = await store.update("ns", "one", attributes, {

@@ -4,7 +4,7 @@
  *
  * Hot path: a create or update decodes nothing twice and encodes the object once.
  */
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
@@ -12,7 +12,8 @@ import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { Pace, turn } from "#std/turn.ts";
-import { type FieldError, invalid, printFieldError, printValue } from "#meta/field-error.ts";
+import { type FieldError, GoSyntax, invalid, printFieldError, printValue } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
@@ -222,7 +223,11 @@ export class Store {
   parseVersion(text: string): Revision {
     if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
       const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
-      const error = invalid("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`);
+      const error = invalid(
+        FieldPath.of("resourceVersion"),
+        text,
+        `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`,
+      );
       throw badRequest(printFieldError(error));
     }
     return Number(text);
@@ -245,7 +250,7 @@ export class Store {
     return this.#listPresent(prefix, request, "");
   }
 
-  /** Of many who ask for much at once, one is served in a round of the loop. */
+  /** Of several large lists at the same time, one is served in each turn of the event loop. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#cache.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;
@@ -476,8 +481,9 @@ export class Store {
       const encoded = this.#objects.encode(this.definition, hub, creates);
       if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
       const { managedFields, ...metadata } = object.metadata;
-      if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
-      return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
+      if (attributes.dropsManagedFields !== true || managedFields === undefined)
+        throw objectTooLarge(this.#objectBytesMax);
+      return this.#encode({ ...object, metadata }, { ...attributes, dropsManagedFields: false }, creates);
     });
   }
 
@@ -512,7 +518,7 @@ export class Store {
       metadata: {
         ...withoutServerFields(object.metadata),
         uid: this.#random.uuid(),
-        creationTimestamp: timestamp(this.#clock.now()),
+        creationTimestamp: timestampOf(this.#clock.now()),
       },
     };
   }
@@ -690,11 +696,7 @@ export class Store {
     if (resourceVersion === "" || resourceVersion === "0") {
       if (definition.unconditionalUpdate) return;
       throw invalidObject({ group: definition.group, kind: definition.resource }, name, [
-        {
-          type: "FieldValueInvalid",
-          field: "metadata.resourceVersion",
-          message: "Invalid value: 0x0: must be specified for an update",
-        },
+        invalid(FieldPath.of("metadata", "resourceVersion"), new GoSyntax("0x0"), "must be specified for an update"),
       ]);
     }
     if (resourceVersion !== String(entry.revision)) {
@@ -869,16 +871,16 @@ export class Store {
     const { strategy } = this.definition;
     const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
     if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
-      return { deletionTimestamp: end ?? timestamp(this.#clock.now()), graceSeconds: 0 };
+      return { deletionTimestamp: end ?? timestampOf(this.#clock.now()), graceSeconds: 0 };
     }
     const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
     if (end === undefined || left === undefined) {
       const graceSeconds = strategy.graceSeconds(old, requested);
-      return { deletionTimestamp: timestamp(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
+      return { deletionTimestamp: timestampOf(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
     }
     if (requested === undefined || bigIntOf(requested) >= bigIntOf(left)) return undefined;
     const deletedMs = Date.parse(end) - milliseconds(left);
-    return { deletionTimestamp: timestamp(deletedMs + milliseconds(requested)), graceSeconds: requested };
+    return { deletionTimestamp: timestampOf(deletedMs + milliseconds(requested)), graceSeconds: requested };
   }
 
   /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */

@@ -466,8 +466,8 @@ export class StoredObjects {
     object: Unstructured,
     caller: Caller | undefined,
   ): MaybePromise<Unstructured> {
-    const { conversion, custom } = definition;
-    if (custom === undefined || conversion === undefined) return object;
+    const { conversion, decoder } = definition;
+    if (decoder.type !== undefined || conversion === undefined) return object;
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
     const { remote } = conversion;
     if (remote !== undefined && apiVersion !== servedApiVersion) {

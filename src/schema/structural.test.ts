@@ -107,7 +107,7 @@ test("defaults are filled in at every depth, and open the way for those inside o
   });
 });
 
-test("filled-in parts are shared by all objects, and nobody can change them", () => {
+test("defaults are shared by all objects, and are frozen", () => {
   const schema = new StructuralSchema(object({ spec: object({ a: text }, { default: { a: "x" } }) }));
   const [one, other] = [applyDefaults({}, schema.node), applyDefaults({}, schema.node)] as { spec: { a: string } }[]; // by the schema
   assert.equal(one!.spec, other!.spec);

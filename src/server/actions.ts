@@ -7,7 +7,7 @@ import { podBinding } from "#kinds/pod-binding.ts";
 import { podEviction } from "#kinds/pod-eviction.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { override } from "#registry/override.ts";
@@ -33,7 +33,7 @@ export function serverActions(parts: ActionParts): Actions {
     if (store === undefined) throw new Error("an action of pods needs pods");
     return store;
   };
-  const now = (): string => timestamp(clock.now());
+  const now = (): string => timestampOf(clock.now());
   const binding = podBinding({ pods, now });
   const budgets = (): Store | undefined => storeOf("poddisruptionbudgets.policy");
   const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");

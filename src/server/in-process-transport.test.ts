@@ -26,7 +26,7 @@ void test("requests of the process itself are known by the way they came, and ca
   assert.deepEqual(ownRequests.authenticate(outside), { outcome: "none" });
 });
 
-void test("whoever is told of an event and throws ends the stream with that error, and nothing else", async () => {
+void test("a listener that throws ends its stream with that error, and nothing else", async () => {
   const closed: string[] = [];
   const transport = inProcessTransport({
     handle: () => ({

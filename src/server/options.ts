@@ -291,7 +291,7 @@ export const parseServeArguments = (args: readonly string[]): ServeArguments => 
 /** Help of all flags for a terminal `width` columns wide. */
 export const serveHelp = (width: number): string => printHelp(serverFlags, width);
 
-/** Settings of a configuration file's text. The YAML parser is loaded only here. Throws `StartError`. */
+/** Settings of a configuration file's text. js-yaml is loaded only when there is such a file. Throws `StartError`. */
 export async function readConfigFile(file: string, content: string): Promise<ServerSettings> {
   if (content.trim() === "") return {};
   const { load } = await import("js-yaml");

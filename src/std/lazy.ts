@@ -1,4 +1,4 @@
-/** Modules that most servers never need, and what is made of them. */
+/** Loads modules that most servers never need when they are first used. */
 import type { MaybePromise } from "./maybe-promise.ts";
 
 /** The module, loaded when it is first asked for: a value as soon as it is there. After a failure it is tried again. */

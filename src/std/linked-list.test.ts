@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { seededRandom } from "./random.ts";
 import { LinkedList, type Node } from "./linked-list.ts";
 
-test("who joined and did not leave is present", () => {
+test("a node is in the list from its insertion to its removal", () => {
   const random = seededRandom(7);
   const list = new LinkedList<number>();
   const present = new Map<number, Node<number>>();

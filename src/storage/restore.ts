@@ -12,7 +12,7 @@ import { revisionStep as defaultRevisionStep } from "./sqlite/open-log.ts";
 import { surveyLog } from "./sqlite/survey.ts";
 
 export interface RestoreOptions {
-  /** A file that `Backend.backup` wrote. It is only read. */
+  /** A file that a backup wrote (`SqliteLog.backup`). It is only read. */
   readonly backupFile: string;
   /** Folder of the new store; it must not hold one. */
   readonly dataDir: string;

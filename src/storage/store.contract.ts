@@ -202,7 +202,7 @@ export function storeContract(subject: ContractSubject): void {
       assert.equal(!refused.ok && refused.current?.revision, 3);
     });
 
-    check("who may not write any more is refused in the moment of the write, and changes nothing", async (cache) => {
+    check("a writer that lost its right is refused at the moment of the write, and changes nothing", async (cache) => {
       await putText(cache, podA, 0, "a");
       let leads = true;
       const mayWrite = (): boolean => leads;
@@ -401,7 +401,7 @@ export function storeContract(subject: ContractSubject): void {
       assert.equal(await missed, false);
     });
 
-    check("whoever waits for a revision when the store closes learns at once that it will not come", async (cache) => {
+    check("waits for a revision end at once when the store closes", async (cache) => {
       const waits = [cache.waitFor(3, 60_000), cache.waitFor(2, 60_000)];
       await cache.close();
       assert.deepEqual(await Promise.all(waits), [false, false]);
@@ -616,7 +616,7 @@ export function storeContract(subject: ContractSubject): void {
       assert.equal(recorder.watch.position, 51);
     });
 
-    check("a watcher that falls too far behind is ended as slow, and nobody else is", async (cache) => {
+    check("a watcher that falls too far behind is ended as slow, and no other is", async (cache) => {
       const slow = await Recorder.open(cache, { prefix: pods, after: 0, queueLengthMax: 10 });
       const steady = await Recorder.open(cache, { prefix: pods, after: 0, queueLengthMax: 10 });
       slow.accepts = false;

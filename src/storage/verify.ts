@@ -1,6 +1,6 @@
 /**
- * Reads a store that nobody has open, or a backup, from end to end, and says what is wrong with it. Changes nothing. What
- * the values mean is for the caller to check.
+ * Reads a whole store that no process has open, or a backup, and reports what is wrong with it. Changes nothing. The
+ * caller checks what the values mean.
  */
 import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -27,7 +27,7 @@ test("a value without a place for a revision is the same at each", () => {
   }
 });
 
-test("what is no value is shown as some bytes or other, and harms nobody", () => {
+test("bytes that are no value are shown without an error", () => {
   for (const bytes of ["", "a", "\u0000\u0001 no value", "\u0000\u0000\u0000\u0009short"]) {
     const value = unpacked(Buffer.from(bytes));
     assert.equal(value.place, -1);

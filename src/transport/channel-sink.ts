@@ -28,7 +28,7 @@ export class ChannelSink implements StreamSink {
   }
 }
 
-/** Tells the owner of a stream, once, that nobody reads it any more. */
+/** Tells the owner of a stream, once, that it is not read any more. */
 export function tellClosed(sink: StreamSink): void {
   const { onClose } = sink;
   sink.onClose = undefined;

@@ -242,7 +242,7 @@ export class IncomingRequest implements ApiRequest {
           const waiting = turnFor(length);
           if (waiting === undefined) return done(bytes);
           this.seats?.slow();
-          // Who has gone meanwhile has no turn: then the promise is rejected already, which `fail` did.
+          // If the client has left meanwhile, `fail` has rejected the promise, and this does nothing.
           void waiting.then(() => done(bytes));
         },
         lost: () => {

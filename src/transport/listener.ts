@@ -296,7 +296,7 @@ class TlsListener implements Listener {
         enablePush: false,
         maxConcurrentStreams: limits.concurrentStreams,
         initialWindowSize: limits.streamWindowBytes,
-        // Longer than what is served, so that who sends more is told; beyond this Node resets the stream.
+        // Longer than what is served, so that a client that sends more gets an answer; beyond this Node resets the stream.
         maxHeaderListSize: limits.headerBytes * 1.5,
       },
     });
@@ -565,7 +565,7 @@ function secureContext(tls: TlsFiles) {
     key: tls.key,
     cert: tls.cert,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
-    // Who may renegotiate has the server do key exchanges on one connection, as many as he likes.
+    // A client that may renegotiate can make the server do any number of key exchanges on one connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa }),

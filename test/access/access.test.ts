@@ -62,14 +62,14 @@ withOwnServer("several authorities may be in the file [ACERT-02]", withAuthoriti
   await isKnownAs(api, await showing(api, second, { commonName: "two" }), "two");
 });
 
-withOwnServer("a certificate of another authority is nobody's [ACERT-01] [ACERT-05]", gated, async (api) => {
+withOwnServer("a certificate of another authority is refused [ACERT-01] [ACERT-05]", gated, async (api) => {
   const stranger = await showing(api, first, { commonName: "mallory", organizations: ["system:masters"] });
   const answer = await api.get(claims, stranger);
   answer.expect([401, 403]);
   assert.doesNotMatch(answer.text, /mallory/);
 });
 
-withOwnServer("an expired certificate, or one for servers, is nobody's [ACERT-06]", withAuthorities, async (api) => {
+withOwnServer("an expired certificate, or one for servers, is refused [ACERT-06]", withAuthorities, async (api) => {
   const masters = { commonName: "mallory", organizations: ["system:masters"] };
   const past = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() - 60_000) };
   for (const options of [{ ...masters, ...past }, { ...masters, usage: "server" } as const]) {
@@ -146,7 +146,7 @@ withOwnServer("the file is read at start only [ATOK-05]", gated, async (api) => 
   }
 });
 
-inBothDomains("a token nobody knows is refused [ABEAR-03] [AANON-03] [AUTHZ-01]", async (api) => {
+inBothDomains("an unknown token is refused [ABEAR-03] [AANON-03] [AUTHZ-01]", async (api) => {
   for (const token of ["nope", "x".repeat(10_000), "alice-token2", "alice-toke"]) {
     (await api.get(claims, { as: token })).refused(401, "Unauthorized", "Unauthorized", { code: 401 });
   }
@@ -166,7 +166,7 @@ withOwnServer(
 );
 
 inBothDomains(
-  "a request without credentials is anonymous, and in no group of those who have some [AANON-01] [AANON-02] [AANON-04]",
+  "a request without credentials is anonymous, and not in the group of authenticated users [AANON-01] [AANON-02] [AANON-04]",
   async (api) => {
     await isKnownAs(api, nobody, "system:anonymous");
     (await api.get("/api", { as: "bob" })).expect(200);

@@ -244,7 +244,7 @@ for (const omitManagedFields of [false, true]) {
 }
 
 withAudit(
-  "who is refused is recorded, with the reason that clients do not hear, and with no credential",
+  "a refused request is recorded with its reason, which clients do not see, and without credentials",
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
     const { api } = on;
@@ -277,7 +277,7 @@ withAudit(
 );
 
 withAudit(
-  "who is refused before anybody knew the user is recorded too",
+  "a request refused before authentication is recorded too",
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
     (await on.api.get("/api/v1/nodes?timeout=soon")).refused(400, "BadRequest");

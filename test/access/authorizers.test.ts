@@ -396,7 +396,7 @@ test("a file that cannot be, or that stands beside the flags, ends the start wit
 });
 
 withOwnServer(
-  "AlwaysAllow lets everybody who is known do everything, after others [AUTHZ-28]",
+  "AlwaysAllow allows everything to authenticated users, after other authorizers [AUTHZ-28]",
   { ...gated, authorizationMode: ["RBAC", "AlwaysAllow"] },
   async (api) => {
     (await api.get(maps, bob)).expect(200);

@@ -225,7 +225,7 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   agent.destroy();
 });
 
-inBothDomains("nobody gets a certificate of system:masters from the client signer", async (api) => {
+inBothDomains("the client signer gives no certificate of system:masters", async (api) => {
   const { request } = await newRequest([{ O: ["system:masters"] }, { CN: ["eve"] }]);
   const spec = { request, signerName: clientSigner, usages: clientUsages };
   (await api.post(requests, signingRequest(api.unique("csr"), spec))).refused(
@@ -235,7 +235,7 @@ inBothDomains("nobody gets a certificate of system:masters from the client signe
   );
 });
 
-inBothDomains("a name written in another way is the same name to who checks and to who is asked later", async (api) => {
+inBothDomains("a subject name in another encoding is the same name to every check", async (api) => {
   const ask = async (subjectName: JsonName) => {
     const asked = await newRequest(subjectName);
     const name = api.unique("csr");

@@ -84,7 +84,7 @@ const oidc: ServerSettings = {
 };
 
 withOwnServer(
-  "an ID token is its user's by the flags, and others are nobody's [AOIDC-01] [AOIDC-02] [AOIDC-03] [AOIDC-04] [AOIDC-10] [AOIDC-11] [AOIDC-12] [AOIDC-13]",
+  "an ID token is accepted as the flags say, and others are refused [AOIDC-01] [AOIDC-02] [AOIDC-03] [AOIDC-04] [AOIDC-10] [AOIDC-11] [AOIDC-12] [AOIDC-13]",
   oidc,
   async (api) => {
     const good = await idToken({ tenant: "one", groups: ["a"] });
@@ -465,7 +465,7 @@ const said = {
 const proxied: ServerSettings = { ...gated, requestheaderClientCaFile: proxiesFile, clientCaFile: clientsFile };
 
 withOwnServer(
-  "a proxy with its certificate says who asks [APROXY-01] [APROXY-02] [APROXY-03] [APROXY-04] [AUTHRES-06]",
+  "a proxy with its certificate names the user [APROXY-01] [APROXY-02] [APROXY-03] [APROXY-04] [AUTHRES-06]",
   proxied,
   async (api) => {
     const proxy = await showing(api, proxies, { commonName: "proxy" });
@@ -542,7 +542,7 @@ withOwnServer(
 );
 
 withOwnServer(
-  "without its authority a proxy is nobody [APROXY-06]",
+  "a proxy without its authority is anonymous [APROXY-06]",
   { ...gated, requestheaderUsernameHeaders: ["X-Login"] },
   async (api) => {
     const proxy = await showing(api, proxies, { commonName: "proxy" });
@@ -770,7 +770,7 @@ withOwnServer(
 );
 
 withOwnServer(
-  "who may do everything must be known: without RBAC nobody is anonymous [AANON-04]",
+  "with AlwaysAllow there is no anonymous access [AANON-04]",
   { ...gated, authorizationMode: ["AlwaysAllow"] },
   async (api) => {
     (await api.get("/api/v1/namespaces", { as: "nobody" })).refused(401, "Unauthorized");

@@ -296,7 +296,7 @@ const small = { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1
 const slowly = "?resourceVersion=99999999999";
 
 withOwnServer(
-  "who has no seat waits in a queue, and who finds it full is told to come back [LIMIT-07]",
+  "a request without a seat waits in a queue, and a full queue answers 429 [LIMIT-07]",
   small,
   async (api) => {
     const { configMaps } = await api.place();
@@ -461,7 +461,7 @@ withOwnServer(
   },
 );
 
-inBothDomains("what goes on in the queues is shown to those who may know", async (api) => {
+inBothDomains("the state of the queues is shown to users with permission", async (api) => {
   for (const what of ["priority_levels", "queues", "requests"]) {
     (await api.get(`${debug}/dump_${what}`, { as: "bob" })).expect(403);
     assert.match((await api.get(`${debug}/dump_${what}`)).expect(200).text, /^PriorityLevelName, /);
@@ -566,7 +566,7 @@ withOwnServer(
   },
 );
 
-inBothDomains("writes of configuration by somebody do not need a seat of their own kind", async (api) => {
+inBothDomains("fifty config maps can be written at once", async (api) => {
   const { configMaps } = await api.place();
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) => api.post(configMaps, configMap(`m${index}`))),

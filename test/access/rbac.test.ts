@@ -91,7 +91,7 @@ inBothDomains(
   },
 );
 
-inBothDomains("who is bound to cluster-admin may do everything [RBAC-31]", async (api) => {
+inBothDomains("a user bound to cluster-admin may do everything [RBAC-31]", async (api) => {
   const { ns } = await api.place();
   const name = api.unique("root");
   const bound = binding("ClusterRoleBinding", name, "ClusterRole", "cluster-admin", user(name));
@@ -331,28 +331,31 @@ inBothDomains("a rule that lacks its lists is refused as such, not as a broken s
   }
 });
 
-inBothDomains("subjects of a binding are given its role only by those who hold its rights [AUTHZ-25]", async (api) => {
-  const { ns } = await api.place();
-  const who = api.unique("binder");
-  await grant(api, ns, who, rule("get update patch", "rolebindings", group));
-  (await api.post(`${rbac}/namespaces/${ns}/roles`, role("r", rule("get", "secrets")))).expect(201);
-  (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
-  const path = `${rbac}/namespaces/${ns}/rolebindings/b`;
-  const joins = { subjects: [user(who)] };
-  (await api.patch(path, joins, patchTypes.merge, acting(who))).refused(403, "Forbidden", notHeld);
-  (await api.patch(path, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))).refused(
-    403,
-    "Forbidden",
-  );
-  // What collecting garbage needs is no gain.
-  (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, acting(who))).expect(200);
-  (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, acting(who))).expect(200);
-  await grant(api, ns, who, rule("bind", "roles", group, ["r"]));
-  (await api.patch(path, joins, patchTypes.merge, acting(who))).expect(200);
-});
+inBothDomains(
+  "subjects are added to a binding only by users who hold the permissions of its role [AUTHZ-25]",
+  async (api) => {
+    const { ns } = await api.place();
+    const who = api.unique("binder");
+    await grant(api, ns, who, rule("get update patch", "rolebindings", group));
+    (await api.post(`${rbac}/namespaces/${ns}/roles`, role("r", rule("get", "secrets")))).expect(201);
+    (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
+    const path = `${rbac}/namespaces/${ns}/rolebindings/b`;
+    const joins = { subjects: [user(who)] };
+    (await api.patch(path, joins, patchTypes.merge, acting(who))).refused(403, "Forbidden", notHeld);
+    (await api.patch(path, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))).refused(
+      403,
+      "Forbidden",
+    );
+    // What collecting garbage needs is no gain.
+    (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, acting(who))).expect(200);
+    (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, acting(who))).expect(200);
+    await grant(api, ns, who, rule("bind", "roles", group, ["r"]));
+    (await api.patch(path, joins, patchTypes.merge, acting(who))).expect(200);
+  },
+);
 
 inBothDomains(
-  "nobody gathers rights by aggregation, nor adds to what others gather [AUTHZ-26] [AUTHRES-44]",
+  "aggregation cannot be used to gain permissions, nor to give them to others [AUTHZ-26] [AUTHRES-44]",
   async (api) => {
     const who = api.unique("gatherer");
     await grantAll(api, who, rule("create update patch get", "clusterroles", group), rule("get", "configmaps"));
@@ -440,7 +443,7 @@ inBothDomains("a refusal tells nothing about what there is [AUTHZ-07]", async (a
   (await api.post("/api/v1/namespaces/no-such/configmaps", configMap("x"), acting("eve"))).expect(403);
 });
 
-inBothDomains("names that look like paths get nobody past a rule [RBAC-08]", async (api) => {
+inBothDomains("names that look like paths do not get past a rule [RBAC-08]", async (api) => {
   const { ns } = await api.place();
   const maps = `/api/v1/namespaces/${ns}/configmaps`;
   (await api.post(maps, configMap("secret"))).expect(201);
@@ -462,7 +465,7 @@ inBothDomains("names that look like paths get nobody past a rule [RBAC-08]", asy
 });
 
 inBothDomains(
-  "reviews answer for who asks, and for others only to those who may ask [REVIEW-06] [REVIEW-07] [REVIEW-08] [AUTHRES-13] [AUTHRES-16] [AUTHRES-17]",
+  "reviews answer about the user, and about others only with permission [REVIEW-06] [REVIEW-07] [REVIEW-08] [AUTHRES-13] [AUTHRES-16] [AUTHRES-17]",
   async (api) => {
     const { ns } = await api.place();
     await grant(api, ns, "reader", rule("list", "configmaps"));
@@ -498,7 +501,7 @@ inBothDomains(
   },
 );
 
-inBothDomains("decisions are explained to those who may know", async (api) => {
+inBothDomains("decisions are explained to users with permission", async (api) => {
   const { ns } = await api.place();
   await grant(api, ns, "reader", rule("get list", "configmaps"));
   const ask = (query: string, as?: SendOptions): Promise<Answer> => api.get(`/debug/access?${query}`, as);
@@ -558,7 +561,7 @@ inBothDomains("names with the reserved prefix are taken, and mean no more than o
   (await api.get(`/api/v1/namespaces/${ns}/configmaps/x`, acting("system:somebody"))).expect(404);
 });
 
-inBothDomains("who may make pods may have them mount any secret of the namespace [RBAC-33]", async (api) => {
+inBothDomains("a user who may create pods can mount any secret of the namespace [RBAC-33]", async (api) => {
   const { ns } = await api.place();
   (
     await api.post(`/api/v1/namespaces/${ns}/secrets`, { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } })

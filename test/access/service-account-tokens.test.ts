@@ -144,7 +144,7 @@ inBothDomains("a token is for its audiences, and reviews say so [AUTHRES-19]", a
 });
 
 inBothDomains(
-  "a review tells whose token it is, whatever its kind, or that it is nobody's [AUTHRES-19]",
+  "a review names the user of a token of any kind, or says that it is not valid [AUTHRES-19]",
   async (api) => {
     (await api.post(reviews, review("alice-token"))).expect(201, {
       kind: "TokenReview",
@@ -172,7 +172,7 @@ inBothDomains(
 );
 
 inBothDomains(
-  "a caller is told who it is, after impersonation too [AUTHRES-01] [AUTHRES-02] [AUTHRES-03] [AUTHRES-04] [AUTHRES-05] [AUTHRES-06] [AUTHRES-07] [REVIEW-01] [REVIEW-02] [REVIEW-03]",
+  "a self review names the user, after impersonation too [AUTHRES-01] [AUTHRES-02] [AUTHRES-03] [AUTHRES-04] [AUTHRES-05] [AUTHRES-06] [AUTHRES-07] [REVIEW-01] [REVIEW-02] [REVIEW-03]",
   async (api) => {
     (await api.post(whoAmI, subject)).expect(201, {
       apiVersion: "authentication.k8s.io/v1",
@@ -191,7 +191,7 @@ inBothDomains(
 );
 
 withOwnServer(
-  "everybody who is known may ask who they are, by a role that can be taken away [REVIEW-04] [REVIEW-05] [REVIEW-07]",
+  "authenticated users may create self reviews, by a role that can be taken away [REVIEW-04] [REVIEW-05] [REVIEW-07]",
   { ...gated, authorizationMode: ["RBAC"] },
   async (api) => {
     (await api.post(whoAmI, subject, { as: "bob" })).expect(201, { "status.userInfo.username": "bob" });
@@ -407,7 +407,7 @@ inBothDomains(
   },
 );
 
-withOwnServer("without the option a bootstrap token is nobody's [ABOOT-01]", gated, async (api) => {
+withOwnServer("without the option a bootstrap token is refused [ABOOT-01]", gated, async (api) => {
   const data = { "token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true" };
   const body = { ...secret("bootstrap-token-abcdef", data), type: "bootstrap.kubernetes.io/token" };
   (await api.post("/api/v1/namespaces/kube-system/secrets", body)).expect(201);
@@ -482,7 +482,7 @@ withOwnServer(
 );
 
 withOwnServer(
-  "forged tokens are nobody's: no algorithm, a public key as secret, another time, issuer, audience or account",
+  "forged tokens are refused: no algorithm, a public key as secret, another time, issuer, audience or account",
   { ...gated, serviceAccountSigningKeyFile: files.rsaPrivate },
   async (api) => {
     const it = await robot(api);
@@ -615,7 +615,7 @@ withOwnServer("a flood of bad tokens leaves good ones alone", gated, async (api)
   (await ask(api, token)).expect(201);
 });
 
-withOwnServer("who was known and who was not is counted, without names", gated, async (api) => {
+withOwnServer("successful and failed authentications are counted, without names", gated, async (api) => {
   const it = await robot(api);
   (await ask(api, await it.token())).expect(201);
   (await ask(api, "nobody's")).expect(401);

@@ -102,7 +102,7 @@ inBothDomains("OpenAPI holds the paths of an aggregated group version, and none 
   assert.ok(definitions?.["com.example.Flunder"] !== undefined && definitions["com.example.Meta"] !== undefined);
 });
 
-inBothDomains("the other server learns who the user is from headers, which no client can forge", async (api) => {
+inBothDomains("the other server gets the user in headers, which no client can forge", async (api) => {
   const { received } = await backend(api);
   const binding = {
     metadata: { name: "alice-flunders" },
@@ -139,7 +139,7 @@ inBothDomains("the other server learns who the user is from headers, which no cl
   assert.deepEqual(told("x-forwarded-uri"), [`x-forwarded-uri: ${flunders}`]);
 });
 
-inBothDomains("who impersonates is that user to the other server, extra values included", async (api) => {
+inBothDomains("the other server sees the impersonated user, extra values included", async (api) => {
   const { received } = await backend(api);
   const headers = {
     "impersonate-user": "eve",
@@ -154,7 +154,7 @@ inBothDomains("who impersonates is that user to the other server, extra values i
   assert.ok(!told.some((header) => header.startsWith("impersonate-")));
 });
 
-inBothDomains("who may not is refused here, and the other server hears nothing of it", async (api) => {
+inBothDomains("an unauthorized request is refused here and not forwarded", async (api) => {
   const { received } = await backend(api);
   (await api.get(`${flunders}?refused=1`, { as: "bob" })).refused(
     403,
@@ -211,7 +211,7 @@ inBothDomains("HTTP/2 clients are served as well", async (api) => {
   }
 });
 
-inBothDomains("status codes that no answer can have, and protocols nobody asked for, are failures", async (api) => {
+inBothDomains("invalid status codes, and protocols that were not asked for, are failures", async (api) => {
   await backend(api);
   // HTTP/2 has neither.
   if (protocolOf(api) === "HTTP/2") return;
@@ -273,7 +273,7 @@ test("a server that ends does not wait long for one that does not answer", async
   }
 });
 
-inBothDomains("who leaves ends the request at the other server too", async (api) => {
+inBothDomains("a client that leaves ends the request at the other server too", async (api) => {
   const { received, cut } = await backend(api);
   const watch = await api.watch(`${flunders}?leaving=1`);
   const raw = await connectRaw(api.endpoint, api.server.ca);

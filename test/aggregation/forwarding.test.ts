@@ -348,7 +348,7 @@ test("an unused connection is closed after a while, and one with a silent watch 
 const answeredPing = (session: ServerHttp2Session): Promise<void> =>
   new Promise((resolve) => void session.ping(() => resolve()));
 
-test("an answer that nobody reads holds up no other on its connection", async (t) => {
+test("an answer that is not read delays no other on its connection", async (t) => {
   let written = 0;
   const piece = Buffer.alloc(64 * 1024);
   const { port, sessions } = await http2Peer((stream, path) => {

@@ -66,7 +66,7 @@ async function withForwarder(run: (forwarder: Forwarder) => Promise<void>): Prom
 const upgrade = (signal: AbortSignal) =>
   [{ host: "127.0.0.1", port }, "x", { method: "GET", path: "/", headers: [], headMs: 10_000, signal }] as const;
 
-test("an upgraded connection that breaks before anybody uses it harms nobody", async () => {
+test("an upgraded connection that breaks before its use does no harm", async () => {
   await withForwarder(async (forwarder) => {
     const answer = await forwarder.upgrade(...upgrade(new AbortController().signal));
     assert.ok(answer.kind === "upgraded");

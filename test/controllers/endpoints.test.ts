@@ -286,7 +286,7 @@ inBothDomains("without pods there is an empty slice and Endpoints without subset
   await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200, { subsets: absent }));
 });
 
-inBothDomains("a pod at a node that nobody knows is in no slice until the node is there", async (api) => {
+inBothDomains("a pod on an unknown node is in no slice until the node exists", async (api) => {
   const place = await placed(api);
   (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
   const node = api.unique("late");

@@ -214,18 +214,21 @@ inBothDomains(
   },
 );
 
-inBothDomains("an answer nobody can read is refused, for custom resources in their words [MEDIA-20]", async (api) => {
-  const group = "unreadable.example.com";
-  await install(api, group);
-  const words = /^only the following media types are accepted: application\/json, application\/yaml, /;
-  for (const query of ["", "/x", "?watch=true&timeoutSeconds=1"]) {
-    (await api.get(`${widgets(group)}${query}`, { accept: "text/html" })).refused(406, "NotAcceptable", words, {
-      details: absent,
-    });
-  }
-});
+inBothDomains(
+  "a request for an unknown answer type is refused, for custom resources in their words [MEDIA-20]",
+  async (api) => {
+    const group = "unreadable.example.com";
+    await install(api, group);
+    const words = /^only the following media types are accepted: application\/json, application\/yaml, /;
+    for (const query of ["", "/x", "?watch=true&timeoutSeconds=1"]) {
+      (await api.get(`${widgets(group)}${query}`, { accept: "text/html" })).refused(406, "NotAcceptable", words, {
+        details: absent,
+      });
+    }
+  },
+);
 
-inBothDomains("who watches hears of every object that goes with its definition, then the watch ends", async (api) => {
+inBothDomains("a watch gets the deletion of every object of a deleted definition, then ends", async (api) => {
   const group = "going.example.com";
   await install(api, group);
   const stream = await api.watch(widgets(group));
@@ -346,7 +349,7 @@ inBothDomains("whole numbers beyond 2^53 stay as they are, through patches too [
   (await api.patch(`${widgets(group)}/x`, test, patchTypes.json)).expect(200);
 });
 
-inBothDomains("fields nobody knows are dropped with a warning, or refused [FV-02] [FV-03]", async (api) => {
+inBothDomains("unknown fields are dropped with a warning, or refused [FV-02] [FV-03]", async (api) => {
   const group = "fields.example.com";
   await install(api, group, { schema: object({ spec: object({ a: text }) }) });
   const body = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x","odd":1},"spec":{"a":"1","a":"2","z":1},"q":1}`;

@@ -147,19 +147,22 @@ inBothDomains("an update or apply that would create takes the right to create", 
   }
 });
 
-inBothDomains("who may do everything with roles may also give what he does not hold [RBAC-17]", async (api) => {
-  const { ns } = await api.place();
-  const roles = `${rbac}/namespaces/${ns}/roles`;
-  const wanted = role("wide", [core("get", "secrets")]);
-  (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).refused(
-    403,
-    "Forbidden",
-    /not currently held/,
-  );
-  (await api.post(roles, wanted, await userWith(api, ns, ofRoles("*")))).expect(201);
-});
+inBothDomains(
+  "a user with all verbs on roles may also grant permissions that he does not hold [RBAC-17]",
+  async (api) => {
+    const { ns } = await api.place();
+    const roles = `${rbac}/namespaces/${ns}/roles`;
+    const wanted = role("wide", [core("get", "secrets")]);
+    (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).refused(
+      403,
+      "Forbidden",
+      /not currently held/,
+    );
+    (await api.post(roles, wanted, await userWith(api, ns, ofRoles("*")))).expect(201);
+  },
+);
 
-inBothDomains("who may read one object learns of no other, in whatever way he asks", async (api) => {
+inBothDomains("a user who may read one object sees no other, by any kind of request", async (api) => {
   const { ns } = await api.place();
   const maps = `/api/v1/namespaces/${ns}/configmaps`;
   for (const name of ["mine", "other"]) (await api.post(maps, configMap(name, { k: "v" }))).expect(201);

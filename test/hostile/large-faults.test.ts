@@ -86,7 +86,7 @@ test("requests whose clients have left while they waited are not begun", async (
     (await first).expect(201);
     await goesOn(on, "last");
     const names = (await on.api.get(configMaps, { accept: asTable })).list("rows").length;
-    assert.equal(names, 2, "what was asked for by those who stayed");
+    assert.equal(names, 2, "the requests of clients that stayed");
     assert.equal(on.threads.length, 1);
   });
 });

@@ -66,7 +66,7 @@ loaded("thousands of idle watches cost little and all are told", async (server, 
   (await api.get(`${configMaps}/m1`)).expect(200);
 });
 
-loaded("readers that do not read take no memory and hold nobody up", async (server, api) => {
+loaded("readers that do not read take no memory and delay no others", async (server, api) => {
   const { configMaps } = await api.place();
   for (let i = 0; i < 60; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "x".repeat(300_000) }))).expect(201);
   (await api.get(configMaps)).expect(200);

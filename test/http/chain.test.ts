@@ -137,7 +137,7 @@ test("what is said about a token goes into the audit event of the request, each 
   }
 });
 
-test("who is past authentication sees the user and no credentials, true or false ones", async () => {
+test("after authentication a request has a user and no credentials, valid or not", async () => {
   const { send, routed } = chain({
     isIdentityHeader: (name) => name === "authorization" || name.startsWith("x-remote-"),
   });
@@ -152,7 +152,7 @@ test("who is past authentication sees the user and no credentials, true or false
   assert.deepEqual([headers["x-other"], routed[0]!.headerValues("x-other")], ["c, d", ["c", "d"]]);
 });
 
-test("who may not is told what, and who is anonymous under which name [AANON-01] [AUTHZ-02] [AUTHZ-07]", async () => {
+test("a refusal names the user, the anonymous one too, and the action [AANON-01] [AUTHZ-02] [AUTHZ-07]", async () => {
   const { send, routed } = chain();
   const refused = await send(`GET ${map}/c as bob`);
   assert.equal(
@@ -171,7 +171,7 @@ test("who may not is told what, and who is anonymous under which name [AANON-01]
   );
 });
 
-test("names that could leave their segment are refused, but only to those who may ask", async () => {
+test("names that could leave their path segment are refused, after authorization", async () => {
   const { send, routed } = chain();
   assert.match(failure(await send(`GET ${map}/%2e%2e as bob`)), /^403 /);
   assert.equal(failure(await send(`GET ${map}/%2e%2e as admin`)), `400 Name parameter invalid: "..": may not be '..'`);
@@ -400,7 +400,7 @@ test("without permission nothing may be impersonated, and the answer names what 
   assert.match(failure(await send("GET /apis as eve", headers)), /^401 /);
 });
 
-test("headers of impersonation go no further than the one who acts on them", async () => {
+test("headers of impersonation are removed after impersonation", async () => {
   const { send, routed } = chain();
   const headers = { "impersonate-user": "dave", "impersonate-group": "g", "impersonate-extra-k": "v", accept: "x/y" };
   await send("GET /apis as admin", headers);

@@ -187,7 +187,7 @@ kubectlSuite((test) => {
     await kubectl.fails(["get", "configmaps"], /Unauthorized|must be logged in/, asRobot);
   });
 
-  test("--as, --as-group and --as-uid act for somebody else, with permission [IMP-20]", async (kubectl) => {
+  test("--as, --as-group and --as-uid act for another user, with permission [IMP-20]", async (kubectl) => {
     const { ns } = kubectl;
     const user = alice(kubectl);
     const robot = `system:serviceaccount:${ns}:default`;
@@ -274,7 +274,7 @@ kubectlSuite((test) => {
     await kubectl.run(["delete", "csr", good, bad]);
   });
 
-  test("somebody who may make roles and bindings gives away no right he does not hold", async (kubectl) => {
+  test("a user who may create roles and bindings grants no permission that he does not hold", async (kubectl) => {
     const { ns } = kubectl;
     const user = alice(kubectl);
     await kubectl.run(["create", "role", "granter", granterVerbs, granterResources]);

@@ -242,7 +242,7 @@ kubectlSuite((test) => {
     (await api.get(`/apis/apps/v1/namespaces/${ns}/deployments/d1`)).expect(404);
   });
 
-  test("refuses a field nobody knows in a server-side apply [FV-09]", async (kubectl) => {
+  test("refuses an unknown field in a server-side apply [FV-09]", async (kubectl) => {
     const body = { ...deployment("i:1"), colour: "red" };
     await kubectl.fails(
       ["apply", "--server-side", "--validate=ignore", "-f", kubectl.file(body)],

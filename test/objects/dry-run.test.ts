@@ -93,7 +93,7 @@ inBothDomains("a dry run needs the rights of the real request [DRY-06]", async (
   );
 });
 
-inBothDomains("a dry run is told to nobody and takes no version [DRY-09]", async (api) => {
+inBothDomains("a dry run sends no event and takes no version [DRY-09]", async (api) => {
   const { maps, path, version } = await one(api);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`);
   (await api.post(`${maps}?dryRun=All`, configMap("m2"))).expect(201);

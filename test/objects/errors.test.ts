@@ -121,7 +121,7 @@ inBothDomains("a failure is a Status with code, reason, message and details [ERR
   (await api.get(`${attributesClasses}/none`)).has({ "details.group": "storage.k8s.io" });
 });
 
-inBothDomains("paths nobody serves are not found [ERR-10]", async (api) => {
+inBothDomains("paths that are not served are not found [ERR-10]", async (api) => {
   for (const path of [
     "/nothing",
     "/api/v1/nothing",

@@ -163,7 +163,7 @@ inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
   (await api.get(configMaps, { accept: one })).refused(406, "NotAcceptable");
 });
 
-inBothDomains("large answers are compressed for those who ask [MEDIA-24] [MEDIA-25] [GATE-03]", async (api) => {
+inBothDomains("large answers are compressed when the client asks [MEDIA-24] [MEDIA-25] [GATE-03]", async (api) => {
   const { maps, path } = await large(api);
   for (const target of [path, maps]) {
     const plain = (await api.get(target)).expect(200);
@@ -174,7 +174,7 @@ inBothDomains("large answers are compressed for those who ask [MEDIA-24] [MEDIA-
   }
 });
 
-inBothDomains("nobody else gets compressed answers [MEDIA-26]", async (api) => {
+inBothDomains("other answers are not compressed [MEDIA-26]", async (api) => {
   const { maps } = await large(api);
   for (const encoding of ["identity", "", "br", "deflate"]) {
     const answer = (await api.get(maps, { headers: { "accept-encoding": encoding } })).expect(200, {

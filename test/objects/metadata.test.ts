@@ -129,7 +129,7 @@ inBothDomains(
   },
 );
 
-inBothDomains("nobody but a delete request sets deletionTimestamp [META-12]", async (api) => {
+inBothDomains("only a delete request sets deletionTimestamp [META-12]", async (api) => {
   const { configMaps } = await api.place();
   const made = (await api.post(configMaps, configMap("m1", {}, { deletionTimestamp: "2001-01-01T00:00:00Z" }))).expect(
     201,
@@ -378,7 +378,7 @@ inBothDomains("a write of the status is marked as such [MF-11]", async (api) => 
   status.has({ operation: "Update", "fieldsV1.f:status.f:phase": {}, "fieldsV1.f:spec": absent });
 });
 
-inBothDomains("what the server gives out is nobody's [MF-12]", async (api) => {
+inBothDomains("fields that the server assigns have no manager [MF-12]", async (api) => {
   const { claims } = await api.place();
   const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" }, generateName: "c" }))).expect(201);
   (await api.patch(`${claims}/c1`, { metadata: { annotations: { b: "1" } } })).expect(200);
@@ -412,7 +412,7 @@ function withMeta(answer: Answer, metadata: Record<string, unknown>): unknown {
 }
 
 inBothDomains(
-  "what only a deletion sets is dropped from a new object, and owned by nobody [META-12] [MF-08]",
+  "fields that only a deletion sets are dropped from a new object and have no manager [META-12] [MF-08]",
   async (api) => {
     const { configMaps } = await api.place();
     const marks = { deletionTimestamp: "2001-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };

@@ -238,7 +238,7 @@ inBothDomains("a delete takes its grace period and its policy from the query [QP
   (await api.delete(`${maps}?gracePeriodSeconds=0&propagationPolicy=Background`)).expect(200);
 });
 
-inBothDomains("parameters nobody knows are ignored [QP-20]", async (api) => {
+inBothDomains("unknown parameters are ignored [QP-20]", async (api) => {
   const maps = await some(api, ["a"]);
   (await api.get(`${maps}?foo=1&bar`)).expect(200, { "items.length": 1 });
   (await api.post(`${maps}?foo=1`, configMap("b"))).expect(201);

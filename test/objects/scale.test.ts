@@ -53,7 +53,7 @@ inBothDomains("the scale of a deployment shows wanted and present replicas and t
   (await api.delete(`${path}/d/scale`)).expect(405);
 });
 
-inBothDomains("every kind of patch writes a scale, and whoever does owns the replicas", async (api) => {
+inBothDomains("every kind of patch writes a scale, and its manager owns the replicas", async (api) => {
   const { ns } = await api.place();
   const path = deploymentsIn(ns);
   (await api.post(`${path}?fieldManager=maker`, deployment("d", 2))).expect(201);

@@ -116,18 +116,21 @@ function check(answer: Answer): void {
     assert.doesNotMatch(answer.bytes.toString(), /\\"x\\" not found/, answer.title);
 }
 
-inBothDomains("logs of a pod are refused with words that name them, for those who have the pod too", async (api) => {
-  const { ns } = await api.place();
-  const message = "the server could not find the requested resource (get pods/log p1)";
-  const details = { name: "p1", kind: "pods/log" };
-  const pods = `/api/v1/namespaces/${ns}/pods`;
-  (await api.get(`${pods}/p1/log`)).refused(404, "NotFound", message, { details });
-  (await api.get(`${pods}/p1/log?container=c&follow=true`)).refused(404, "NotFound", message);
-  (await api.get(`${pods}/p1/logs`)).refused(404, "NotFound", "the server could not find the requested resource");
-  const listed = (await api.get("/api/v1"))
-    .expect(200)
-    .list("resources")
-    .map((row) => row.string("name"));
-  for (const part of ["log", "exec", "attach", "portforward", "proxy"]) assert.ok(!listed.includes(`pods/${part}`));
-  for (const part of ["status", "ephemeralcontainers"]) assert.ok(listed.includes(`pods/${part}`), part);
-});
+inBothDomains(
+  "logs of a pod are refused with a message that names them, whether the pod exists or not",
+  async (api) => {
+    const { ns } = await api.place();
+    const message = "the server could not find the requested resource (get pods/log p1)";
+    const details = { name: "p1", kind: "pods/log" };
+    const pods = `/api/v1/namespaces/${ns}/pods`;
+    (await api.get(`${pods}/p1/log`)).refused(404, "NotFound", message, { details });
+    (await api.get(`${pods}/p1/log?container=c&follow=true`)).refused(404, "NotFound", message);
+    (await api.get(`${pods}/p1/logs`)).refused(404, "NotFound", "the server could not find the requested resource");
+    const listed = (await api.get("/api/v1"))
+      .expect(200)
+      .list("resources")
+      .map((row) => row.string("name"));
+    for (const part of ["log", "exec", "attach", "portforward", "proxy"]) assert.ok(!listed.includes(`pods/${part}`));
+    for (const part of ["status", "ephemeralcontainers"]) assert.ok(listed.includes(`pods/${part}`), part);
+  },
+);

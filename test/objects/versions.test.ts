@@ -176,7 +176,7 @@ inBothDomains(
   { differs: "the specification says 400, 1.32 answers 422 for some" },
 );
 
-inBothDomains("a match nobody knows is refused [QP-09]", async (api) => {
+inBothDomains("an unknown match is refused [QP-09]", async (api) => {
   const { claims, old } = await twoVersions(api);
   (await api.get(`${claims}?resourceVersion=${old}&resourceVersionMatch=Foo`)).rejected(/resourceVersionMatch/);
   (await api.get(`${claims}?resourceVersionMatch=Foo`)).rejected(/resourceVersionMatch/);

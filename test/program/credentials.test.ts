@@ -70,7 +70,7 @@ for (const domain of domains) {
   void describe(domain, {
     skip: process.env["TEST_SERVER"] === undefined ? false : "starts a server of its own",
   }, () => {
-    void test("the program makes tokens and kubeconfigs that let in whom they name, and nobody else", async () => {
+    void test("tokens and kubeconfigs of the program authenticate the user that they name", async () => {
       const folder = temporaryFolder();
       const run = (...args: string[]): Promise<Ended> => runProgram(args, folder);
       const data = "--data-dir=data";
@@ -208,7 +208,7 @@ function readConfig(file: string): Config {
   };
 }
 
-void test("whoever is let in trusts a certificate that was given, by its chain and under its name", async () => {
+void test("a kubeconfig trusts a given certificate by its chain and its name", async () => {
   const folder = temporaryFolder();
   const middle = await (await fakeAuthority("root")).subordinate("middle");
   const { certificate, key } = await middle.issue({ usage: "server", hosts: ["api.example.com"] });

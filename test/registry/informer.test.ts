@@ -176,10 +176,10 @@ test("a watch that was closed by a fault is begun again, one that was closed wit
   await turn();
   assert.equal(watches.length, 3);
   assert.deepEqual(errors, []);
-  assert.equal(informer.caughtUpTo(1_000_000), undefined, "nobody waits for what will not come");
+  assert.equal(informer.caughtUpTo(1_000_000), undefined, "a closed informer lets no writer wait");
 });
 
-test("a informer that was closed tries no more, and lets writers go", async () => {
+test("an informer that was closed tries no more, and lets writers go", async () => {
   const { clock, store, informer, watches, fail } = await setup();
   await informer.start();
   fail(new Error("disk I/O error"));

@@ -380,7 +380,7 @@ for (const [modes, more] of [
   }
 }
 
-test("controllers do not wait for a webhook, nor do as it says; whoever has their names does", async () => {
+test("an authorization webhook decides about users with the controllers' names, not about controllers", async () => {
   const decider = await Decider.open();
   const settings = { authorizationMode: ["Webhook", "RBAC"], authorizationWebhookConfigFile: decider.kubeconfig() };
   const server = await openServer("k8s.io", { ...gated, controllers: everything, ...settings });
@@ -408,7 +408,7 @@ const automaticWarning =
 const invalidSince = "metadata.labels[kubernetes.io/legacy-token-invalid-since]";
 
 withServer(
-  "a token made with its account that nobody uses is no longer taken, later it is gone",
+  "an unused legacy token is refused, and later deleted",
   { legacyTokenPeriodMs: 10 * dayMs },
   async ({ api, clock, events }) => {
     const tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";

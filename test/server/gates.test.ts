@@ -70,7 +70,7 @@ starting(
   },
 );
 
-starting("a gate nobody knows stops the start [GATE-07]", async (start) => {
+starting("an unknown gate stops the start [GATE-07]", async (start) => {
   await assert.rejects(start({ featureGates: ["NoSuchGate=true"] }), /unrecognized feature gate: NoSuchGate/);
 });
 
@@ -194,7 +194,7 @@ withOwnServer(
   },
 );
 
-starting("a version nobody knows stops the start [VER-07]", async (start) => {
+starting("an unknown version stops the start [VER-07]", async (start) => {
   for (const key of ["apps/v9", "no-such-group.example.com/v1", "apps/v1=maybe"]) {
     await assert.rejects(start({ runtimeConfig: [key] }), /runtime-config|unknown|apps|no-such/, key);
   }

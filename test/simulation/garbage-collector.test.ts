@@ -132,7 +132,7 @@ test("a circle of 10,000 goes when one of it is deleted, in the background and i
       api.change(thing(at), { ownerReferences: [reference(owner, api.objects.get(owner)!.uid!, true)] });
     }
     await clock.run(1000);
-    assert.equal(api.objects.size, length, "a circle that nobody deletes stays");
+    assert.equal(api.objects.size, length, "a circle that is not deleted stays");
     api.delete(thing(0), policy);
     await clock.run(10_000_000);
     assert.equal(api.objects.size, 0, policy);

@@ -181,7 +181,7 @@ test("one leads, renews its lease, and gives it up when it stops; then the other
   world.close();
 });
 
-test("a leader that reaches nobody stops before another can lead, which does so when the lease has run out", async () => {
+test("a leader without a connection stops before another can lead, which does so when the lease has run out", async () => {
   const world = new World(2);
   await world.pass(10_000);
   const [leader] = world.servers.filter(({ leads }) => leads);

@@ -397,7 +397,7 @@ test("a body over the limit is refused with 413 and the client reads the answer 
   }
 });
 
-test("a body nobody reads does not spoil the connection", async () => {
+test("a body that is not read leaves the connection usable", async () => {
   const { port } = await serve(() => text("no"));
   const agent = new Agent({ keepAlive: true, maxSockets: 1, ca });
   for (let i = 0; i < 3; i++) {

@@ -62,7 +62,7 @@ inBothDomains(
   },
 );
 
-inBothDomains("a write that changes nothing is told to nobody [WATCH-03]", async (api) => {
+inBothDomains("a write that changes nothing sends no event [WATCH-03]", async (api) => {
   const { maps, version } = await started(api, ["a"]);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`);
   const same = await api.get(`${maps}/a`);

@@ -178,7 +178,7 @@ inBothDomains(
   { differs: "it answers them as if they were no upgrades" },
 );
 
-withOwnServer("a WebSocket that nobody reads holds nobody up, and goes on when it is read", gated, async (api) => {
+withOwnServer("a WebSocket that is not read delays no others, and goes on when it is read", gated, async (api) => {
   const maps = await place(api);
   const good = open(api, `${maps}?watch=true`);
   await once(good.socket, "open");

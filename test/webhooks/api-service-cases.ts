@@ -24,7 +24,7 @@ const available = ["type", "status", "reason", "message"].map((field) => `status
 
 export const apiServiceCases: readonly Case[] = [
   {
-    name: "an APIService is written in every way, and says that nobody answers",
+    name: "an APIService is written in every way, and says that there is no answer",
     run: async (on) => {
       const path = `${services}/v1.${on.group}`;
       await on.post(`${services}?dryRun=All`, apiService(on, "v2"), { show: priorities });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 
-test("after a timeout nobody calls for ten seconds, then one at a time until there is an answer", () => {
+test("after a timeout there are no calls for ten seconds, then one at a time until there is an answer", () => {
   const clock = new FakeClock();
   const breaker = new CircuitBreaker(clock);
   breaker.attempt()!("timeout");

@@ -1,4 +1,4 @@
-/** What both plugins of webhooks are made of, and what they do alike. */
+/** Shared parts of the two webhook plugins. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

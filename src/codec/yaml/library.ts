@@ -1,4 +1,4 @@
-/** js-yaml, configured with our scalars. The only file that loads it. */
+/** js-yaml, configured with our scalars. The only file that loads it for bodies and answers. */
 import type { Schema } from "js-yaml";
 import { createRequire } from "node:module";
 import { isPlainText } from "./scalars.ts";

@@ -1,6 +1,6 @@
 /** The healthy pods of a budget, and the evicted pods that still exist. Pure functions. */
 import type { Pod } from "#api/core/v1.ts";
-import { timestamp, timeToMs } from "#meta/time.ts";
+import { timestampOf, timeToMs } from "#meta/time.ts";
 import { isReady } from "../pods.ts";
 
 export interface PodHealth {
@@ -29,7 +29,7 @@ export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<str
     const takenMs = Object.hasOwn(disrupted, name) ? timeToMs(disrupted[name] ?? "") : undefined;
     const leftMs = takenMs === undefined ? 0 : takenMs + deletionMaxMs - now;
     if (takenMs !== undefined && leftMs > 0) {
-      disruptedPods[name] = timestamp(takenMs);
+      disruptedPods[name] = timestampOf(takenMs);
       nextMs = Math.min(nextMs ?? leftMs, leftMs);
       continue;
     }

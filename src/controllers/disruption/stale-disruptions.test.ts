@@ -1,7 +1,7 @@
 /** When the condition `DisruptionTarget` is reset. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "../fake-api.ts";
 import { sharedInformers } from "../shared-informers.ts";
@@ -13,7 +13,7 @@ test("a disruption that did not happen within two minutes is taken back, except 
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const pod = (name: string, reason: string, status: object = {}): void => {
-    const lastTransitionTime = timestamp(clock.now());
+    const lastTransitionTime = timestampOf(clock.now());
     const conditions = [{ type: "DisruptionTarget", status: "True", reason, lastTransitionTime }];
     api.put(`${pods}/${name}`, { spec: { containers: [] }, status: { phase: "Running", conditions, ...status } });
   };

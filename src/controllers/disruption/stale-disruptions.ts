@@ -4,7 +4,7 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
-import { timestamp, timeToMs } from "#meta/time.ts";
+import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { expecting } from "../expecting.ts";
 import { isTerminal } from "../pods.ts";
@@ -60,7 +60,7 @@ export class StaleDisruptions {
     const condition = {
       type,
       status: "False",
-      lastTransitionTime: timestamp(clock.now()),
+      lastTransitionTime: timestampOf(clock.now()),
       reason: null,
       message: null,
     };

@@ -1,7 +1,7 @@
 /** The status of a disruption budget, from its counts. Pure functions. */
 import type { Condition } from "#api/meta/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { bigIntOf } from "#std/int64.ts";
 import type { PodHealth } from "./health.ts";
 
@@ -59,7 +59,7 @@ function withCondition(
 ): readonly Condition[] {
   const at = conditions.findIndex((one) => one.type === type);
   const before = conditions[at];
-  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestamp(now);
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestampOf(now);
   const next = { type, ...condition, lastTransitionTime };
   return at < 0 ? [...conditions, next] : conditions.with(at, next);
 }

@@ -4,7 +4,7 @@
  * unready.
  */
 import type { Pod, Service } from "#api/core/v1.ts";
-import { timestamp, timeToMs } from "#meta/time.ts";
+import { timestampOf, timeToMs } from "#meta/time.ts";
 
 interface Seen {
   readonly serviceMs: number;
@@ -21,12 +21,12 @@ export class TriggerTimes {
     const podMs = new Map(pods.map((pod) => [pod.metadata.uid ?? "", readinessMs(pod)]));
     const before = this.#seen.get(key);
     this.#seen.set(key, { serviceMs, podMs });
-    if (before === undefined || before.serviceMs !== serviceMs) return timestamp(serviceMs);
+    if (before === undefined || before.serviceMs !== serviceMs) return timestampOf(serviceMs);
     let firstMs = Number.POSITIVE_INFINITY;
     for (const [uid, ms] of podMs) {
       if (ms > (before.podMs.get(uid) ?? 0)) firstMs = Math.min(firstMs, ms);
     }
-    return firstMs === Number.POSITIVE_INFINITY ? undefined : timestamp(firstMs);
+    return firstMs === Number.POSITIVE_INFINITY ? undefined : timestampOf(firstMs);
   }
 
   forget(key: string): void {

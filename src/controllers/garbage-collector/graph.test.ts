@@ -61,7 +61,7 @@ test("an owner that was seen where its dependents say needs no question", () => 
   assert.deepEqual(names(graph.get("parent")!.dependents()), ["child", "other"]);
 });
 
-test("whoever names an owner otherwise than it is has to be examined, whichever comes first", () => {
+test("a dependent that names its owner wrongly is examined, in whichever order they come", () => {
   for (const wrong of [owner("parent", { name: "x" }), owner("parent", { kind: "Secret" })]) {
     const { graph, news } = open();
     graph.observe(seen("child", [wrong]));

@@ -33,7 +33,7 @@ export function authorize({ authorizer, errorReply, annotations }: AuthorizeOpti
     return andThen(authorizer.authorize(attributes), (verdict) => {
       const isAllowed = verdict.decision === "allow";
       if (annotations !== undefined) {
-        // Who reads the audit log may know more than the client is told. Who denies says himself why.
+        // The audit log may say more than the client is told. An authorizer that denies gives its own reason.
         const isToldWhy = isAllowed || (verdict.decision === "deny" && verdict.reason !== "");
         const reason = isToldWhy ? verdict.reason : (authorizer.explain?.(attributes) ?? verdict.reason);
         request.annotations ??= new Map();

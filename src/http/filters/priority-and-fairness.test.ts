@@ -71,7 +71,7 @@ function oneSeat() {
 const marks = ["x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"];
 const isMarked = ({ headers }: Reply): void => assert.ok(marks.every((name) => Object.hasOwn(headers!, name)));
 
-test("who finds a seat is answered at once, without a promise", () => {
+test("a request that finds a seat is answered at once, without a promise", () => {
   const { filter, level, seen } = oneSeat();
   const reply = filter(asking().request, () => ({ code: 200, headers: { a: "b" } })) as Reply;
   isMarked(reply);
@@ -103,7 +103,7 @@ test("errors for the client are marked as well, and the server's own go on to wh
   assert.equal(level().isIdle, true);
 });
 
-test("who waits is let in when a seat is free, refused when the wait is too long, and forgotten when he goes", async () => {
+test("a waiting request runs when a seat is free, is refused when the wait is too long, and is dropped when its client leaves", async () => {
   const { filter, level } = oneSeat();
   let answer: (reply: Reply) => void = () => undefined;
   const first = filter(asking().request, () => new Promise((resolve) => (answer = resolve)));

@@ -6,6 +6,7 @@ import type { Attributes } from "#authz/authorizer.ts";
 import { encodings } from "#codec/encodings.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { typedDecoder } from "#registry/object-decoder.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
@@ -27,6 +28,7 @@ const object = (fields: Readonly<Record<string, Schema>>): Schema => ({
 });
 const metadata = object({ name: text, namespace: text, uid: text, resourceVersion: text, creationTimestamp: text });
 
+const schema = object({ apiVersion: text, kind: text, metadata, color: text });
 const definition: ResourceDefinition = {
   group: "example.com",
   version: "v1",
@@ -39,7 +41,8 @@ const definition: ResourceDefinition = {
   shortNames: [],
   categories: [],
   subresources: [],
-  schema: object({ apiVersion: text, kind: text, metadata, color: text }),
+  schema,
+  decoder: typedDecoder(() => schema),
   storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
   storageVersionHash: "",
   stored: true,
@@ -56,7 +59,7 @@ const definition: ResourceDefinition = {
   routes: "installed",
 };
 
-test("who may patch and not create applies to what is there, and creates nothing [SSA-26]", async () => {
+test("with permission to patch but not to create, an apply changes existing objects and creates none [SSA-26]", async () => {
   const clock = new FakeClock();
   const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects(4);

@@ -6,14 +6,13 @@ import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
 import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
-import { decodeMergedCustom } from "#codec/custom-object.ts";
-import { decodeMerged, settleLists } from "#codec/object.ts";
+import { settleLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
@@ -45,7 +44,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const stored = await replaceObject(
     scope,
     options,
-    { ...writeAttributes(scope, options), dropsOwners: false },
+    { ...writeAttributes(scope, options), dropsManagedFields: false },
     {
       allowCreate: scope.subresource === "",
       uidIsPrecondition: false,
@@ -124,7 +123,7 @@ function apply(
     subresource,
     manager: options.fieldManager,
     force: options.force === true,
-    now: timestamp(parts.clock.now()),
+    now: timestampOf(parts.clock.now()),
     lastAppliedAnnotation: parts.domain.rename("kubectl.kubernetes.io/last-applied-configuration"),
   });
   if (!result.ok) {
@@ -179,15 +178,8 @@ function asStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
 function decoded(scope: Scope, value: Readonly<Record<string, unknown>>, place: string): Written {
   const { definition, parts } = scope;
-  const { custom, schema } = definition;
   try {
-    const { object, hasEmptyLists } =
-      custom === undefined
-        ? decodeMerged({ value, gvk: definition, schema })
-        : {
-            object: decodeMergedCustom({ value, gvk: definition, type: custom, room: parts.sizes.room() }),
-            hasEmptyLists: false,
-          };
+    const { object, hasEmptyLists } = definition.decoder.merged({ value, gvk: definition, room: parts.sizes.room });
     return { object: defaulted(scope, object), hasEmptyLists };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;

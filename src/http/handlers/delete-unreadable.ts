@@ -4,6 +4,7 @@
  * preconditions.
  */
 import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { forbidden, invalidObject, type ResourceName, StatusError, unreadableObjects } from "#meta/status-error.ts";
 import { attributesOf } from "../filters/authorize.ts";
@@ -12,7 +13,7 @@ import type { Scope } from "../scope.ts";
 /** Upstream's bound. */
 const namedMax = 100;
 const verb = "unsafe-delete-ignore-read-errors";
-const option = "ignoreStoreReadErrorWithClusterBreakingPotential";
+const option = FieldPath.of("ignoreStoreReadErrorWithClusterBreakingPotential");
 
 /** Removes the object; throws if it can be read after all. `admit` gets its name only. */
 export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured) => Promise<void>): Promise<void> {

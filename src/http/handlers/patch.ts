@@ -6,9 +6,9 @@ import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
-import { decodePatchedCustom } from "#codec/custom-object.ts";
-import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
+import { decodePatch, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 import { forbidden } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import {
@@ -52,7 +52,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
   const contentType = request.headers["content-type"];
   // Types of custom kinds do not say how lists are merged.
-  const types = (scope.parent ?? definition).custom === undefined ? patchTypes : customPatchTypes;
+  const types = (scope.parent ?? definition).decoder.type === undefined ? customPatchTypes : patchTypes;
   if (!isConsumable(contentType, types)) {
     throw definition.routes === "installed" ? contentTypeNotConsumed() : unsupportedMediaType(types);
   }
@@ -61,7 +61,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
     throw invalidObject({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
-      forbidden("force", "may not be specified for non-apply patch"),
+      forbidden(FieldPath.of("force"), "may not be specified for non-apply patch"),
     ]);
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
@@ -115,24 +115,27 @@ function withoutType(patch: unknown): unknown {
   return isSaid(apiVersion) || isSaid(kind) ? patch : rest;
 }
 
-/** A built-in object as the patch left it, which may have made it one of another version of its kind. */
-function decodeBuiltIn(scope: Scope, result: Omit<PatchedValue, "schema">): PatchedObject {
+/** The object as the patch left it, which may have made it one of another version of its kind. */
+function decodeResult(
+  scope: Scope,
+  patched: Pick<PatchedValue, "value" | "fieldValidation" | "problems">,
+): PatchedObject {
   const { definition, parts } = scope;
-  const { schema } = definition;
+  const { decoder } = definition;
+  const result = { ...patched, gvk: definition, room: parts.sizes.room };
   const { apiVersion, kind } = (result.value ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
   const own = apiVersionOf(definition);
-  if (apiVersion === own || typeof apiVersion !== "string" || kind !== definition.kind) {
-    return decodePatched({ ...result, schema });
-  }
+  const isOther = apiVersion !== own && typeof apiVersion === "string" && kind === definition.kind;
+  if (decoder.type === undefined || !isOther) return decoder.patched(result);
   const other = parts.definitionOfVersion(definition, apiVersion);
   if (other?.group === definition.group) {
-    const decoded = decodePatched({ ...result, gvk: other, schema: other.schema });
+    const decoded = other.decoder.patched({ ...result, gvk: other });
     const { convert } = objectVersions(scope);
     return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as Unstructured }; // of the same kind
   }
   const said = parseApiVersion(apiVersion);
   const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind });
-  return decodePatched({ ...result, schema, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
+  return decoder.patched({ ...result, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
 function patched(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
@@ -140,18 +143,14 @@ function patched(scope: Scope, options: WriteOptions, current: Unstructured, pat
   let value: unknown;
   try {
     // Whole numbers beyond 2^53 are compared and kept exactly.
-    value = patch.apply(definition.custom === undefined ? current : (withBigInts(current) as Unstructured));
+    value = patch.apply(definition.decoder.type === undefined ? (withBigInts(current) as Unstructured) : current);
   } catch (error) {
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
   const { fieldValidation } = options;
-  const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
-  const { custom } = definition;
-  const { object, warnings, hasEmptyLists } =
-    custom === undefined
-      ? decodeBuiltIn(scope, result)
-      : decodePatchedCustom({ ...result, type: custom, room: scope.parts.sizes.room() });
+  const result = { value, fieldValidation, problems: patch.problems };
+  const { object, warnings, hasEmptyLists } = decodeResult(scope, result);
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
   return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };

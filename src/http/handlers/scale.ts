@@ -3,9 +3,11 @@
  * few fields at the places its definition names. Writes use the ordinary path with the view in place of the object, so
  * patches, apply, dry runs and preconditions work. Source: upstream's registries of workloads and of custom resources.
  */
-import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-field-managers.ts";
+import type { Scale } from "#api/autoscaling/v1.ts";
+import { parentManagedFields, type ReplicasPath, scaleManagedFields } from "#apply/scale-field-managers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -109,23 +111,23 @@ class ScaleWrites implements Pick<Store, "update"> {
     const { specReplicasPath, isUntyped = false } = this.#scale;
     const replicasPath = replicasPathOf(definition, parts);
     const { object, isFound } = shownAs(parent, this.#scale);
-    const managedFields = scaleOwners(parent.metadata.managedFields, replicasPath);
+    const shownManagers = scaleManagedFields(parent.metadata.managedFields, replicasPath);
     const scale = await transform({
       ...object,
-      metadata: managedFields === undefined ? object.metadata : { ...object.metadata, managedFields },
+      metadata: shownManagers === undefined ? object.metadata : { ...object.metadata, managedFields: shownManagers },
       ...(isFound || !isUntyped ? {} : { spec: { replicas: unset } }),
     });
-    const { replicas = 0 } = scale["spec"] as { readonly replicas?: number }; // decoded by its schema
+    const { replicas = 0 } = (scale as Unstructured & Scale).spec; // decoded by its schema
     if (isUntyped && replicas === unset) {
       throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
     }
     if (!isUntyped && replicas < 0) {
       throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
-        invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
+        invalid(FieldPath.of("spec", "replicas"), replicas, "must be greater than or equal to 0"),
       ]);
     }
     const { managedFields: _old, ...metadata } = parent.metadata;
-    const owners = parentOwners(
+    const managedFields = parentManagedFields(
       parent.metadata.managedFields,
       scale.metadata.managedFields,
       replicasPath,
@@ -138,7 +140,7 @@ class ScaleWrites implements Pick<Store, "update"> {
         ...metadata,
         ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
         ...(withUid && uid !== undefined && uid !== "" ? { uid } : {}),
-        ...(owners === undefined ? {} : { managedFields: owners }),
+        ...(managedFields === undefined ? {} : { managedFields }),
       },
     };
   }

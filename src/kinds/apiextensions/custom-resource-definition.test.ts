@@ -53,7 +53,7 @@ const one = (more: object): Changes => ({ versions: [version("v1", more)] });
 const label =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-test("names that are left out follow from the kind, and the status is nobody's to send [VER-67]", () => {
+test("omitted names follow from the kind, and a status in the request is ignored [VER-67]", () => {
   const made = definitions.create({
     metadata: { name: "widgets.example.com" },
     spec: {

@@ -67,18 +67,18 @@ export function validateDefinitionUpdate(
 ): FieldError[] {
   const isEstablished = isConditionTrue(old, "Established");
   const { spec } = object;
-  const immutable = (field: string, next: unknown, before: unknown): FieldError[] =>
+  const immutable = (field: FieldPath, next: unknown, before: unknown): FieldError[] =>
     next === before ? [] : [invalid(field, next, "field is immutable")];
   return [
     ...checkSpec(spec, old.spec, isEstablished, rules),
     ...(isEstablished
       ? [
-          ...immutable("spec.scope", spec.scope, old.spec.scope),
-          ...immutable("spec.names.kind", spec.names.kind, old.spec.names.kind),
+          ...immutable(specPath.child("scope"), spec.scope, old.spec.scope),
+          ...immutable(specPath.child("names", "kind"), spec.names.kind, old.spec.names.kind),
         ]
       : []),
-    ...immutable("spec.group", spec.group, old.spec.group),
-    ...immutable("spec.names.plural", spec.names.plural, old.spec.names.plural),
+    ...immutable(specPath.child("group"), spec.group, old.spec.group),
+    ...immutable(specPath.child("names", "plural"), spec.names.plural, old.spec.names.plural),
     ...checkNames(object.status.acceptedNames, acceptedPath),
     ...checkStoredVersions(object),
     ...checkApproval(object, old, rules.domain),
@@ -97,7 +97,7 @@ function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   for (const field of ["generateName", "name"] as const) {
     const name = metadata[field] ?? "";
     if (name !== "" && name !== wanted) {
-      errors.push(invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group'));
+      errors.push(invalid(FieldPath.of("metadata", field), name, 'must be spec.names.plural+"."+spec.group'));
     }
   }
   return errors;
@@ -136,7 +136,7 @@ function checkSpec(
   const { conversion, preserveUnknownFields } = spec;
   return [
     ...checkGroup(spec.group),
-    ...oneOf("spec.scope", spec.scope, ["Cluster", "Namespaced"]),
+    ...oneOf(specPath.child("scope"), spec.scope, ["Cluster", "Namespaced"]),
     ...checkSchemasGiven(spec, old, is),
     ...checkDefaults(spec),
     ...versions.flatMap((version, index) => {
@@ -144,7 +144,7 @@ function checkSpec(
       return [...label(path.child("name"), version.name), ...checkVersion(version, is, schemas, path)];
     }),
     ...checkVersionList(spec.versions),
-    ...(first === undefined || first.name === "" ? [] : label("spec.version", first.name)),
+    ...(first === undefined || first.name === "" ? [] : label(specPath.child("version"), first.name)),
     ...checkNamesGiven(spec.names),
     ...checkNames(spec.names, namesPath),
     ...checkShared(versions, is, schemas),
@@ -155,10 +155,12 @@ function checkSpec(
 }
 
 function checkGroup(group: string): FieldError[] {
-  if (group === "") return [required("spec.group")];
+  if (group === "") return [required(specPath.child("group"))];
   const problems = dns1123Subdomain(group);
-  if (problems.length > 0) return [invalid("spec.group", group, problems.join(","))];
-  return group.includes(".") ? [] : [invalid("spec.group", group, "should be a domain with at least one dot")];
+  if (problems.length > 0) return [invalid(specPath.child("group"), group, problems.join(","))];
+  return group.includes(".")
+    ? []
+    : [invalid(specPath.child("group"), group, "should be a domain with at least one dot")];
 }
 
 /** Stored definitions without schemas may stay so. */
@@ -183,7 +185,9 @@ function checkSchemasGiven(
 function checkDefaults({ preserveUnknownFields, versions }: CustomResourceDefinitionSpec): FieldError[] {
   if (preserveUnknownFields !== true) return [];
   if (!(versions ?? []).some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) return [];
-  return [invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema")];
+  return [
+    invalid(specPath.child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"),
+  ];
 }
 
 function checkVersionList(versions: readonly CustomResourceDefinitionVersion[] | null): FieldError[] {
@@ -370,12 +374,12 @@ function checkNames(names: CustomResourceDefinitionNames, path: FieldPath): Fiel
   return errors;
 }
 
-function label(field: FieldPath | string, value: string): FieldError[] {
+function label(field: FieldPath, value: string): FieldError[] {
   const problems = dns1035Label(value);
   return problems.length === 0 ? [] : [invalid(field, value, problems.join(","))];
 }
 
-function oneOf(field: string, value: string, accepted: readonly string[]): FieldError[] {
+function oneOf(field: FieldPath, value: string, accepted: readonly string[]): FieldError[] {
   if (value === "") return [required(field)];
   return accepted.includes(value) ? [] : [notSupported(field, value, accepted)];
 }
@@ -461,5 +465,5 @@ function checkPreserving(object: CustomResourceDefinition, old: CustomResourceDe
   if (old?.spec.preserveUnknownFields === true || object.spec.preserveUnknownFields !== true) return [];
   const detail =
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-  return [invalid("spec.preserveUnknownFields", true, detail)];
+  return [invalid(specPath.child("preserveUnknownFields"), true, detail)];
 }

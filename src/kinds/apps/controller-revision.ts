@@ -27,9 +27,9 @@ export function controllerRevisions(): KindBehaviour<ControllerRevision> {
 const validate = (object: ControllerRevision): FieldError[] => {
   const { data = null } = object;
   const errors = validateRevision(object);
-  if (data === null) errors.push(required("data", "data is mandatory"));
+  if (data === null) errors.push(required(FieldPath.of("data"), "data is mandatory"));
   else if (typeof data !== "object" || Array.isArray(data)) {
-    errors.push(required("data", "data must be a valid JSON object"));
+    errors.push(required(FieldPath.of("data"), "data must be a valid JSON object"));
   }
   return errors;
 };
@@ -38,7 +38,9 @@ const validateRevision = ({ revision }: ControllerRevision): FieldError[] =>
   validateNotNegative(revision, FieldPath.of("revision"));
 
 function validateData({ data = null }: ControllerRevision, old: ControllerRevision): FieldError[] {
-  return jsonEquals(data, old.data ?? null) ? [] : [invalid("data", printData(data), "field is immutable")];
+  return jsonEquals(data, old.data ?? null)
+    ? []
+    : [invalid(FieldPath.of("data"), printData(data), "field is immutable")];
 }
 
 /** The most bytes that are shown as Go does, each with six characters. */

@@ -13,7 +13,7 @@ const daemonSet = (image: string, annotations?: Readonly<Record<string, string>>
 });
 const countOf = ({ metadata }: Unstructured): string | undefined => metadata.annotations?.[counter];
 
-test("how often the template changed stands in an annotation that nobody else writes", () => {
+test("the number of template changes is in an annotation that clients cannot write", () => {
   const first = create(daemonSet("a"));
   assert.equal(countOf(first), "1");
   assert.equal(countOf(update(daemonSet("a", { [counter]: "9" }), first)), "1");

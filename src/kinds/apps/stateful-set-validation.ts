@@ -102,7 +102,7 @@ export function validateStatefulSetUpdate({ spec }: StatefulSet, { spec: old }: 
   if (names.every((name) => changeable.includes(name) || jsonEquals(spec[name] ?? null, old[name] ?? null))) return [];
   const shown = changeable.map((name) => `'${name}'`);
   const list = `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
-  return [forbidden("spec", `updates to statefulset spec for fields other than ${list} are forbidden`)];
+  return [forbidden(FieldPath.of("spec"), `updates to statefulset spec for fields other than ${list} are forbidden`)];
 }
 
 export function validateStatefulSetStatus({ status }: StatefulSet, old: StatefulSet): FieldError[] {

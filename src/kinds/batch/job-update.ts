@@ -45,7 +45,9 @@ function validateCompletions(spec: JobSpec, old: JobSpec): FieldError[] {
   const { completions, parallelism = 0 } = spec;
   if (completions === undefined) return []; // a finding of its own
   if (completions === (old.completions ?? 0) || completions === parallelism) return [];
-  return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
+  return [
+    invalid(FieldPath.of("spec", "completions"), completions, "can only be modified in tandem with spec.parallelism"),
+  ];
 }
 
 /** Whether a job was suspended before it began. */

@@ -39,7 +39,7 @@ export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[
   const pod = `${job.metadata.name}-${completions - 1}`;
   if (dns1123Label(pod).length === 0) return errors;
   const detail = `will not able to create pod with invalid DNS label: ${pod}`;
-  return [...errors, invalid("metadata.name", job.metadata.name, detail)];
+  return [...errors, invalid(FieldPath.of("metadata", "name"), job.metadata.name, detail)];
 }
 
 /** A job whose selector was generated has pods that no other job selects. */

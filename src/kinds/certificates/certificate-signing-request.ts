@@ -14,7 +14,7 @@ import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, 
 import { FieldPath } from "#meta/field-path.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { parseCertificateRequest, type ParsedRequest } from "#std/certificate-request.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -120,7 +120,7 @@ function withTimes(
   old: CertificateSigningRequest,
   nowMs: number,
 ): CertificateSigningRequest {
-  const now = timestamp(nowMs);
+  const now = timestampOf(nowMs);
   const conditions = conditionsOf(object).map((condition) => {
     const { type, status, lastUpdateTime, lastTransitionTime } = condition;
     const before = conditionsOf(old).find(
@@ -155,7 +155,7 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
 function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest, legacySigner: string): FieldError[] {
   const { usages = [], signerName, expirationSeconds: seconds } = spec;
   const errors: FieldError[] = [];
-  if (!parsed.ok) errors.push(invalid("spec.request", "<request data>", parsed.problem));
+  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), "<request data>", parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));
@@ -167,11 +167,11 @@ function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest
   }
   if (signerName === legacySigner) {
     const reason = "the legacy signerName is not allowed via this API version";
-    errors.push(invalid("spec.signerName", signerName, reason));
-  } else errors.push(...validateSignerName("spec.signerName", signerName));
+    errors.push(invalid(FieldPath.of("spec", "signerName"), signerName, reason));
+  } else errors.push(...validateSignerName(FieldPath.of("spec", "signerName"), signerName));
   if (seconds !== undefined && seconds < 600) {
     const reason = "may not specify a duration less than 600 seconds (10 minutes)";
-    errors.push(invalid("spec.expirationSeconds", seconds, reason));
+    errors.push(invalid(FieldPath.of("spec", "expirationSeconds"), seconds, reason));
   }
   return errors;
 }
@@ -183,7 +183,9 @@ function validateStatus(object: CertificateSigningRequest, old: CertificateSigni
   const before = old?.status.certificate ?? "";
   if (certificate === before || certificateProblem(before) !== undefined) return errors;
   const problem = certificateProblem(certificate);
-  return problem === undefined ? errors : [...errors, invalid("status.certificate", "<certificate data>", problem)];
+  return problem === undefined
+    ? errors
+    : [...errors, invalid(FieldPath.of("status", "certificate"), "<certificate data>", problem)];
 }
 
 /** Types of conditions that are either there, and true, or not there. */
@@ -248,7 +250,9 @@ function validateUpdate(
   for (const type of fixed) if (count(object, type) > count(old, type)) refuse("add", type);
   const { certificate: before = "" } = old.status;
   if ((object.status.certificate ?? "") !== before && before !== "") {
-    errors.push(forbidden("status.certificate", "updates may not modify existing certificate content"));
+    errors.push(
+      forbidden(FieldPath.of("status", "certificate"), "updates may not modify existing certificate content"),
+    );
   }
   return errors;
 }

@@ -36,7 +36,7 @@ const condition = (type: string, more: Record<string, unknown> = {}) => ({ type,
 
 await requests.loadRules(csr());
 
-test("the server says who asks, and a new request is neither approved nor signed", () => {
+test("the server sets the requesting user, and a new request is neither approved nor signed", () => {
   const made = requests.create(
     csr({ username: "eve", uid: "1", groups: ["x"], extra: { a: ["b"] } }, { conditions: [condition("Approved")] }),
   );
@@ -166,7 +166,7 @@ test("conditions are of one kind each, and decisions are not taken back [VER-85]
   check("status", [], [condition("Other", { status: "Unknown" })]);
 });
 
-test("through the status nobody rewrites a decision", () => {
+test("writes of the status do not change a decision", () => {
   const time = "2000-01-01T00:00:00Z";
   const old = {
     ...made,

@@ -2,6 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -18,16 +19,17 @@ export function clusterTrustBundles(): KindBehaviour<ClusterTrustBundle> {
         ...(spec.trustBundle === old.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
         ...(spec.signerName === old.spec.signerName
           ? []
-          : [invalid("spec.signerName", spec.signerName ?? "", "field is immutable")]),
+          : [invalid(FieldPath.of("spec", "signerName"), spec.signerName ?? "", "field is immutable")]),
       ],
     },
   };
 }
 
-const validateSigner = (name = ""): FieldError[] => (name === "" ? [] : validateSignerName("spec.signerName", name));
+const validateSigner = (name = ""): FieldError[] =>
+  name === "" ? [] : validateSignerName(FieldPath.of("spec", "signerName"), name);
 
 function validateBundle(bundle: string): FieldError[] {
-  const field = "spec.trustBundle";
+  const field = FieldPath.of("spec", "trustBundle");
   const refuse = (reason: string): FieldError => invalid(field, "<value omitted>", reason);
   const errors: FieldError[] = [];
   const seen = new Map<string, number>();

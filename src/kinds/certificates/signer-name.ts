@@ -1,12 +1,13 @@
 /** Names of certificate signers: a domain, a slash, a path. Source: upstream's `ValidateSignerName`. */
 import { type FieldError, goQuote, invalid, required, tooLong } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 
 const domainMax = 253;
 /** A namespace, a dot and a name fit behind the slash. */
 const nameMax = domainMax + 1 + (253 + 63 + 1);
 
-export function validateSignerName(field: string, name: string): FieldError[] {
+export function validateSignerName(field: FieldPath, name: string): FieldError[] {
   if (name === "") return [required(field)];
   const [domain, path, ...more] = name.split("/");
   if (domain === undefined || path === undefined || more.length > 0) {
@@ -24,7 +25,7 @@ export function validateSignerName(field: string, name: string): FieldError[] {
 }
 
 /** The error of the first invalid label between dots. */
-function firstBadPart(field: string, segment: string, check: NameCheck): FieldError[] {
+function firstBadPart(field: FieldPath, segment: string, check: NameCheck): FieldError[] {
   for (const part of segment.split(".")) {
     const messages = check(part);
     if (messages.length > 0) {

@@ -9,7 +9,7 @@ const { refuseCreate } = kindUnderTest(
 );
 const refused = (spec: object): string[] => refuseCreate({ metadata: { name: "a" }, spec });
 
-test("a strategy is one of the server's, or has a prefix; it is needed to prefer somebody", () => {
+test("a strategy is one of the server's or has a prefix; a preferred holder needs one", () => {
   for (const strategy of ["OldestEmulationVersion", "example.com/mine"]) {
     assert.deepEqual(refused({ strategy, preferredHolder: "b" }), []);
   }

@@ -2,6 +2,7 @@
 import type { Lease } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -20,21 +21,21 @@ function validate({ spec }: Lease): FieldError[] {
   const { leaseDurationSeconds: seconds, leaseTransitions: transitions, strategy, preferredHolder } = spec;
   const errors: FieldError[] = [];
   if (seconds !== undefined && seconds <= 0) {
-    errors.push(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
+    errors.push(invalid(FieldPath.of("spec", "leaseDurationSeconds"), seconds, "must be greater than 0"));
   }
   if (transitions !== undefined && transitions < 0) {
-    errors.push(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
+    errors.push(invalid(FieldPath.of("spec", "leaseTransitions"), transitions, "must be greater than or equal to 0"));
   }
   if (strategy !== undefined) errors.push(...validateStrategy(strategy));
   if (preferredHolder && !strategy) {
-    errors.push(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"));
+    errors.push(forbidden(FieldPath.of("spec", "preferredHolder"), "may only be specified if `strategy` is defined"));
   }
   return errors;
 }
 
-/** One that the server knows, or one of somebody else, with a prefix. */
+/** A strategy that the server knows, or a foreign one with a prefix. */
 function validateStrategy(strategy: string): FieldError[] {
-  const path = "spec.strategy.strategy"; // as upstream names it
+  const path = FieldPath.of("spec", "strategy", "strategy"); // as upstream names it
   if (strategy.includes("/")) return qualifiedName(strategy).map((message) => invalid(path, strategy, message));
   return strategies.includes(strategy) ? [] : [notSupported(path, strategy, strategies)];
 }

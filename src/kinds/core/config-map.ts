@@ -44,6 +44,6 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
     bytes += base64Bytes(value);
   }
   // Upstream: the path of the whole object prints like this.
-  if (bytes > dataBytesMax) errors.push(tooLong("[]", dataBytesMax));
+  if (bytes > dataBytesMax) errors.push(tooLong(FieldPath.of("[]"), dataBytesMax));
   return errors;
 }

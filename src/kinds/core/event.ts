@@ -5,6 +5,7 @@
 import type { Event, ObjectReference } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goQuote, GoSyntax, goTime, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -13,7 +14,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
   const { rename } = environment.domain;
-  const validate = (object: Event): FieldError[] => validateReport(object, "reportingComponent", rename);
+  const validate = (object: Event): FieldError[] => validateReport(object, FieldPath.of("reportingComponent"), rename);
   return {
     anyFinalizers: true,
     metadataRepeats: -1,
@@ -48,11 +49,16 @@ const shortTextMax = 128;
 const noteMax = 1024;
 
 /** Rules of both event APIs, with field names of the core group. */
-export function validateReport(object: Event, reporterField: string, rename: (name: string) => string): FieldError[] {
+export function validateReport(
+  object: Event,
+  reporterField: FieldPath,
+  rename: (name: string) => string,
+): FieldError[] {
   const errors: FieldError[] = [];
   const { namespace = "" } = object.metadata;
   const about = object.involvedObject.namespace ?? "";
-  const mismatch = () => errors.push(invalid("involvedObject.namespace", about, "does not match event.namespace"));
+  const mismatch = () =>
+    errors.push(invalid(FieldPath.of("involvedObject", "namespace"), about, "does not match event.namespace"));
   if (object.eventTime === null) {
     const expected = about === "" ? ["", "default"] : [about];
     if (!expected.includes(namespace)) mismatch();
@@ -69,8 +75,9 @@ export function validateReport(object: Event, reporterField: string, rename: (na
     ["message", noteMax],
   ] as const) {
     const value = object[name] ?? "";
-    if (value === "" && name !== "message") errors.push(required(name));
-    if (Buffer.byteLength(value) > max) errors.push(invalid(name, "", `can have at most ${max} characters`));
+    if (value === "" && name !== "message") errors.push(required(FieldPath.of(name)));
+    if (Buffer.byteLength(value) > max)
+      errors.push(invalid(FieldPath.of(name), "", `can have at most ${max} characters`));
   }
   return errors;
 }
@@ -79,13 +86,14 @@ export function validateReport(object: Event, reporterField: string, rename: (na
 export function validateNewEvent(object: Event): FieldError[] {
   const errors = validateSeries(object);
   const { type = "", count = 0, source } = object;
-  if (object.eventTime === null) errors.push(required("eventTime"));
-  if (type !== "Normal" && type !== "Warning") errors.push(invalid("type", "", `has invalid value: ${type}`));
+  if (object.eventTime === null) errors.push(required(FieldPath.of("eventTime")));
+  if (type !== "Normal" && type !== "Warning")
+    errors.push(invalid(FieldPath.of("type"), "", `has invalid value: ${type}`));
   for (const name of ["firstTimestamp", "lastTimestamp"] as const) {
-    if (object[name] !== null) errors.push(invalid(name, "", "needs to be unset"));
+    if (object[name] !== null) errors.push(invalid(FieldPath.of(name), "", "needs to be unset"));
   }
-  if (count !== 0) errors.push(invalid("count", "", "needs to be unset"));
-  if (source.component || source.host) errors.push(invalid("source", "", "needs to be unset"));
+  if (count !== 0) errors.push(invalid(FieldPath.of("count"), "", "needs to be unset"));
+  if (source.component || source.host) errors.push(invalid(FieldPath.of("source"), "", "needs to be unset"));
   return errors;
 }
 
@@ -136,7 +144,7 @@ export function validateNewEventUpdate(object: Event, old: Event): FieldError[] 
   const errors = jsonEquals(object.series, old.series) ? [] : validateSeries(object);
   for (const [name, field, shown] of immutable) {
     if (jsonEquals(object[name] ?? null, old[name] ?? null)) continue;
-    errors.push(invalid(field, shown(object), "field is immutable"));
+    errors.push(invalid(FieldPath.of(field), shown(object), "field is immutable"));
   }
   return errors;
 }
@@ -144,8 +152,8 @@ export function validateNewEventUpdate(object: Event, old: Event): FieldError[] 
 function validateSeries({ series }: Event): FieldError[] {
   if (series === undefined) return [];
   const errors: FieldError[] = [];
-  if ((series.count ?? 0) < 2) errors.push(invalid("series.count", "", "should be at least 2"));
-  if (series.lastObservedTime === null) errors.push(required("series.lastObservedTime"));
+  if ((series.count ?? 0) < 2) errors.push(invalid(FieldPath.of("series", "count"), "", "should be at least 2"));
+  if (series.lastObservedTime === null) errors.push(required(FieldPath.of("series", "lastObservedTime")));
   return errors;
 }
 

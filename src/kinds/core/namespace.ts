@@ -79,5 +79,5 @@ function validatePhase({ metadata, status: { phase = "" } }: Namespace): FieldEr
   const detail = isEnding
     ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
     : "may only be 'Active' if `deletionTimestamp` is empty";
-  return [invalid("status.Phase", phase, detail)];
+  return [invalid(FieldPath.of("status", "Phase"), phase, detail)];
 }

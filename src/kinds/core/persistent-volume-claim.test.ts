@@ -274,7 +274,7 @@ test("resize states need their gate [PVC-40]", () => {
   assert.deepEqual(without.update({ ...old, status }, old, "status")["status"], { phase: "Bound" });
 });
 
-test("resize states are for storage and for names with a prefix of somebody else [PVC-41] [PVC-42] [PVC-43]", () => {
+test("resize states are for storage and for names with a foreign prefix [PVC-41] [PVC-42] [PVC-43]", () => {
   const check = (key: string) =>
     setStatus(claims, { phase: "Bound", allocatedResourceStatuses: { [key]: "NodeResizePending" } });
   assert.deepEqual(check("storage"), []);

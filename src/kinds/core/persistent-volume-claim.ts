@@ -97,7 +97,9 @@ function validateSpecUpdate(
   const movesToField = oldAnnotation !== "" && hadNoClass && after.storageClassName === oldAnnotation;
   const isFirstClass = oldAnnotation === "" && hadNoClass && after.storageClassName !== undefined;
   if (!movesToField && annotation !== oldAnnotation) {
-    errors.push(invalid(`metadata.annotations[${classAnnotation}]`, annotation, "field is immutable"));
+    errors.push(
+      invalid(FieldPath.of("metadata", "annotations").key(classAnnotation), annotation, "field is immutable"),
+    );
   }
   let comparable = after;
   if (!before.volumeName) comparable = withField(comparable, "volumeName", before.volumeName);
@@ -122,7 +124,7 @@ function validateSpecUpdate(
     );
   } else errors.push(...validateShrink(object, old, gates));
   if (after.volumeMode !== before.volumeMode) {
-    errors.push(invalid("volumeMode", after.volumeMode, "field is immutable"));
+    errors.push(invalid(FieldPath.of("volumeMode"), after.volumeMode, "field is immutable"));
   }
   errors.push(...validateAttributesClass(after, before, gates));
   return errors;
@@ -166,7 +168,7 @@ function validateStatus(
   reservedPrefix: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if ((spec.accessModes ?? []).length === 0) errors.push(required("Spec.accessModes"));
+  if ((spec.accessModes ?? []).length === 0) errors.push(required(FieldPath.of("Spec", "accessModes")));
   for (const [name, quantity] of Object.entries(status.capacity ?? {})) {
     errors.push(...notNegative(statusPath.child("capacity").key(name), quantity));
   }

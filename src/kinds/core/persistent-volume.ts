@@ -78,7 +78,7 @@ function validateAttributesClass({ volumeAttributesClassName: name, csi }: Persi
       ? [required(classPath, "an empty string is disallowed")]
       : dns1123Subdomain(name).map((message) => invalid(classPath, name, message));
   if (csi === undefined) {
-    errors.push(required("spec.csi", "has to be specified when using volumeAttributesClassName"));
+    errors.push(required(FieldPath.of("spec", "csi"), "has to be specified when using volumeAttributesClassName"));
   }
   return errors;
 }

@@ -34,7 +34,7 @@ export function validateResize(next: Pod, old: Pod): FieldError[] {
   const errors: FieldError[] = [];
   const before = qosClass(old.spec);
   if (qosClass(next.spec) !== before) {
-    errors.push(invalid("spec", before, "Pod QOS Class may not change as a result of resizing"));
+    errors.push(invalid(FieldPath.of("spec"), before, "Pod QOS Class may not change as a result of resizing"));
   }
   const olds = resourcesOf(old);
   let onlyMutable = true;
@@ -52,7 +52,7 @@ export function validateResize(next: Pod, old: Pod): FieldError[] {
     const { claims: _claims, ...amounts } = resources;
     onlyMutable &&= jsonEquals(fixedPart(amounts), fixedPart(present));
   }
-  if (!onlyMutable) errors.push(forbidden("spec", "only cpu and memory resources are mutable"));
+  if (!onlyMutable) errors.push(forbidden(FieldPath.of("spec"), "only cpu and memory resources are mutable"));
   return errors;
 }
 

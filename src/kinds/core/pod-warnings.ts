@@ -1,4 +1,4 @@
-/** What clients are warned of in pods and templates: allowed, but hardly what is meant. Source: the answers of kube-apiserver. */
+/** Warnings about pods and templates: settings that are allowed but hardly intended. Source: the answers of kube-apiserver. */
 import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";

@@ -12,7 +12,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
-import { timestamp } from "#meta/time.ts";
+import { timestampOf } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
@@ -51,7 +51,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
       prepareForCreate: ({ spec, ...object }) => ({
         ...object,
         spec: withGraceSeconds(spec),
-        status: firstStatus(spec, timestamp(environment.now())),
+        status: firstStatus(spec, timestampOf(environment.now())),
       }),
       warningsOnCreate: ({ spec }) => podSpecWarnings(spec, specPath),
       validate: (object) => [...validatePod(object, domain), ...validateNewPod(object)],
@@ -71,7 +71,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           prepareForUpdate: (object, old) => resized(old, object),
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
-              ? [forbidden("[]", "windows pods cannot be resized")]
+              ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]
               : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {

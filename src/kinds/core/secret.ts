@@ -17,7 +17,7 @@ export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
       rename("kubernetes.io/service-account-token"),
       (object) =>
         (object.metadata.annotations?.[accountAnnotation] ?? "") === ""
-          ? [required(`metadata.annotations[${accountAnnotation}]`)]
+          ? [required(FieldPath.of("metadata", "annotations").key(accountAnnotation))]
           : [],
     ],
     [rename("kubernetes.io/dockercfg"), (_object, data) => requireJson(data, ".dockercfg")],
@@ -112,6 +112,6 @@ function jsonProblem(text: string): string | undefined {
 
 function validateImmutable(object: Secret, old: Secret): FieldError[] {
   const { type = "" } = object;
-  const errors = type === (old.type ?? "") ? [] : [invalid("type", type, "field is immutable")];
+  const errors = type === (old.type ?? "") ? [] : [invalid(FieldPath.of("type"), type, "field is immutable")];
   return [...errors, ...validateFrozen(object, old, ["data"])];
 }

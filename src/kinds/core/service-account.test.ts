@@ -5,7 +5,7 @@ import { kindUnderTest, writing } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "ServiceAccount" };
 
-test("who newly restricts secrets to mounted ones is told that it is on its way out", () => {
+test("newly restricting secrets to mounted ones gives a deprecation warning", () => {
   for (const [domain, prefix] of [
     ["k8s.io", "kubernetes.io"],
     ["platform.io", "platform.io"],

@@ -43,11 +43,11 @@ export function validateService(object: Service, domain: ApiDomain): FieldError[
   return [
     ...validateByType(spec),
     ...validatePorts(spec),
-    ...validateLabels(spec.selector, "spec.selector"),
+    ...validateLabels(spec.selector, specPath.child("selector")),
     ...validateAffinity(spec),
     ...validateAddresses(spec),
     ...(spec.externalIPs ?? []).flatMap((ip, i) => validateExternalIp(ip, externalIpsPath.index(i))),
-    ...oneOf("spec.type", spec.type, types),
+    ...oneOf(specPath.child("type"), spec.type, types),
     ...validateNodePorts(spec),
     ...validateSourceRanges(object, domain),
     ...validateBalancer(spec),
@@ -63,16 +63,16 @@ export function validateServiceUpdate(object: Service, oldObject: Service, domai
   return [
     ...validateAddressesUpdate(spec, old),
     ...(areBalancers && spec.loadBalancerClass !== old.loadBalancerClass
-      ? [invalid("spec.loadBalancerClass", spec.loadBalancerClass, "may not change once set")]
+      ? [invalid(specPath.child("loadBalancerClass"), spec.loadBalancerClass, "may not change once set")]
       : []),
     ...(haveHealthChecks && (spec.healthCheckNodePort ?? 0) !== (old.healthCheckNodePort ?? 0)
-      ? [forbidden("spec.healthCheckNodePort", "field is immutable")]
+      ? [forbidden(specPath.child("healthCheckNodePort"), "field is immutable")]
       : []),
     ...validateService(object, domain),
   ];
 }
 
-const oneOf = (field: FieldPath | string, value = "", values: readonly string[]): FieldError[] =>
+const oneOf = (field: FieldPath, value = "", values: readonly string[]): FieldError[] =>
   value === "" ? [required(field)] : values.includes(value) ? [] : [notSupported(field, value, values)];
 
 function validateByType(spec: ServiceSpec): FieldError[] {
@@ -87,7 +87,9 @@ function validateByType(spec: ServiceSpec): FieldError[] {
     }
   }
   if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(spec)) {
-    errors.push(invalid("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`));
+    errors.push(
+      invalid(specPath.child("clusterIPs").index(0), "None", `may not be set to 'None' for ${type} services`),
+    );
   }
   if (type === "ExternalName") errors.push(...validateExternalName(spec));
   return errors;
@@ -131,7 +133,7 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
 }
 
 function validateAffinity({ sessionAffinity, sessionAffinityConfig: config }: ServiceSpec): FieldError[] {
-  const errors = oneOf("spec.sessionAffinity", sessionAffinity, affinities);
+  const errors = oneOf(specPath.child("sessionAffinity"), sessionAffinity, affinities);
   if (sessionAffinity === "None" && config !== undefined) {
     errors.push(forbidden(affinityPath, "must not be set when session affinity is None"));
   }
@@ -213,13 +215,13 @@ function validateBalancer({ type, allocateLoadBalancerNodePorts, loadBalancerCla
   const errors: FieldError[] = [];
   const isBalancer = type === "LoadBalancer";
   if (!isBalancer && allocateLoadBalancerNodePorts !== undefined) {
-    errors.push(forbidden("spec.allocateLoadBalancerNodePorts", onlyBalancers));
+    errors.push(forbidden(specPath.child("allocateLoadBalancerNodePorts"), onlyBalancers));
   }
   if (isBalancer && allocateLoadBalancerNodePorts === undefined) {
-    errors.push(required("spec.allocateLoadBalancerNodePorts"));
+    errors.push(required(specPath.child("allocateLoadBalancerNodePorts")));
   }
   if (loadBalancerClass === undefined) return errors;
-  const field = "spec.loadBalancerClass";
+  const field = specPath.child("loadBalancerClass");
   if (!isBalancer) return [...errors, forbidden(field, onlyBalancers)];
   return [...errors, ...qualifiedName(loadBalancerClass).map((message) => invalid(field, loadBalancerClass, message))];
 }
@@ -227,12 +229,12 @@ function validateBalancer({ type, allocateLoadBalancerNodePorts, loadBalancerCla
 function validateTraffic(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   const { externalTrafficPolicy = "", healthCheckNodePort = 0, trafficDistribution } = spec;
-  const policyField = "spec.externalTrafficPolicy";
+  const policyField = specPath.child("externalTrafficPolicy");
   if (isExternal(spec)) errors.push(...oneOf(policyField, externalTrafficPolicy, trafficPolicies));
   else if (externalTrafficPolicy !== "") {
     errors.push(invalid(policyField, externalTrafficPolicy, "may only be set for externally-accessible services"));
   }
-  const portField = "spec.healthCheckNodePort";
+  const portField = specPath.child("healthCheckNodePort");
   if (needsHealthCheckPort(spec)) {
     if (healthCheckNodePort === 0) errors.push(required(portField));
     else errors.push(...portNumber(healthCheckNodePort).map((text) => invalid(portField, healthCheckNodePort, text)));
@@ -242,12 +244,12 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   }
   if (needsClusterIp(spec)) {
     const { internalTrafficPolicy: policy } = spec;
-    const field = "spec.internalTrafficPolicy";
+    const field = specPath.child("internalTrafficPolicy");
     if (policy === undefined) errors.push(required(field));
     else if (!trafficPolicies.includes(policy)) errors.push(notSupported(field, policy, trafficPolicies));
   }
   if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
-    errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));
+    errors.push(notSupported(specPath.child("trafficDistribution"), trafficDistribution, ["PreferClose"]));
   }
   return errors;
 }

@@ -2,6 +2,7 @@
 import type { Event as CoreEvent, EventSeries as CoreEventSeries } from "#api/core/v1.ts";
 import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
 import { columnsOf } from "../cells.ts";
@@ -10,7 +11,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function events(environment: KindEnvironment): KindBehaviour<Event, CoreEvent> {
   const { rename } = environment.domain;
-  const common = (core: CoreEvent): FieldError[] => validateReport(core, "reportingController", rename);
+  const common = (core: CoreEvent): FieldError[] => validateReport(core, FieldPath.of("reportingController"), rename);
   return {
     anyFinalizers: true,
     metadataRepeats: -1,

@@ -85,13 +85,15 @@ function fixedSpecs(domain: ApiDomain): FixedSpecs {
 
 function validateFixed(name: string, spec: object, wanted: object | undefined): readonly FieldError[] {
   if (wanted === undefined || jsonEquals(spec, wanted)) return [];
-  return [invalid("spec", spec, `spec of '${name}' must equal the fixed value`)];
+  return [invalid(FieldPath.of("spec"), spec, `spec of '${name}' must equal the fixed value`)];
 }
 
 /** The shares of the exempt level may be changed. */
 function validateExempt(spec: PriorityLevelConfigurationSpec, wanted: object | undefined): readonly FieldError[] {
   if (wanted === undefined || jsonEquals({ ...spec, exempt: null }, { ...wanted, exempt: null })) return [];
-  return [invalid("spec", spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
+  return [
+    invalid(FieldPath.of("spec"), spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"),
+  ];
 }
 
 /** Upstream: distinguished zero shares from absent ones in a beta version. */
@@ -99,7 +101,7 @@ const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency
 
 function validateAnnotations({ metadata }: PriorityLevelConfiguration, annotation: string): readonly FieldError[] {
   if (metadata.annotations?.[annotation] === undefined) return [];
-  return [forbidden("metadata.annotations", `annotation '${annotation}' is forbidden`)];
+  return [forbidden(FieldPath.of("metadata", "annotations"), `annotation '${annotation}' is forbidden`)];
 }
 
 const conditionsPath = FieldPath.of("status", "conditions");
@@ -123,7 +125,8 @@ const rulesPath = FieldPath.of("spec", "rules");
 function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { matchingPrecedence: precedence, distinguisherMethod: method } = spec;
-  const wrong = (detail: string) => errors.push(invalid("spec.matchingPrecedence", precedence, detail));
+  const wrong = (detail: string) =>
+    errors.push(invalid(FieldPath.of("spec", "matchingPrecedence"), precedence, detail));
   if (precedence <= 0) wrong("must be a positive value");
   if (precedence > precedenceMax) wrong(`must not be greater than ${precedenceMax}`);
   if (precedence === 1 && name !== "exempt") wrong("only the schema named 'exempt' may have matchingPrecedence 1");
@@ -131,10 +134,11 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
     const known = ["ByNamespace", "ByUser"];
     // Upstream: shows all of it.
     const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(method.type)}}`);
-    if (!known.includes(method.type)) errors.push(notSupported("spec.distinguisherMethod.type", shown, known));
+    if (!known.includes(method.type))
+      errors.push(notSupported(FieldPath.of("spec", "distinguisherMethod", "type"), shown, known));
   }
   const level = spec.priorityLevelConfiguration.name;
-  const levelField = "spec.priorityLevelConfiguration.name";
+  const levelField = FieldPath.of("spec", "priorityLevelConfiguration", "name");
   if (level === "") errors.push(required(levelField, "must reference a priority level"));
   else errors.push(...dns1123Subdomain(level).map((message) => invalid(levelField, level, message)));
   for (const [index, rule] of (spec.rules ?? []).entries()) errors.push(...validateRule(rule, rulesPath.index(index)));
@@ -284,7 +288,7 @@ const limitedPath = FieldPath.of("spec", "limited");
 function validateLevel(name: string, { type, exempt, limited }: PriorityLevelConfigurationSpec): readonly FieldError[] {
   const errors: FieldError[] = [];
   if ((name === "exempt") !== (type === "Exempt")) {
-    errors.push(invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
+    errors.push(invalid(FieldPath.of("spec", "type"), type, "type must be 'Exempt' if and only if name is 'exempt'"));
   }
   if (type === "Exempt") {
     if (limited !== undefined) errors.push(forbidden(limitedPath, "must be nil if the type is not Limited"));
@@ -294,7 +298,7 @@ function validateLevel(name: string, { type, exempt, limited }: PriorityLevelCon
     if (exempt !== undefined) errors.push(forbidden(exemptPath, "must be nil if the type is Limited"));
     if (limited === undefined) errors.push(required(limitedPath, "must not be empty when type is Limited"));
     else errors.push(...validateLimited(limited, limitedPath));
-  } else errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
+  } else errors.push(notSupported(FieldPath.of("spec", "type"), type, ["Exempt", "Limited"]));
   return errors;
 }
 

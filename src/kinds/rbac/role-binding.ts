@@ -51,10 +51,10 @@ const isPerson = (kind: string): boolean => kind === "User" || kind === "Group";
 
 function validateRole({ apiGroup, kind, name }: RoleRef, group: string, kinds: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
-  if (apiGroup !== group) errors.push(notSupported("roleRef.apiGroup", apiGroup, [group]));
-  if (!kinds.includes(kind)) errors.push(notSupported("roleRef.kind", kind, kinds));
-  if (name === "") errors.push(required("roleRef.name"));
-  else errors.push(...pathSegment(name).map((message) => invalid("roleRef.name", name, message)));
+  if (apiGroup !== group) errors.push(notSupported(FieldPath.of("roleRef", "apiGroup"), apiGroup, [group]));
+  if (!kinds.includes(kind)) errors.push(notSupported(FieldPath.of("roleRef", "kind"), kind, kinds));
+  if (name === "") errors.push(required(FieldPath.of("roleRef", "name")));
+  else errors.push(...pathSegment(name).map((message) => invalid(FieldPath.of("roleRef", "name"), name, message)));
   return errors;
 }
 
@@ -82,7 +82,7 @@ function validateRoleUpdate(ref: RoleRef, old: RoleRef): FieldError[] {
   if (jsonEquals(ref, old)) return [];
   const [group, kind, name] = [ref.apiGroup, ref.kind, ref.name].map(goQuote);
   const printed = new GoSyntax(`rbac.RoleRef{APIGroup:${group}, Kind:${kind}, Name:${name}}`);
-  return [invalid("roleRef", printed, "cannot change roleRef")];
+  return [invalid(FieldPath.of("roleRef"), printed, "cannot change roleRef")];
 }
 
 const subjectsText = ({ subjects = [] }: RoleBinding, kind: string): string =>

@@ -17,7 +17,9 @@ export function resourceClaimTemplates(): KindBehaviour<ResourceClaimTemplate> {
       defaults: (object) => editField(object, "spec", (spec) => editField(spec, "spec", defaultClaimSpec)),
       validate,
       validateUpdate: (object, old) =>
-        jsonEquals(object.spec, old.spec) ? validate(object) : [invalid("spec", object.spec, "field is immutable")],
+        jsonEquals(object.spec, old.spec)
+          ? validate(object)
+          : [invalid(FieldPath.of("spec"), object.spec, "field is immutable")],
     },
   };
 }

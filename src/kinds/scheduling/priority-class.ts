@@ -1,6 +1,7 @@
 /** PriorityClass: a named priority of pods. */
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -26,23 +27,23 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
       defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }),
       validate,
       validateUpdate: (object, old) => [
-        ...(object.value === old.value ? [] : [forbidden("value", "may not be changed in an update.")]),
+        ...(object.value === old.value ? [] : [forbidden(FieldPath.of("value"), "may not be changed in an update.")]),
         ...validateImmutable(object, old, ["preemptionPolicy"]),
       ],
     },
   };
 }
 
-/** Of a new class. Nobody may go before the system. */
+/** Of a new class. Only the system's own classes may have the highest priorities. */
 function validate({ metadata: { name = "" }, value, globalDefault }: PriorityClass): FieldError[] {
   if (!name.startsWith("system-")) {
     if (value <= valueMax) return [];
-    return [forbidden("value", `maximum allowed value of a user defined priority is ${valueMax}`)];
+    return [forbidden(FieldPath.of("value"), `maximum allowed value of a user defined priority is ${valueMax}`)];
   }
   const problem = systemProblem(name, value, globalDefault === true);
   if (problem === undefined) return [];
   const reserved = "priority class names with 'system-' prefix are reserved for system use only. error:";
-  return [forbidden("metadata.name", `${reserved} ${problem}`)];
+  return [forbidden(FieldPath.of("metadata", "name"), `${reserved} ${problem}`)];
 }
 
 function systemProblem(name: string, value: number, isDefault: boolean): string | undefined {

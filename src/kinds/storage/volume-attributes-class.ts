@@ -2,6 +2,7 @@
 import type { VolumeAttributesClass } from "#api/storage/v1beta1.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -30,8 +31,8 @@ function validate({ driverName, parameters = {} }: VolumeAttributesClass): Field
 }
 
 function validateDriver(name: string): FieldError[] {
-  if (name === "") return [required("driverName")];
-  return qualifiedName(name.toLowerCase()).map((message) => invalid("driverName", name, message));
+  if (name === "") return [required(FieldPath.of("driverName"))];
+  return qualifiedName(name.toLowerCase()).map((message) => invalid(FieldPath.of("driverName"), name, message));
 }
 
 const entriesMax = 512;
@@ -39,14 +40,14 @@ const bytesMax = 256 * 1024;
 
 function validateParameters(parameters: Readonly<Record<string, string>>): FieldError[] {
   const entries = Object.entries(parameters);
-  if (entries.length === 0) return [required("parameters", "must contain at least one key/value pair")];
-  if (entries.length > entriesMax) return [tooLong("parameters", entriesMax)];
+  if (entries.length === 0) return [required(FieldPath.of("parameters"), "must contain at least one key/value pair")];
+  if (entries.length > entriesMax) return [tooLong(FieldPath.of("parameters"), entriesMax)];
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of entries) {
-    if (key === "") errors.push(invalid("parameters", key, "field can not be empty."));
+    if (key === "") errors.push(invalid(FieldPath.of("parameters"), key, "field can not be empty."));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
-  if (bytes > bytesMax) errors.push(tooLong("parameters", bytesMax));
+  if (bytes > bytesMax) errors.push(tooLong(FieldPath.of("parameters"), bytesMax));
   return errors;
 }

@@ -1,6 +1,7 @@
 /** Definitions for tests of discovery and OpenAPI: built-in kinds without behaviour, and custom ones. */
 import { type ApiTables, type KindFacts, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { typedDecoder } from "#registry/object-decoder.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
 export const kubernetesTables = loadDefinitions(kubernetesDomain);
@@ -33,6 +34,7 @@ export function builtinDefinitions(
       stored,
       storage: { group, version, kind, resource },
       schema,
+      decoder: typedDecoder(() => schema),
       routes: "installed",
     };
   });
@@ -77,6 +79,7 @@ export function customDefinition(
     stored: true,
     storage: { group, version, kind, resource },
     schema: { type: "object", fields: new Map() },
+    decoder: typedDecoder(() => ({ type: "object", fields: new Map() })),
     routes: "dispatched",
     untyped: true,
     ...more,

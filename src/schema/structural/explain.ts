@@ -11,6 +11,7 @@ import {
   notSupported,
   required as requiredField,
   tooLong,
+  typeInvalid,
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { codePointCount } from "#std/code-points.ts";
@@ -102,7 +103,7 @@ const invalid = (path: FieldPath, value: string, text: string): FieldError =>
   invalidField(path, new GoSyntax(value), text);
 
 /** About several schemas at once: named in the text, not by the field. */
-const composite = (text: string): FieldError => invalidField("", "", text);
+const composite = (text: string): FieldError => invalidField(FieldPath.root, "", text);
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
@@ -173,7 +174,7 @@ class Explainer {
     if (!node.formatCheck(text)) {
       const { format } = node;
       const words = inBody(path, `must be of type ${format}: ${showText(text)}`);
-      result.add(words, () => ({ ...invalid(path, showText(text), words), type: "FieldValueTypeInvalid" }));
+      result.add(words, () => typeInvalid(path, new GoSyntax(showText(text)), words));
     }
   }
 
@@ -333,7 +334,7 @@ const tooMany = (path: FieldPath, size: number, max: number): FieldError => ({
 /** `actual` is what upstream shows as the bad value. */
 function addTypeFinding(result: Result, path: FieldPath, expected: string, actual: string): void {
   const words = inBody(path, `must be of type ${expected}: ${goQuote(actual)}`);
-  result.add(words, () => ({ ...invalid(path, goQuote(actual), words), type: "FieldValueTypeInvalid" }));
+  result.add(words, () => typeInvalid(path, new GoSyntax(goQuote(actual)), words));
 }
 
 function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: FieldPath, result: Result): void {

@@ -2,7 +2,8 @@
  * Whether a value fits its schema: the whole check for nearly every write. Hot path: plain loops over compiled nodes,
  * no allocation; `explain.ts` finds the errors in a second walk. Benchmark: `bench/structural.bench.ts`.
  */
-import type { FieldError } from "#meta/field-error.ts";
+import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { codePointCount } from "#std/code-points.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
@@ -28,11 +29,7 @@ export class Budget {
 
 /** The value is too large for its schema. */
 export class TooCostly extends Error {
-  readonly finding: FieldError = {
-    type: "FieldValueInvalid",
-    field: "",
-    message: 'Invalid value: "": the object is too large to be checked against its schema',
-  };
+  readonly finding = invalid(FieldPath.root, "", "the object is too large to be checked against its schema");
 }
 
 const unitsMax = 12_000_000;

@@ -3,9 +3,9 @@ import type { Matched } from "#admission/matching.ts";
 import type { ObjectForms } from "#admission/object-form.ts";
 import { applyJsonPatch } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
-import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { settleLists, strictMessage } from "#codec/object.ts";
-import { decodeJsonPatch, decodePatched } from "#codec/patch-body.ts";
+import { typedDecoder } from "#registry/object-decoder.ts";
+import { decodeJsonPatch } from "#codec/patch-body.ts";
 import {
   apiVersionOf,
   type GroupVersionKind,
@@ -106,16 +106,18 @@ export class ServedForms implements ObjectForms {
   #reread(value: unknown, kind: GroupVersionKind, { isStrict }: { readonly isStrict: boolean }): Unstructured {
     const { table, schemaOf, objectBytesMax } = this.#options;
     const definition = table().findKind(kind.group, kind.version, kind.kind);
-    const asked = { value, gvk: kind, problems: [] };
-    if (definition?.custom !== undefined) {
-      const room = new Room(objectBytesMax, () => objectTooLarge(objectBytesMax));
-      return decodePatchedCustom({ ...asked, fieldValidation: "Ignore", type: definition.custom, room }).object;
-    }
-    const schema = definition?.schema ?? schemaOf(kind);
-    const decoded = decodePatched({ ...asked, fieldValidation: isStrict ? "Warn" : "Ignore", schema });
-    const { object, hasEmptyLists, warnings } = decoded;
+    const decoder = definition?.decoder ?? typedDecoder(() => schemaOf(kind));
+    const isChecked = isStrict && decoder.type !== undefined;
+    const { object, hasEmptyLists, warnings } = decoder.patched({
+      value,
+      gvk: kind,
+      problems: [],
+      fieldValidation: isChecked ? "Warn" : "Ignore",
+      room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),
+    });
     if (warnings.length > 0) throw badRequest(strictMessage(warnings));
-    const settled = hasEmptyLists ? settleLists(schema, object) : object;
+    const { type } = decoder;
+    const settled = hasEmptyLists && type !== undefined ? settleLists(type, object) : object;
     return definition?.strategy.defaults?.(settled) ?? settled;
   }
 }

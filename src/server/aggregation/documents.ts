@@ -44,7 +44,7 @@ const soonMs = 100;
 const timeoutMs = 5_000;
 const documentBytesMax = 16 * 1024 * 1024;
 const discoverer = { name: "system:kube-aggregator", groups: [groupMasters] };
-const publisher = { name: "system:aggregator", groups: [] };
+const aggregator = { name: "system:aggregator", groups: [] };
 
 export class RemoteDocuments {
   readonly #options: DocumentsOptions;
@@ -151,7 +151,7 @@ export class RemoteDocuments {
 
   /** Only paths of its own group and version: no server speaks for others. */
   async #openApiV3(api: AggregatedApi): Promise<ReadonlyMap<string, string>> {
-    const answer = await this.#ask(api, "/openapi/v3", publisher, ["Accept", "application/json"]);
+    const answer = await this.#ask(api, "/openapi/v3", aggregator, ["Accept", "application/json"]);
     const paths = answer.code === 200 ? (await jsonOf(answer))["paths"] : undefined;
     const own = [`apis/${api.group}`, `apis/${api.group}/${api.version}`];
     return new Map(
@@ -165,7 +165,7 @@ export class RemoteDocuments {
 
   async #openApiV2(api: AggregatedApi, known: Known): Promise<void> {
     const tag = known.openApiV2Tag === "" ? [] : ["If-None-Match", known.openApiV2Tag];
-    const answer = await this.#ask(api, "/openapi/v2", publisher, ["Accept", "application/json", ...tag]);
+    const answer = await this.#ask(api, "/openapi/v2", aggregator, ["Accept", "application/json", ...tag]);
     if (answer.code === 304) return;
     known.openApiV2 = answer.code === 200 ? answer.body : undefined;
     known.openApiV2Tag = answer.code === 200 ? (answer.headers["etag"]?.[0] ?? "") : "";
@@ -174,7 +174,7 @@ export class RemoteDocuments {
   async #ask(
     api: AggregatedApi,
     path: string,
-    user: typeof discoverer | typeof publisher,
+    user: typeof discoverer | typeof aggregator,
     headers: readonly string[],
   ): Promise<WholeAnswer> {
     const question = {

@@ -49,7 +49,7 @@ export function publishedTrust(options: ServerOptions, { bundles, frontProxy }: 
   const isOwn = options.proxyClientCertFile === undefined;
   const proxyCa = bundles.requestHeaderCa + (isOwn ? frontProxy.ca.certificate : "");
   const clients = { "client-ca-file": bundles.clientCa };
-  // Who gave a certificate without its authority tells the other servers himself.
+  // If the operator gave a certificate without its authority, he also configures the other servers.
   if (proxyCa === "") return clients;
   const { requestheaderAllowedNames: allowed } = options;
   // The other authority may be trusted for any name.

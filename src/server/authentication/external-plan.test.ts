@@ -43,7 +43,7 @@ function userOf({ issuers }: ExternalPlan, claims: object): string {
   }
 }
 
-test("without flags nobody else is asked", () => {
+test("without flags there are no external authenticators", () => {
   const { issuers, anonymous, webhook, configText } = plan();
   assert.deepEqual([issuers, anonymous, webhook, configText], [[], undefined, undefined, undefined]);
 });
@@ -117,7 +117,7 @@ test("a file stands alone: not with --oidc-* flags, nor its anonymous with --ano
   assert.deepEqual(plan(`--authentication-config=${open}`).anonymous, { enabled: true, paths: ["/livez"] });
 });
 
-test("tokens of the file's issuers may have any algorithm of keys nobody shares", () => {
+test("tokens of the file's issuers may have any asymmetric algorithm", () => {
   const path = config(
     "jwt.yaml",
     `jwt:

@@ -1,18 +1,18 @@
 /** Match conditions: errors with kube-apiserver's texts, and the variable `request`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ReviewSpec } from "#authz/webhook.ts";
+import type { SubjectAccessReviewSpec } from "#api/authorization/v1.ts";
 import { conditionCompiler } from "./conditions.ts";
 
 const compile = conditionCompiler(true);
 
-function holds(expression: string, spec: ReviewSpec): boolean {
+function holds(expression: string, spec: SubjectAccessReviewSpec): boolean {
   const condition = compile(expression);
   assert.ok(typeof condition === "function", expression);
   return condition(spec);
 }
 
-const listing: ReviewSpec = {
+const listing: SubjectAccessReviewSpec = {
   user: "bob",
   groups: ["dev", "system:authenticated"],
   extra: { scope: ["a", "b"] },
@@ -60,7 +60,7 @@ test("a condition that is wrong is refused as kube-apiserver words it [EXPR-01, 
   });
 });
 
-test("a condition sees who asks for what, with empty texts for what is not said [AUTHZ-43]", () => {
+test("a condition sees the whole request, with empty texts for absent parts [AUTHZ-43]", () => {
   for (const expression of [
     "request.user == 'bob' && 'dev' in request.groups && request.extra['scope'] == ['a', 'b'] && request.uid == ''",
     "has(request.resourceAttributes) && !has(request.nonResourceAttributes)",
@@ -71,7 +71,7 @@ test("a condition sees who asks for what, with empty texts for what is not said 
   ]) {
     assert.equal(holds(expression, listing), true, expression);
   }
-  const path: ReviewSpec = { user: "bob", nonResourceAttributes: { path: "/metrics", verb: "get" } };
+  const path: SubjectAccessReviewSpec = { user: "bob", nonResourceAttributes: { path: "/metrics", verb: "get" } };
   assert.equal(
     holds("has(request.nonResourceAttributes) && request.nonResourceAttributes.path == '/metrics'", path),
     true,

@@ -3,7 +3,7 @@
  * where there are any. Source: upstream's `apiserver/pkg/authorization/cel`.
  */
 import type { ConditionCompiler } from "#authz/configuration.ts";
-import type { ReviewSpec } from "#authz/webhook.ts";
+import type { SubjectAccessReviewSpec } from "#api/authorization/v1.ts";
 import { compileExpression, environmentWith, objectOf } from "#cel/expression.ts";
 import { bool, listOf, mapOf, string } from "#cel/types.ts";
 import type { Value } from "#cel/values.ts";
@@ -57,7 +57,7 @@ export function conditionCompiler(selectors: boolean): ConditionCompiler {
 }
 
 /** All texts and lists are there, empty ones too. */
-function requestOf({ resourceAttributes, nonResourceAttributes, ...spec }: ReviewSpec): Value {
+function requestOf({ resourceAttributes, nonResourceAttributes, ...spec }: SubjectAccessReviewSpec): Value {
   const texts = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   const request = {
     user: "",

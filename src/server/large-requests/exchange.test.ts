@@ -41,7 +41,7 @@ function serviceExchange() {
   };
 }
 
-void test("an address stays taken until the write that stores it has ended, though nobody waits for it any more", async () => {
+void test("an address stays taken until the write that stores it has ended, even after its client has left", async () => {
   const on = serviceExchange();
   const asked = on.allocate();
   on.allocated();

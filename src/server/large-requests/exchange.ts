@@ -51,7 +51,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     }
     const entry = name === "" ? undefined : store.peek(namespace, name);
     let custom: SentRequest["definition"];
-    if (definition.custom !== undefined) {
+    if (definition.routes === "dispatched") {
       this.#definition = this.#options.definitionOf(this.#definitionName);
       custom = { name: this.#definitionName, revision: this.#definition?.revision ?? 0 };
     }

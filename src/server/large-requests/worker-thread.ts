@@ -87,7 +87,7 @@ export class WorkerThread {
 
   #take(message: FromThread): void {
     const running = this.#running;
-    // Who is ended has been answered, and does nothing more.
+    // A request that was ended has its answer already.
     if (running === undefined || this.#isEnding) return;
     if (message.type === "question") {
       const { id, question } = message;

@@ -351,7 +351,7 @@ function checkTrustBundle(bundle: ClusterTrustBundleProjection, path: FieldPath,
   } else if (signerName !== undefined) {
     const at = path.child("signerName");
     if (signerName === "") errors.push(required(at, "must be a valid signer name"));
-    errors.push(...validateSignerName(String(at), signerName));
+    errors.push(...validateSignerName(at, signerName));
     if (labelSelector !== undefined) errors.push(...validateLabelSelector(labelSelector, path.child("labelSelector")));
   } else errors.push(required(path, "either name or signerName must be specified"));
   checkVolumePath(bundle.path, path.child("path"), errors);

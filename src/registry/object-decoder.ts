@@ -1,0 +1,55 @@
+/**
+ * How a kind reads request bodies, and the values that patches and applies make: by its generated type, or by the schema
+ * of its definition. A `ResourceDefinition` carries the one of its kind, so handlers do not ask which it is.
+ */
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { Room } from "#schema/json-values.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type CustomType, decodeCustom, decodeMergedCustom, decodePatchedCustom } from "#codec/custom-object.ts";
+import { type DecodedObject, decodeMerged, decodeObject, type ObjectBody } from "#codec/object.ts";
+import { decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
+
+/** The budget of defaults, which only those of custom kinds can exhaust. */
+interface WithRoom {
+  room(): Room;
+}
+
+export interface ObjectDecoder {
+  /**
+   * The generated type of whole objects; `undefined` for custom kinds. Formats without types and strategic patches need
+   * it, and with it a patch may name another version of the kind.
+   */
+  readonly type: Schema | undefined;
+  /** A request body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+  body(body: Omit<ObjectBody, "schema"> & WithRoom): DecodedObject;
+  /** The object that a patch made. Throws `invalid` when it does not fit its type. */
+  patched(patched: Omit<PatchedValue, "schema"> & WithRoom): PatchedObject;
+  /** The object that an apply made. Throws `DecodeError` when it does not fit its type. */
+  merged(merged: MergedObject & WithRoom): Pick<DecodedObject, "object" | "hasEmptyLists">;
+}
+
+interface MergedObject {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly gvk: GroupVersionKind;
+}
+
+/** Decodes by a generated type, built when first asked for. */
+export const typedDecoder = (schema: () => Schema): ObjectDecoder => ({
+  get type() {
+    return schema();
+  },
+  body: (body) => decodeObject({ ...body, schema: schema() }),
+  patched: (patched) => decodePatched({ ...patched, schema: schema() }),
+  merged: (merged) => decodeMerged({ ...merged, schema: schema() }),
+});
+
+/** Decodes by the schema of a custom resource definition. */
+export const customDecoder = (type: CustomType): ObjectDecoder => ({
+  type: undefined,
+  body: (body) => decodeCustom({ ...body, type, room: body.room() }),
+  patched: (patched) => decodePatchedCustom({ ...patched, type, room: patched.room() }),
+  merged: (merged) => ({
+    object: decodeMergedCustom({ ...merged, type, room: merged.room() }),
+    hasEmptyLists: false,
+  }),
+});
