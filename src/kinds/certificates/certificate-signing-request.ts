@@ -10,7 +10,16 @@ import type {
   CertificateSigningRequestSpec,
 } from "#api/certificates/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
-import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  goQuote,
+  GoSyntax,
+  invalid,
+  notSupported,
+  required,
+} from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
@@ -152,10 +161,22 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
   ]);
 }
 
+/** Bytes shown at most. */
+const shownBytesMax = 10_000;
+
+/** Bytes as Go writes them. */
+function goBytes(bytes: Buffer): GoSyntax {
+  const shown = Array.from(bytes.subarray(0, shownBytesMax), (byte) => `0x${byte.toString(16)}`);
+  return new GoSyntax(`[]byte{${shown.join(", ")}${bytes.length > shownBytesMax ? "..." : ""}}`);
+}
+
 function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest, legacySigner: string): FieldError[] {
   const { usages = [], signerName, expirationSeconds: seconds } = spec;
   const errors: FieldError[] = [];
-  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), "<request data>", parsed.problem));
+  if (!parsed.ok) {
+    const bytes = Buffer.from(spec.request ?? "", "base64");
+    errors.push(invalid(FieldPath.of("spec", "request"), goBytes(bytes), parsed.problem));
+  }
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));

@@ -56,7 +56,7 @@ test("a request is checked: key and signature, usages, signer, duration [VER-82]
   check({});
   check(
     { request: "bm8gcGVt" },
-    'spec.request: Invalid value: "<request data>": PEM block type must be CERTIFICATE REQUEST',
+    "spec.request: Invalid value: []byte{0x6e, 0x6f, 0x20, 0x70, 0x65, 0x6d}: PEM block type must be CERTIFICATE REQUEST",
   );
   check({ usages: [] }, "spec.usages: Required value");
   check({ usages: ["client auth", "client auth"] }, 'spec.usages[1]: Duplicate value: "client auth"');
