@@ -33,6 +33,17 @@ test("every built-in kind has a definition with a schema and known rules", () =>
   }
 });
 
+test("names of events, disruption budgets and requests for certificates are any segment of a path", () => {
+  for (const [group, kind] of [
+    ["", "Event"],
+    ["policy", "PodDisruptionBudget"],
+    ["certificates.k8s.io", "CertificateSigningRequest"],
+  ] as const) {
+    assert.equal(find(group, "v1", kind).nameRule, "pathSegment");
+  }
+  assert.equal(find("events.k8s.io", "v1", "Event").nameRule, "dns1123subdomain");
+});
+
 test("versions of a kind share one place and the preferred version is the stored one", () => {
   const place = (group: string, version: string, kind: string) => {
     const { storage } = find(group, version, kind);

@@ -86,6 +86,7 @@ function definitionOf(
     anyFinalizers: behaviour.anyFinalizers ?? false,
     metadataRepeats: behaviour.metadataRepeats ?? 0,
     returnDeletedObject: behaviour.returnsDeleted ?? false,
+    nameRule: behaviour.nameRule ?? facts.nameRule,
     createOnUpdate: behaviour.createOnUpdate ?? facts.createOnUpdate,
     unconditionalUpdate: behaviour.unconditionalUpdate ?? facts.unconditionalUpdate,
     selectableFields: facts.selectableFields ?? [],

@@ -60,6 +60,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   /** DELETE answers with the object that went, where others answer with a Status. */
   readonly returnsDeleted?: boolean;
   /** The behaviour of 1.32 where the tables differ. */
+  readonly nameRule?: string;
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
   /** Release of deprecation, where the tables do not have it. */
@@ -175,7 +176,7 @@ function partStrategy(
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
-  const { validateUpdate, checkRules, warningsOnUpdate } = own;
+  const { validateUpdate, checkRules, warningsOnUpdate, metadataRepeats } = own;
   const drop = rules.drops === undefined ? undefined : drops[rules.drops];
   return {
     ...rules.resets?.(behaviour, mainResets),
@@ -189,6 +190,7 @@ function partStrategy(
     ...(validateUpdate === undefined ? {} : { validateUpdate }),
     ...(checkRules === undefined ? {} : { checkRules }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
+    ...(metadataRepeats === undefined ? {} : { metadataRepeats }),
   };
 }
 

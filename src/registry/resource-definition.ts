@@ -69,6 +69,8 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
     attributes: WriteAttributes,
   ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
+  /** How often findings about the metadata are repeated; left out: as the definition says. */
+  readonly metadataRepeats?: number;
   /** Fields that such a write never changes, so never owns. */
   readonly resetFields?: FieldSet;
 }

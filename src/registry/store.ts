@@ -634,7 +634,7 @@ export class Store {
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
         standardFinalizers: definition.anyFinalizers !== true,
-        repeats: definition.metadataRepeats ?? 0,
+        repeats: hooks.metadataRepeats ?? definition.metadataRepeats ?? 0,
       }),
       ...found,
       ...(late instanceof Promise ? await late : late),

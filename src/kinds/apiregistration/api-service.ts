@@ -2,7 +2,7 @@
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
+import { dns1035Label, dns1123Subdomain, pathSegment, portNumber } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
@@ -11,6 +11,8 @@ import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 export function apiServices(): KindBehaviour<APIService> {
   return {
     statusKeeps: writtenMetadata,
+    anyFinalizers: true,
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Service", "Service that answers; Local is this server.", ({ spec: { service } }) =>
@@ -42,12 +44,13 @@ const priorities = [
 ] as const;
 
 function validateApiService({ metadata, spec: { group = "", version = "", ...rest } }: APIService): FieldError[] {
-  const { name = "" } = metadata;
   const errors: FieldError[] = [];
   const expected = `${version}.${group}`;
-  if (name !== expected) {
+  const { name = "", generateName = "" } = metadata;
+  for (const [field, text] of Object.entries({ generateName, name })) {
+    if (text === expected || text === "" || pathSegment(text).length > 0) continue;
     const detail = `must be \`spec.version+"."+spec.group\`: ${goQuote(expected)}`;
-    errors.push(invalid(FieldPath.of("metadata", "name"), name, detail));
+    errors.push(invalid(FieldPath.of("metadata", field), text, detail));
   }
   if (group === "" && version !== "v1") {
     errors.push(required(spec.child("group"), "only v1 may have an empty group and it better be legacy kube"));

@@ -61,6 +61,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
       ...templateWarnings<DaemonSet>(({ spec }) => spec.template),
       subresources: {
         status: {
+          metadataRepeats: 0,
           prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)),
           validateUpdate: validateDaemonSetStatus,
         },

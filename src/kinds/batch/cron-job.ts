@@ -33,7 +33,11 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateCronJob(object, domain),
       validateUpdate: (object, old) => validateCronJob(object, domain, old),
-      ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, templatePath),
+      ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, {
+        path: templatePath,
+        namesPods: true,
+      }),
+      subresources: { status: { metadataRepeats: -1 } },
     },
   };
 }

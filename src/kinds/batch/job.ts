@@ -46,8 +46,8 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
         ...validateSpec(object.spec, domain),
         ...validateJobUpdate(object, old),
       ],
-      ...templateWarnings<Job>(({ spec }) => spec.template),
-      subresources: { status: { validateUpdate: validateJobStatus } },
+      ...templateWarnings<Job>(({ spec }) => spec.template, { namesPods: true }),
+      subresources: { status: { validateUpdate: validateJobStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

@@ -39,6 +39,8 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
   const resetByStatus = fieldSetOf([["f:spec"], ["f:status", "f:conditions"]]);
   const resetByApproval = fieldSetOf([["f:spec"], ["f:status", "f:certificate"]]);
   return {
+    nameRule: "pathSegment",
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       ageColumn,

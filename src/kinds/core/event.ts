@@ -17,6 +17,7 @@ export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
   const validate = (object: Event): FieldError[] => validateReport(object, FieldPath.of("reportingComponent"), rename);
   return {
     anyFinalizers: true,
+    nameRule: "pathSegment",
     metadataRepeats: -1,
     columns: eventColumns,
     strategy: {

@@ -49,7 +49,9 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
         ),
       validate: (object) => validateNode(object, own),
       validateUpdate: (object, old) => validateNodeUpdate(object, old, own),
-      subresources: { status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own) } },
+      subresources: {
+        status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own), metadataRepeats: 0 },
+      },
       warningsOnCreate: warnings,
       warningsOnUpdate: warnings,
       fields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable === true) }),

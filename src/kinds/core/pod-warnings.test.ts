@@ -107,3 +107,24 @@ test("of many ports each is compared with those that it clashes with, and a hund
   assert.equal(last.length, 100);
   assert.match(last[99]!, /^spec\.containers\[0\]\.ports\[30000\]: dangerously ambiguous .*\.ports\[99\]$/);
 });
+
+test("names that pods cannot have as host names are warned of where names of pods begin with them", () => {
+  const warnings = (group: string, kind: string, name: string): readonly string[] => {
+    const { definition, defaults } = kindUnderTest({ group, version: "v1", kind });
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
+    const spec = { selector: group === "" ? { a: "b" } : { matchLabels: { a: "b" } }, template };
+    return definition.strategy.warningsOnCreate!(defaults({ metadata: { name }, spec }), writing());
+  };
+  const text =
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended:";
+  for (const [group, kind] of [
+    ["apps", "Deployment"],
+    ["apps", "ReplicaSet"],
+    ["", "ReplicationController"],
+  ] as const) {
+    assert.deepEqual(warnings(group, kind, "a"), []);
+    assert.deepEqual(warnings(group, kind, "a.b"), [`${text} [must not contain dots]`]);
+    assert.deepEqual(warnings(group, kind, "a".repeat(64)), [`${text} [must be no more than 63 characters]`]);
+  }
+  for (const kind of ["StatefulSet", "DaemonSet"]) assert.deepEqual(warnings("apps", kind, "a.b"), []);
+});

@@ -5,24 +5,40 @@ import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
+export interface TemplateWarningOptions {
+  /** Path of the template; by default `spec.template`. */
+  readonly path?: FieldPath;
+  /** Names of pods begin with the name of the object. */
+  readonly namesPods?: boolean;
+}
+
 /** Hooks of a kind with a template. Updates are looked at when they change more than metadata and status. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
-  path: FieldPath = templatePath,
+  { path = templatePath, namesPods = false }: TemplateWarningOptions = {},
 ): Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate"> {
   const warnings = (object: T): string[] => {
     const template = templateOf(object);
     return template === undefined ? [] : podSpecWarnings(template.spec, path.child("spec"));
   };
   return {
-    warningsOnCreate: warnings,
+    warningsOnCreate: (object) => [...(namesPods ? nameWarnings(object) : []), ...warnings(object)],
     warningsOnUpdate: (object, old) => (jsonEquals(contentOf(object), contentOf(old)) ? [] : warnings(object)),
   };
+}
+
+function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
+  const problems = dns1123Label(name);
+  if (problems.length === 0) return [];
+  const text =
+    "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended";
+  return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
 const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;

@@ -32,8 +32,8 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
         const errors = validateReplicationController(object, domain);
         return [...errors, ...errors];
       },
-      ...templateWarnings<ReplicationController>(({ spec }) => spec.template),
-      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
+      ...templateWarnings<ReplicationController>(({ spec }) => spec.template, { namesPods: true }),
+      subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

@@ -32,7 +32,7 @@ export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
       prepareForUpdate: withoutOldType,
       validate: (object) => validateService(object, domain),
       validateUpdate: (object, old) => validateServiceUpdate(object, old, domain),
-      subresources: { status: { validateUpdate: validateServiceStatus } },
+      subresources: { status: { validateUpdate: validateServiceStatus, metadataRepeats: 0 } },
       warningsOnCreate: (object) => serviceWarnings(object, domain),
       warningsOnUpdate: (object) => serviceWarnings(object, domain),
       fields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),

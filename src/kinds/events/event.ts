@@ -13,8 +13,6 @@ export function events(environment: KindEnvironment): KindBehaviour<Event, CoreE
   const { rename } = environment.domain;
   const common = (core: CoreEvent): FieldError[] => validateReport(core, FieldPath.of("reportingController"), rename);
   return {
-    anyFinalizers: true,
-    metadataRepeats: -1,
     conversion,
     columns: columnsOf(eventColumns, conversion.toHub),
     strategy: {

@@ -26,7 +26,7 @@ export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
     strategy: {
       validate: (object) => validateIngressCreate(object, domain),
       validateUpdate: validateIngress,
-      subresources: { status: { validateUpdate: validateIngressStatus } },
+      subresources: { status: { validateUpdate: validateIngressStatus, metadataRepeats: 0 } },
       warningsOnCreate: (object) => ingressWarnings(object, domain),
     },
   };

@@ -15,6 +15,7 @@ export function podDisruptionBudgets(): KindBehaviour<PodDisruptionBudget> {
   return {
     anyFinalizers: true,
     metadataRepeats: -1,
+    nameRule: "pathSegment",
     columns: [
       nameColumn,
       text("Min Available", "How many pods must stay.", ({ spec }) => String(spec.minAvailable ?? "N/A")),
