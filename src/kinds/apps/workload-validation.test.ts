@@ -155,6 +155,10 @@ test("collisions of names are only counted up", () => {
     assert.deepEqual(refuseUpdate(workload({}, { collisionCount: 2 }), before, "status"), [
       "status.collisionCount: Invalid value: 2: cannot be decremented",
     ]);
+    const none = decode(workload({}, { collisionCount: 0 }));
+    assert.deepEqual(refuseUpdate(workload({}, {}), none, "status"), [
+      "status.collisionCount: Invalid value: 0: cannot be decremented",
+    ]);
   }
 });
 

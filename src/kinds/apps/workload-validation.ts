@@ -124,12 +124,13 @@ export function validateReplicas<T extends Replicas>(
   return errors;
 }
 
-/** Collisions of names are only counted up. */
+/** Collisions of names are only counted up, and their count stays once it is there. */
 export function validateCollisions(
-  { collisionCount = 0 }: { readonly collisionCount?: Int64 },
+  { collisionCount }: { readonly collisionCount?: Int64 },
   old: { readonly collisionCount?: Int64 },
 ): FieldError[] {
   const before = old.collisionCount;
-  if (before === undefined || nearestNumber(collisionCount) >= nearestNumber(before)) return [];
-  return [invalid(statusPath.child("collisionCount"), collisionCount, "cannot be decremented")];
+  const isKept = collisionCount !== undefined && nearestNumber(collisionCount) >= nearestNumber(before ?? 0);
+  if (before === undefined || isKept) return [];
+  return [invalid(statusPath.child("collisionCount"), collisionCount ?? 0, "cannot be decremented")];
 }

@@ -192,6 +192,15 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     chapAuthSession: true,
   };
   check({ volumes: [{ name: "v", iscsi }] });
+  const withInitiator = (length: number): object => ({
+    name: "v",
+    iscsi: { ...iscsi, targetPortal: "x".repeat(length), initiatorName: iscsi.iqn },
+  });
+  check({ volumes: [withInitiator(62)] });
+  check(
+    { volumes: [withInitiator(63)] },
+    'spec.volumes[0].name: Invalid value: "v": Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
+  );
   const sysctl = { name: "kernel.shm_rmid_forced", value: "1" };
   check(
     { securityContext: { sysctls: [sysctl, sysctl] } },

@@ -113,7 +113,8 @@ function volumeWarnings(volume: Volume, path: FieldPath): string[] {
   const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
   const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
   return [
-    ...old.map(([name, since]) => about(path.child(name), since)),
+    // Upstream: one has another name.
+    ...old.map(([name, since]) => about(path.child(name === "storageos" ? "storageOS" : name), since)),
     ...(isEmpty ? [`volume ${goQuote(volume.name)} (Projected) has no sources provided`] : []),
   ];
 }

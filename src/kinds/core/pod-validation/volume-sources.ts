@@ -170,6 +170,7 @@ export const sourceNames = Object.keys(checks) as readonly SourceName[]; // all 
 export function checkSource<K extends SourceName>(volume: Volume, name: K, path: FieldPath, errors: Errors): void {
   const source: Volume[K] = volume[name];
   if (source === undefined) return;
+  if (name === "iscsi") checkIscsiVolume(volume, path, errors);
   // Upstream: one source has another name in messages.
   checks[name](source, path.child(name === "gcePersistentDisk" ? "persistentDisk" : name), errors);
 }
@@ -216,6 +217,17 @@ function checkIscsiName(name: string, path: FieldPath, errors: Errors): void {
   if (form === undefined) {
     errors.push(invalid(path, name, "must be valid format starting with iqn, eui, or naa"));
   } else if (!form.test(name)) errors.push(invalid(path, name, "must be valid format"));
+}
+
+const iscsiNameBytesMax = 64;
+
+/** Nodes join the name of the volume and the portal when they name the initiator. */
+function checkIscsiVolume({ name, iscsi }: Volume, path: FieldPath, errors: Errors): void {
+  if (iscsi?.initiatorName === undefined) return;
+  if (Buffer.byteLength(`${name}:${iscsi.targetPortal}`) <= iscsiNameBytesMax) return;
+  const detail =
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
+  errors.push(invalid(path.child("name"), name, detail));
 }
 
 function checkIscsi(source: ISCSIVolumeSource, path: FieldPath, errors: Errors): void {
