@@ -8,6 +8,7 @@ import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, validateFrozen } from "../data-keys.ts";
 import { fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { keyPairProblem } from "./tls-key-pair.ts";
 
 export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
   const { rename } = environment.domain;
@@ -43,6 +44,13 @@ export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
     const { type = "", data = {} } = object;
     return [...validateData(data), ...(types.get(type)?.(object, data) ?? [])];
   };
+  const tlsType = rename("kubernetes.io/tls");
+  const warnings = ({ type, data = {} }: Secret): string[] => {
+    if (type !== tlsType) return [];
+    const text = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString("latin1");
+    const problem = keyPairProblem(text("tls.crt"), text("tls.key"));
+    return problem === undefined ? [] : [problem];
+  };
   return {
     metadataRepeats: 1,
     columns: [
@@ -55,6 +63,8 @@ export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
       defaults,
       validate,
       validateUpdate: (object, old) => [...validateImmutable(object, old), ...validate(object)],
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
       fields: ({ type = "" }) => ({ type }),
     },
   };

@@ -1,0 +1,76 @@
+/** Whether a certificate and a private key belong together, in the words of Go's TLS library: a warning about secrets. */
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { type PemBlock, pemBlocks } from "#std/pem.ts";
+
+const certificateLabel = "CERTIFICATE";
+const isKeyLabel = (label: string): boolean => label.endsWith("PRIVATE KEY");
+
+/** Why nobody can serve with the two PEM texts; `undefined` when they fit. Of several certificates the first counts. */
+export function keyPairProblem(certificates: string, keys: string): string | undefined {
+  const { found: certificate, skipped } = firstOf(certificates, (label) => label === certificateLabel);
+  if (certificate === undefined) return noCertificate(skipped);
+  const { found: keyBlock, skipped: beforeKey } = firstOf(keys, isKeyLabel);
+  if (keyBlock === undefined) return noKey(beforeKey);
+  const read = attempt(() => new X509Certificate(certificate.bytes));
+  if (read === undefined) return "x509: malformed certificate";
+  const key = keyOf(keyBlock);
+  if (key === undefined) return "tls: failed to parse private key";
+  if (read.publicKey.asymmetricKeyType !== key.asymmetricKeyType) {
+    return "tls: private key type does not match public key type";
+  }
+  return read.checkPrivateKey(key) ? undefined : "tls: private key does not match public key";
+}
+
+interface Search {
+  readonly found: PemBlock | undefined;
+  /** Labels of the blocks before it. */
+  readonly skipped: readonly string[];
+}
+
+function firstOf(text: string, isWanted: (label: string) => boolean): Search {
+  const skipped: string[] = [];
+  for (const block of pemBlocks(text)) {
+    if (isWanted(block.label)) return { found: block, skipped };
+    skipped.push(block.label);
+  }
+  return { found: undefined, skipped };
+}
+
+/** Labels that a warning names at most. */
+const labelsMax = 20;
+const list = (labels: readonly string[]): string => `[${labels.slice(0, labelsMax).join(" ")}]`;
+
+function noCertificate(labels: readonly string[]): string {
+  if (labels.length === 0) return "tls: failed to find any PEM data in certificate input";
+  if (labels.length === 1 && isKeyLabel(labels[0]!)) {
+    return "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched";
+  }
+  return `tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types: ${list(labels)}`;
+}
+
+function noKey(labels: readonly string[]): string {
+  if (labels.length === 0) return "tls: failed to find any PEM data in key input";
+  if (labels.length === 1 && labels[0] === certificateLabel) {
+    return "tls: found a certificate rather than a key in the PEM for the private key";
+  }
+  return `tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: ${list(labels)}`;
+}
+
+/** The formats that Go tries, whatever the label says. */
+const keyTypes = ["pkcs1", "pkcs8", "sec1"] as const;
+
+function keyOf({ bytes }: PemBlock): KeyObject | undefined {
+  for (const type of keyTypes) {
+    const key = attempt(() => createPrivateKey({ key: bytes, format: "der", type }));
+    if (key !== undefined) return key;
+  }
+  return undefined;
+}
+
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}
