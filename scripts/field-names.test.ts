@@ -15,6 +15,7 @@ const oddNames: ReadonlySet<string> = new Set([
   "initiatorname",
   "patch",
   "persistentDisk",
+  "storageOS",
   "uID",
   "validation",
   "webhookClientConfig",

@@ -35,7 +35,7 @@ export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployme
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateDeployment(object, domain),
       validateUpdate: (object, old) => [...validateDeployment(object, domain), ...validateSelectorUpdate(object, old)],
-      ...templateWarnings<Deployment>(({ spec }) => spec.template, { namesPods: true }),
+      ...templateWarnings<Deployment>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateDeploymentStatus } },
     },
   };

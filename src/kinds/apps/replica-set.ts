@@ -33,7 +33,7 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
         const errors = validateReplicaSet(object, domain);
         return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
       },
-      ...templateWarnings<ReplicaSet>(({ spec }) => spec.template, { namesPods: true }),
+      ...templateWarnings<ReplicaSet>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },

@@ -12,8 +12,8 @@ import {
   validateStatefulSetUpdate,
 } from "./stateful-set-validation.ts";
 
-export function statefulSets(environment: KindEnvironment): KindBehaviour<StatefulSet> {
-  const hasMaxUnavailable = environment.gate("MaxUnavailableStatefulSet");
+export function statefulSets({ domain, gate }: KindEnvironment): KindBehaviour<StatefulSet> {
+  const hasMaxUnavailable = gate("MaxUnavailableStatefulSet");
   return {
     columns: [
       nameColumn,
@@ -29,7 +29,7 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour<Statef
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
       validate: validateStatefulSet,
       validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
-      ...templateWarnings<StatefulSet>(({ spec }) => spec.template),
+      ...templateWarnings<StatefulSet>(({ spec }) => spec.template, { domain }),
       subresources: { status: { validateUpdate: validateStatefulSetStatus } },
     },
   };

@@ -34,6 +34,7 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
       validate: (object) => validateCronJob(object, domain),
       validateUpdate: (object, old) => validateCronJob(object, domain, old),
       ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, {
+        domain,
         path: templatePath,
         namesPods: true,
       }),

@@ -46,7 +46,7 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
         ...validateSpec(object.spec, domain),
         ...validateJobUpdate(object, old),
       ],
-      ...templateWarnings<Job>(({ spec }) => spec.template, { namesPods: true }),
+      ...templateWarnings<Job>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateJobStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },

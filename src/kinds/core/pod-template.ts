@@ -26,7 +26,7 @@ export function podTemplates({ domain }: KindEnvironment): KindBehaviour<PodTemp
       defaults: (object) => editField(object, "template", defaultPodTemplate),
       validate,
       validateUpdate: validate,
-      ...templateWarnings<PodTemplate>(({ template }) => template, { path: templatePath }),
+      ...templateWarnings<PodTemplate>(({ template }) => template, { domain, path: templatePath }),
     },
   };
 }

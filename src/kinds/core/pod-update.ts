@@ -7,11 +7,14 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { checkImages } from "./pod-validation/containers.ts";
+import { checkTolerations } from "./pod-validation/scheduling.ts";
 
 const int32Max = 2 ** 31 - 1;
 
 const specPath = FieldPath.of("spec");
 const deadlinePath = specPath.child("activeDeadlineSeconds");
+const tolerationsPath = specPath.child("tolerations");
 const gatesPath = specPath.child("schedulingGates");
 const termsPath = specPath.child(
   "affinity",
@@ -28,10 +31,14 @@ export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[]
     }
   }
   const isGated = (old.schedulingGates ?? []).length > 0;
+  // Upstream: images are checked a second time.
+  const images: FieldError[] = [];
+  checkImages({ ...spec, ephemeralContainers: [] }, specPath, images);
   const deadline = validateDeadline(spec, old);
   // Upstream: nothing else is looked at.
-  if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return deadline;
+  if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return [...images, ...deadline];
   return [
+    ...images,
     ...deadline,
     ...validateTolerations(spec, old),
     ...validateGates(spec, old),
@@ -60,9 +67,11 @@ function validateTolerations({ tolerations = [] }: PodSpec, { tolerations: befor
   const timeless = ({ tolerationSeconds: _seconds, ...rest }: Toleration): Toleration => rest;
   const now = tolerations.map(timeless);
   const isKept = before.every((toleration) => now.some((candidate) => jsonEquals(candidate, timeless(toleration))));
-  if (isKept) return [];
+  const errors: FieldError[] = [];
   const detail = "existing toleration can not be modified except its tolerationSeconds";
-  return [forbidden(specPath.child("tolerations"), detail)];
+  if (isKept) checkTolerations(tolerations, tolerationsPath, errors);
+  else errors.push(forbidden(tolerationsPath, detail));
+  return errors;
 }
 
 function validateGates({ schedulingGates = [] }: PodSpec, { schedulingGates: before = [] }: PodSpec): FieldError[] {

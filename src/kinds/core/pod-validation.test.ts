@@ -15,7 +15,7 @@ const made = (spec: object): PodSpec =>
 
 function check(spec: object, ...findings: string[]): void {
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made(spec), status: {} };
-  const found = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod)].map(printFieldError);
+  const found = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
   assert.deepEqual(found, findings, JSON.stringify(spec));
 }
 

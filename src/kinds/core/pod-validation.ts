@@ -31,6 +31,13 @@ import {
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
 import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
 
+import {
+  checkAgreement,
+  checkSecurityAnnotations,
+  securityAnnotations,
+  validateAppArmorUpdate,
+} from "./security-annotations.ts";
+
 const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const preemptionPolicies = ["PreemptLowerPriority", "Never"];
@@ -41,8 +48,11 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   const { metadata, spec } = template;
   const specPath = path.child("spec");
   const errors = validateLabels(metadata.labels, path.child("labels"));
-  validateAnnotations(metadata.annotations, path.child("annotations"), errors);
+  const annotationsPath = path.child("annotations");
+  validateAnnotations(metadata.annotations, annotationsPath, errors);
+  checkPodAnnotations(template, annotationsPath, domain, errors);
   checkSpec(spec, "", specPath, domain, errors);
+  checkAgreement(metadata.annotations ?? {}, spec, specPath, securityAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
     checkImages({ ...spec, containers: [], initContainers: [] }, specPath, errors);
@@ -57,7 +67,7 @@ const annotationsPath = FieldPath.of("metadata", "annotations");
 export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   const { metadata, spec } = pod;
   const errors: FieldError[] = [];
-  checkPodAnnotations(pod, domain, errors);
+  checkPodAnnotations(pod, annotationsPath, domain, errors);
   checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
   checkImages(spec, podSpecPath, errors);
   checkImageReferences(spec.volumes, podSpecPath.child("volumes"), errors);
@@ -65,8 +75,9 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
 }
 
 /** Findings about what is refused only when a pod is made. */
-export function validateNewPod({ spec }: Pod): FieldError[] {
+export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): FieldError[] {
   const errors: FieldError[] = [];
+  checkAgreement(metadata.annotations ?? {}, spec, podSpecPath, securityAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(podSpecPath.child("ephemeralContainers"), "cannot be set on create"));
   }
@@ -77,19 +88,38 @@ export function validateNewPod({ spec }: Pod): FieldError[] {
   return errors;
 }
 
-function checkPodAnnotations({ metadata: { annotations }, spec }: Pod, domain: ApiDomain, errors: Errors): void {
+/** Findings about annotations of a pod that may not be changed, and (in updates once more) those about what they say. */
+export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain): FieldError[] {
+  const [now = {}, before = {}] = [pod.metadata.annotations, old.metadata.annotations];
+  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const errors = validateAppArmorUpdate(now, before, annotationsPath, securityAnnotations(domain));
+  if (now[mirror] !== before[mirror]) {
+    const change = before[mirror] === undefined ? "may not add" : "may not remove or update";
+    errors.push(forbidden(annotationsPath.key(mirror), `${change} mirror pod annotation`));
+  }
+  checkPodAnnotations(pod, annotationsPath, domain, errors);
+  return errors;
+}
+
+function checkPodAnnotations(
+  { metadata: { annotations }, spec }: Pick<PodTemplateSpec, "metadata" | "spec">,
+  path: FieldPath,
+  domain: ApiDomain,
+  errors: Errors,
+): void {
   if (annotations === undefined) return;
   const mirror = domain.rename("kubernetes.io/config.mirror");
   const mirrored = annotations[mirror];
   if (mirrored !== undefined && !spec.nodeName) {
     const detail = "must set spec.nodeName if mirror pod annotation is set";
-    errors.push(invalid(annotationsPath.key(mirror), mirrored, detail));
+    errors.push(invalid(path.key(mirror), mirrored, detail));
   }
   const deletionCost = domain.rename("controller.kubernetes.io/pod-deletion-cost");
   const cost = annotations[deletionCost];
   if (cost !== undefined && !isInt32(cost)) {
-    errors.push(invalid(annotationsPath.key(deletionCost), cost, "must be a 32bit integer"));
+    errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
+  checkSecurityAnnotations(annotations, spec, path, securityAnnotations(domain), errors);
 }
 
 const isInt32 = (text: string): boolean =>

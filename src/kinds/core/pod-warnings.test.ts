@@ -2,17 +2,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest, writing } from "../kind-for-tests.ts";
 import { defaultPod } from "./pod-spec.ts";
-import { podSpecWarnings } from "./pod-warnings.ts";
+import { podWarnings } from "./pod-warnings.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
-const warned = (spec: object): string[] =>
-  podSpecWarnings(
-    defaultPod({ containers: [container], ...spec } as PodSpec, { resizePolicy: false, podResources: false }),
+const ofPod = podWarnings(kubernetesDomain, { hasAppArmor: true });
+const warned = (spec: object, annotations: Readonly<Record<string, string>> = {}): string[] =>
+  ofPod(
+    {
+      metadata: { name: "p", annotations },
+      spec: defaultPod({ containers: [container], ...spec } as PodSpec, { resizePolicy: false, podResources: false }),
+    },
     FieldPath.of("spec"),
+    FieldPath.of("metadata", "annotations"),
   );
 const ofContainer = (fields: object): string[] => warned({ containers: [{ ...container, ...fields }] });
 
@@ -80,6 +86,64 @@ test("what has no effect, or another than meant, is warned of", () => {
     warned({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] }),
     ["spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod"],
   );
+});
+
+test("labels of nodes and annotations that have successors are warned of, each with its successor", () => {
+  const term = { matchExpressions: [{ key: "beta.kubernetes.io/os", operator: "Exists" }] };
+  const nodeAffinity = {
+    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] },
+    preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: term }],
+  };
+  const spread = { maxSkew: 1, whenUnsatisfiable: "DoNotSchedule", labelSelector: {} };
+  assert.deepEqual(
+    warned({
+      nodeSelector: { "node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux" },
+      affinity: { nodeAffinity },
+      topologySpreadConstraints: [{ ...spread, topologyKey: "failure-domain.beta.kubernetes.io/zone" }],
+    }),
+    [
+      'spec.nodeSelector[node-role.kubernetes.io/master]: use "node-role.kubernetes.io/control-plane" instead',
+      ...[
+        "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]",
+        "preferredDuringSchedulingIgnoredDuringExecution[0].preference",
+      ].map(
+        (at) =>
+          `spec.affinity.nodeAffinity.${at}.matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead`,
+      ),
+      'spec.topologySpreadConstraints[0].topologyKey: failure-domain.beta.kubernetes.io/zone is deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+    ],
+  );
+  const annotations = {
+    "scheduler.alpha.kubernetes.io/critical-pod": "",
+    "seccomp.security.alpha.kubernetes.io/pod": "unconfined",
+    "container.apparmor.security.beta.kubernetes.io/a": "unconfined",
+  };
+  assert.deepEqual(warned({}, annotations), [
+    'metadata.annotations[scheduler.alpha.kubernetes.io/critical-pod]: non-functional in v1.16+; use the "priorityClassName" field instead',
+    'metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead',
+    'metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: deprecated since v1.30; use the "appArmorProfile" field instead',
+  ]);
+});
+
+test("files of a volume that lie where others are are warned of, a hundred times at most", () => {
+  const items = (...paths: string[]): object[] => paths.map((path) => ({ key: "k", path }));
+  const volumes = [
+    { name: "v", configMap: { name: "c", items: items("a/b", "a", "ab", "a/") } },
+    {
+      name: "w",
+      projected: { sources: [{ secret: { name: "s", items: items("a") } }, { serviceAccountToken: { path: "a/t" } }] },
+    },
+  ];
+  assert.deepEqual(warned({ volumes }), [
+    'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a/b"',
+    'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a/b"',
+    'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a"',
+    'volume "w" (Projected): overlapping paths: "a/t" (ServiceAccountToken) with "a" (Secret "s")',
+  ]);
+  const many = [
+    { name: "v", configMap: { name: "c", items: items(...Array.from({ length: 20_000 }, () => "a/b/c")) } },
+  ];
+  assert.equal(warned({ volumes: many }).length, 100);
 });
 
 test("a template is warned of in creates, and in updates of more than metadata and status", () => {

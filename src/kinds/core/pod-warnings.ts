@@ -1,6 +1,7 @@
 /** Warnings about pods and templates: settings that are allowed but hardly intended. Source: the answers of kube-apiserver. */
 import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -8,10 +9,14 @@ import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts"
 import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { keyWarnings, labelWarnings, type LabelWarnings, nodeLabelWarnings } from "./label-warnings.ts";
+import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
+import { overlapWarnings } from "./volume-path-warnings.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
 export interface TemplateWarningOptions {
+  readonly domain: ApiDomain;
   /** Path of the template; by default `spec.template`. */
   readonly path?: FieldPath;
   /** Names of pods begin with the name of the object. */
@@ -21,11 +26,13 @@ export interface TemplateWarningOptions {
 /** Hooks of a kind with a template. Updates are looked at when they change more than metadata and status. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
-  { path = templatePath, namesPods = false }: TemplateWarningOptions = {},
+  { domain, path = templatePath, namesPods = false }: TemplateWarningOptions,
 ): Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate"> {
+  const ofPods = podWarnings(domain);
+  const annotationsPath = path.child("metadata", "annotations");
   const warnings = (object: T): string[] => {
     const template = templateOf(object);
-    return template === undefined ? [] : podSpecWarnings(template.spec, path.child("spec"));
+    return template === undefined ? [] : ofPods(template, path.child("spec"), annotationsPath);
   };
   return {
     warningsOnCreate: (object) => [...(namesPods ? nameWarnings(object) : []), ...warnings(object)],
@@ -45,35 +52,82 @@ const about = (path: FieldPath, text: string): string => `${path.toString()}: ${
 
 const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
 
-/** Of a spec at `path`, defaults already in it. */
-export function podSpecWarnings(spec: PodSpec, path: FieldPath): string[] {
+/** Warnings about a pod or template, defaults already in it; the paths are those of its spec and its annotations. */
+type PodWarnings = (
+  pod: Pick<PodTemplateSpec, "metadata" | "spec">,
+  path: FieldPath,
+  annotationsPath: FieldPath,
+) => string[];
+
+/** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
+export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
+  const labels = labelWarnings(domain);
+  const security = securityAnnotations(domain);
+  const ended = endedAnnotations(domain);
+  return ({ metadata, spec }, path, annotationsPath) => {
+    const { annotations = {} } = metadata;
+    const ofSecurity = securityAnnotationWarnings({ metadata, spec }, annotationsPath, security, { hasAppArmor });
+    const before = [
+      ...nodeLabelWarnings(spec, path, labels),
+      ...spreadWarnings(spec, path, labels),
+      ...ended
+        .filter(([name]) => Object.hasOwn(annotations, name))
+        .map(([name, text]) => about(annotationsPath.key(name), text)),
+    ];
+    return [...before, ...specWarnings(spec, path, ofSecurity)];
+  };
+}
+
+/** Annotations that mean nothing any more, with what is said of them. */
+const endedAnnotations = ({ rename }: ApiDomain): readonly (readonly [name: string, text: string])[] => {
+  const sysctls = 'non-functional in v1.11+; use the "sysctls" field instead';
+  return [
+    [
+      rename("scheduler.alpha.kubernetes.io/critical-pod"),
+      'non-functional in v1.16+; use the "priorityClassName" field instead',
+    ],
+    [rename("security.alpha.kubernetes.io/sysctls"), sysctls],
+    [rename("security.alpha.kubernetes.io/unsafe-sysctls"), sysctls],
+  ];
+};
+
+function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: LabelWarnings): string[] {
+  return topologySpreadConstraints.flatMap(({ topologyKey, labelSelector }, i) => {
+    const at = path.child("topologySpreadConstraints").index(i);
+    const ofKey = keyWarnings(topologyKey, at.child("topologyKey"), labels);
+    return labelSelector === undefined ? [...ofKey, matchesNothing(at)] : ofKey;
+  });
+}
+
+/** `security`: those about annotations, which come before those about containers. */
+function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[]): string[] {
   const containers = [
     ...(spec.initContainers ?? []).map((container, i) => ({ container, at: path.child("initContainers").index(i) })),
     ...(spec.containers ?? []).map((container, i) => ({ container, at: path.child("containers").index(i) })),
   ];
+  const seconds = nearestNumber(spec.terminationGracePeriodSeconds ?? 0);
+  const ofSeconds = about(
+    path.child("terminationGracePeriodSeconds"),
+    "must be >= 0; negative values are invalid and will be treated as 1",
+  );
   return [
-    ...selectorWarnings(spec, path),
-    ...(spec.volumes ?? []).flatMap((volume, i) => volumeWarnings(volume, path.child("volumes").index(i))),
+    ...(spec.volumes ?? []).flatMap((volume, i) => outdatedWarnings(volume, path.child("volumes").index(i))),
+    ...(spec.volumes ?? []).flatMap(volumeWarnings),
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
-    ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
     ...fractions(spec.overhead, path.child("overhead")),
+    ...security,
+    ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
     ...portWarnings(containers),
-    ...(nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
-      ? [
-          about(
-            path.child("terminationGracePeriodSeconds"),
-            "must be >= 0; negative values are invalid and will be treated as 1",
-          ),
-        ]
-      : []),
+    ...(seconds < 0 ? [ofSeconds] : []),
+    ...selectorWarnings(spec, path),
   ];
 }
 
 const matchesNothing = (path: FieldPath): string =>
   about(path.child("labelSelector"), "a null labelSelector results in matching no pod");
 
-function selectorWarnings({ affinity, topologySpreadConstraints = [] }: PodSpec, path: FieldPath): string[] {
+function selectorWarnings({ affinity }: PodSpec, path: FieldPath): string[] {
   const warnings: string[] = [];
   for (const name of ["podAffinity", "podAntiAffinity"] as const) {
     const at = path.child("affinity", name);
@@ -89,9 +143,6 @@ function selectorWarnings({ affinity, topologySpreadConstraints = [] }: PodSpec,
       const term = at.child("preferredDuringSchedulingIgnoredDuringExecution").index(i).child("podAffinityTerm");
       if (podAffinityTerm.labelSelector === undefined) warnings.push(matchesNothing(term));
     }
-  }
-  for (const [i, { labelSelector }] of topologySpreadConstraints.entries()) {
-    if (labelSelector === undefined) warnings.push(matchesNothing(path.child("topologySpreadConstraints").index(i)));
   }
   return warnings;
 }
@@ -109,14 +160,16 @@ const outdated: Partial<Record<keyof Volume, string>> = {
   rbd: "deprecated in v1.28, non-functional in v1.31+",
 };
 
-function volumeWarnings(volume: Volume, path: FieldPath): string[] {
+function outdatedWarnings(volume: Volume, path: FieldPath): string[] {
   const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
+  // Upstream: one has another name.
+  return old.map(([name, since]) => about(path.child(name === "storageos" ? "storageOS" : name), since));
+}
+
+function volumeWarnings(volume: Volume): string[] {
   const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
-  return [
-    // Upstream: one has another name.
-    ...old.map(([name, since]) => about(path.child(name === "storageos" ? "storageOS" : name), since)),
-    ...(isEmpty ? [`volume ${goQuote(volume.name)} (Projected) has no sources provided`] : []),
-  ];
+  const ofSources = `volume ${goQuote(volume.name)} (Projected) has no sources provided`;
+  return [...overlapWarnings(volume), ...(isEmpty ? [ofSources] : [])];
 }
 
 /** Items that have the same as one before. */

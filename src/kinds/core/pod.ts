@@ -24,10 +24,12 @@ import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod, type PodDefaults } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
-import { validateNewPod, validatePod } from "./pod-validation.ts";
-import { podSpecWarnings } from "./pod-warnings.ts";
+import { validateAnnotationsUpdate, validateNewPod, validatePod } from "./pod-validation.ts";
+import { podWarnings } from "./pod-warnings.ts";
+import { appArmorWarning, securityAnnotations, withAppArmor } from "./security-annotations.ts";
 
 const specPath = FieldPath.of("spec");
+const annotationsPath = FieldPath.of("metadata", "annotations");
 const ephemeralPath = specPath.child("ephemeralContainers");
 
 export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
@@ -36,6 +38,8 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     resizePolicy: environment.gate("InPlacePodVerticalScaling"),
     podResources: environment.gate("PodLevelResources"),
   };
+  const annotations = securityAnnotations(domain);
+  const warnings = podWarnings(domain, { hasAppArmor: false });
   return {
     metadataRepeats: 1,
     returnsDeleted: true,
@@ -48,15 +52,16 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           "status",
           (status) => withRoundedAmounts(withAgreeingAddresses(status)),
         ),
-      prepareForCreate: ({ spec, ...object }) => ({
-        ...object,
-        spec: withGraceSeconds(spec),
-        status: firstStatus(spec, timestampOf(environment.now())),
-      }),
-      warningsOnCreate: ({ spec }) => podSpecWarnings(spec, specPath),
-      validate: (object) => [...validatePod(object, domain), ...validateNewPod(object)],
+      prepareForCreate(object, { context }) {
+        const status = firstStatus(object.spec, timestampOf(environment.now()));
+        const pod = { ...object, spec: withGraceSeconds(object.spec), status };
+        return withAppArmor(pod, annotations, (key) => context.warn(appArmorWarning(key, annotationsPath)));
+      },
+      warningsOnCreate: (object) => warnings(object, specPath, annotationsPath),
+      validate: (object) => [...validatePod(object, domain), ...validateNewPod(object, domain)],
       validateUpdate: (object, old) => [
         ...validatePod(object, domain),
+        ...validateAnnotationsUpdate(object, old, domain),
         ...validatePodSpecUpdate(object.spec, old.spec),
       ],
       subresources: {
@@ -75,12 +80,16 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
               : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {
+          metadataRepeats: 0,
           // What a client leaves out stays.
           prepareForUpdate: (object, old) =>
             editField(object, "status", (status) =>
               isZero(status.qosClass) ? withField(status, "qosClass", old.status.qosClass) : status,
             ),
-          validateUpdate: validatePodStatus,
+          validateUpdate: (object, old) => [
+            ...validateAnnotationsUpdate(object, old, domain),
+            ...validatePodStatus(object, old),
+          ],
         },
       },
       graceSeconds,

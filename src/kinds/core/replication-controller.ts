@@ -32,7 +32,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
         const errors = validateReplicationController(object, domain);
         return [...errors, ...errors];
       },
-      ...templateWarnings<ReplicationController>(({ spec }) => spec.template, { namesPods: true }),
+      ...templateWarnings<ReplicationController>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },

@@ -1,0 +1,231 @@
+/**
+ * Annotations of pods that say how containers are confined, from before there were fields for it. AppArmor's still counts:
+ * in a new pod, field and annotation say the same. Source: the answers of kube-apiserver.
+ */
+import type {
+  AppArmorProfile,
+  Container,
+  EphemeralContainer,
+  PodSpec,
+  PodTemplateSpec,
+  SeccompProfile,
+} from "#api/core/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { checkDescending, type Errors } from "../checks.ts";
+import { editItems, withField } from "../edit.ts";
+
+/** A pod, or a template of pods. */
+type Confined = Pick<PodTemplateSpec, "metadata" | "spec">;
+type Annotations = Readonly<Record<string, string>>;
+type Profile = AppArmorProfile | SeccompProfile;
+
+/** Names of annotations; those of containers end with the name of one. */
+export interface SecurityAnnotations {
+  readonly appArmor: string;
+  readonly seccompOfPod: string;
+  readonly seccomp: string;
+}
+
+export const securityAnnotations = ({ rename }: ApiDomain): SecurityAnnotations => ({
+  appArmor: rename("container.apparmor.security.beta.kubernetes.io/"),
+  seccompOfPod: rename("seccomp.security.alpha.kubernetes.io/pod"),
+  seccomp: rename("container.seccomp.security.alpha.kubernetes.io/"),
+});
+
+const localhost = "localhost/";
+/** Bytes of the name of a profile at most. */
+const profileMax = 4095;
+
+/** The profile that an annotation names; its type is empty for one that names none. */
+function profileOf(text: string): Profile {
+  if (text === "unconfined") return { type: "Unconfined" };
+  if (text === "runtime/default") return { type: "RuntimeDefault" };
+  if (text.startsWith(localhost) && text.length > localhost.length) {
+    return { type: "Localhost", localhostProfile: text.slice(localhost.length) };
+  }
+  return { type: "" };
+}
+
+function annotationOf({ type, localhostProfile = "" }: Profile): string | undefined {
+  if (type === "Localhost") return localhostProfile === "" ? undefined : localhost + localhostProfile;
+  return type === "Unconfined" ? "unconfined" : type === "RuntimeDefault" ? "runtime/default" : undefined;
+}
+
+/** The values of the annotations of containers, by container; `undefined` when there are none. */
+function ofContainers(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
+  let found: Map<string, string> | undefined;
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    if (key.startsWith(prefix)) (found ??= new Map()).set(key.slice(prefix.length), value);
+  }
+  return found;
+}
+
+/**
+ * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` is told of
+ * annotations in the place of a field.
+ */
+export function withAppArmor<T extends Confined>(
+  pod: T,
+  { appArmor }: SecurityAnnotations,
+  warn: (key: string) => void,
+): T {
+  const { metadata, spec } = pod;
+  if (spec.os?.name === "windows") return pod;
+  const annotated = ofContainers(metadata.annotations, appArmor);
+  const ofPod = spec.securityContext?.appArmorProfile;
+  const added: [string, string][] = [];
+  const agreeing = (container: Container): Container => {
+    const own = container.securityContext?.appArmorProfile;
+    const text = annotated?.get(container.name);
+    const said = own ?? ofPod;
+    if (text === undefined) {
+      const shown = said && annotationOf(said);
+      if (shown !== undefined) added.push([appArmor + container.name, shown]);
+      return container;
+    }
+    const profile = profileOf(text);
+    if (own !== undefined || (ofPod !== undefined && isSame(profile, ofPod))) return container;
+    warn(appArmor + container.name);
+    if (profile.type === "" || !isUsable(profile)) return container;
+    return withField(container, "securityContext", { ...container.securityContext, appArmorProfile: profile });
+  };
+  const next = editItems(editItems(spec, "initContainers", agreeing), "containers", agreeing);
+  if (added.length === 0) return next === spec ? pod : { ...pod, spec: next };
+  const annotations = Object.fromEntries([...Object.entries(metadata.annotations ?? {}), ...added].sort(byName));
+  return { ...pod, metadata: { ...metadata, annotations }, spec: next };
+}
+
+/** Upstream: what a field could not have stays an annotation. */
+const isUsable = ({ localhostProfile = "" }: Profile): boolean =>
+  localhostProfile.trim() === localhostProfile && Buffer.byteLength(localhostProfile) <= profileMax;
+
+const byName = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : 1);
+
+const isSame = (a: Profile, b: Profile): boolean =>
+  a.type === b.type && (a.localhostProfile ?? "") === (b.localhostProfile ?? "");
+
+/** Checks what the annotations say; `path` is that of the annotations. */
+export function checkSecurityAnnotations(
+  annotations: Annotations,
+  spec: PodSpec,
+  path: FieldPath,
+  names: SecurityAnnotations,
+  errors: Errors,
+): void {
+  const ofPod = annotations[names.seccompOfPod];
+  if (ofPod !== undefined) checkSeccomp(ofPod, path.child(names.seccompOfPod), errors);
+  for (const [name, text] of ofContainers(annotations, names.seccomp) ?? []) {
+    checkSeccomp(text, path.child(names.seccomp + name), errors);
+  }
+  const profiles = ofContainers(annotations, names.appArmor);
+  if (profiles === undefined) return;
+  const containers = new Set(containersOf(spec).map(([, { name }]) => name));
+  for (const [name, text] of profiles) {
+    const at = path.key(names.appArmor + name);
+    if (!containers.has(name)) errors.push(invalid(at, name, "container not found"));
+    if (text !== "" && profileOf(text).type === "" && text !== localhost) {
+      errors.push(invalid(at, text, `invalid AppArmor profile name: ${JSON.stringify(text)}`));
+    }
+  }
+}
+
+function checkSeccomp(text: string, path: FieldPath, errors: Errors): void {
+  if (text === "docker/default") return;
+  if (text.startsWith(localhost)) checkDescending(text.slice(localhost.length), path, errors);
+  else if (profileOf(text).type === "") errors.push(invalid(path, text, "must be a valid seccomp profile"));
+}
+
+type AnyContainer = Container | EphemeralContainer;
+
+/** All containers, with the field that has them. */
+const containersOf = (spec: PodSpec) =>
+  (["initContainers", "containers", "ephemeralContainers"] as const).flatMap((field) =>
+    (spec[field] ?? []).map((container: AnyContainer, i) => [field, container, i] as const),
+  );
+
+/** Checks that annotations and fields do not say different things; `path` is that of the spec. */
+export function checkAgreement(
+  annotations: Annotations,
+  spec: PodSpec,
+  path: FieldPath,
+  names: SecurityAnnotations,
+  errors: Errors,
+): void {
+  const ofPod = annotations[names.seccompOfPod];
+  const contextPath = path.child("securityContext");
+  compare(ofPod, spec.securityContext?.seccompProfile, contextPath.child("seccompProfile"), "seccomp", errors);
+  const seccomp = ofContainers(annotations, names.seccomp);
+  const appArmor = ofContainers(annotations, names.appArmor);
+  if (seccomp === undefined && appArmor === undefined) return;
+  const podProfile = spec.securityContext?.appArmorProfile;
+  for (const [field, { name, securityContext }, i] of containersOf(spec)) {
+    const at = path.child(field).index(i).child("securityContext");
+    compare(seccomp?.get(name), securityContext?.seccompProfile, at.child("seccompProfile"), "seccomp", errors);
+  }
+  for (const [field, { name, securityContext }, i] of containersOf(spec)) {
+    const at = path.child(field).index(i).child("securityContext", "appArmorProfile");
+    compare(appArmor?.get(name), securityContext?.appArmorProfile ?? podProfile, at, "apparmor", errors);
+  }
+}
+
+function compare(
+  text: string | undefined,
+  profile: Profile | undefined,
+  path: FieldPath,
+  what: "seccomp" | "apparmor",
+  errors: Errors,
+): void {
+  if (text === undefined || profile === undefined) return;
+  const said = profileOf(text === "docker/default" && what === "seccomp" ? "runtime/default" : text);
+  if (said.type !== profile.type) {
+    errors.push(forbidden(path.child("type"), `${what} type in annotation and field must match`));
+  } else if (!isSame(said, profile)) {
+    errors.push(forbidden(path.child("localhostProfile"), `${what} profile in annotation and field must match`));
+  }
+}
+
+/** AppArmor's annotations stay as they are; `path` is that of the annotations. */
+export function validateAppArmorUpdate(
+  annotations: Annotations = {},
+  old: Annotations = {},
+  path: FieldPath,
+  { appArmor }: SecurityAnnotations,
+): FieldError[] {
+  const before = Object.entries(old).filter(([key]) => key.startsWith(appArmor));
+  const changed = before.filter(([key, value]) => annotations[key] !== value);
+  const added = Object.keys(annotations).filter((key) => key.startsWith(appArmor) && !Object.hasOwn(old, key));
+  return [
+    ...changed.map(([key]) => forbidden(path.key(key), "may not remove or update AppArmor annotations")),
+    ...added.map((key) => forbidden(path.key(key), "may not add AppArmor annotations")),
+  ];
+}
+
+export const appArmorWarning = (key: string, path: FieldPath): string =>
+  `${String(path.key(key))}: deprecated since v1.30; use the "appArmorProfile" field instead`;
+
+/** Warnings about annotations that no field replaces; `path` is that of the annotations. */
+export function securityAnnotationWarnings(
+  { metadata: { annotations = {} }, spec }: Confined,
+  path: FieldPath,
+  names: SecurityAnnotations,
+  { hasAppArmor }: { readonly hasAppArmor: boolean },
+): string[] {
+  const warnings: string[] = [];
+  const about = (key: string, text: string): void => {
+    if (Object.hasOwn(annotations, key)) warnings.push(text);
+  };
+  const oldSeccomp = (key: string): string =>
+    `${String(path.key(key))}: non-functional in v1.27+; use the "seccompProfile" field instead`;
+  const context = spec.securityContext;
+  if (context?.seccompProfile === undefined) about(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
+  for (const [, { name, securityContext }] of containersOf(spec)) {
+    const [seccomp, appArmor] = [names.seccomp + name, names.appArmor + name];
+    if (securityContext?.seccompProfile === undefined) about(seccomp, oldSeccomp(seccomp));
+    if (hasAppArmor && (securityContext?.appArmorProfile ?? context?.appArmorProfile) === undefined) {
+      about(appArmor, appArmorWarning(appArmor, path));
+    }
+  }
+  return warnings;
+}

@@ -1,0 +1,81 @@
+/** Warnings about files of a volume of which one lies where another is, or below it. Source: the answers of kube-apiserver. */
+import type { Volume, VolumeProjection } from "#api/core/v1.ts";
+import { goQuote } from "#meta/field-error.ts";
+
+/** A file of a volume. */
+interface File {
+  readonly path: string;
+  /** Its source within a projected volume: ` (Secret "s")`; empty in others. */
+  readonly source: string;
+}
+
+/** Warnings about a volume at most. */
+const warningsMax = 100;
+/** Steps of a path that are looked at. */
+const stepsMax = 64;
+
+export function overlapWarnings(volume: Volume): string[] {
+  const [what, files] = filesOf(volume);
+  if (files.length < 2) return [];
+  const warnings: string[] = [];
+  const seen = new Map<string, number[]>();
+  const below = new Map<string, number[]>();
+  for (const [i, { path, source }] of files.entries()) {
+    const others = [...(seen.get(path) ?? []), ...(below.get(path) ?? [])];
+    for (const above of foldersOf(path)) {
+      others.push(...(seen.get(above) ?? []));
+      add(below, above, i);
+    }
+    for (const at of others.sort((a, b) => a - b)) {
+      if (warnings.length === warningsMax) return warnings;
+      const other = files[at]!;
+      const both = `${goQuote(path)}${source} with ${goQuote(other.path)}${other.source}`;
+      warnings.push(`volume ${goQuote(volume.name)} (${what}): overlapping paths: ${both}`);
+    }
+    add(seen, path, i);
+  }
+  return warnings;
+}
+
+function add(map: Map<string, number[]>, key: string, at: number): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [at]);
+  // What is in one place many times is told of the first ones.
+  else if (list.length < warningsMax) list.push(at);
+}
+
+/** The folders that a path leads through. */
+function* foldersOf(path: string): Generator<string> {
+  let at = path.indexOf("/");
+  for (let step = 0; at >= 0 && step < stepsMax; step++) {
+    yield path.slice(0, at);
+    at = path.indexOf("/", at + 1);
+  }
+}
+
+const fileAt = (path: string, source = ""): File => ({ path: path.replace(/\/+$/, ""), source });
+
+/** What a volume is, and the files that it names. */
+function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonly [what: string, readonly File[]] {
+  if (configMap !== undefined) {
+    return [`ConfigMap ${goQuote(configMap.name ?? "")}`, (configMap.items ?? []).map(({ path }) => fileAt(path))];
+  }
+  if (secret !== undefined) {
+    return [`Secret ${goQuote(secret.secretName ?? "")}`, (secret.items ?? []).map(({ path }) => fileAt(path))];
+  }
+  if (downwardAPI !== undefined) return ["DownwardAPI", (downwardAPI.items ?? []).map(({ path }) => fileAt(path))];
+  return ["Projected", (projected?.sources ?? []).flatMap(projectedFiles)];
+}
+
+function projectedFiles(projection: VolumeProjection): File[] {
+  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = projection;
+  const files = (items: readonly { readonly path: string }[] | undefined, what: string): File[] =>
+    (items ?? []).map(({ path }) => fileAt(path, ` (${what})`));
+  return [
+    ...files(configMap?.items, `ConfigMap ${goQuote(configMap?.name ?? "")}`),
+    ...files(secret?.items, `Secret ${goQuote(secret?.name ?? "")}`),
+    ...files(downwardAPI?.items, "DownwardAPI"),
+    ...files(serviceAccountToken && [serviceAccountToken], "ServiceAccountToken"),
+    ...files(clusterTrustBundle && [clusterTrustBundle], "ClusterTrustBundle"),
+  ];
+}
