@@ -56,6 +56,7 @@ for (const domain of domains) {
       for (const [name, labels, spec] of [
         ["gone", identity, longAgo],
         ["says-nothing", identity, {}],
+        ["says-null", identity, { renewTime: null, leaseDurationSeconds: 3600 }],
         ["another-kind", { [identityLabel]: "other" }, longAgo],
         ["no-identity", {}, longAgo],
         ["alive", identity, fresh],
@@ -64,7 +65,7 @@ for (const domain of domains) {
       }
       await eventually(async () => {
         clock.advance(hourMs);
-        for (const name of ["gone", "says-nothing"]) (await api.get(`${leases}/${name}`)).expect(404);
+        for (const name of ["gone", "says-nothing", "says-null"]) (await api.get(`${leases}/${name}`)).expect(404);
       });
       for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
       // Its own it keeps, also when the machine slept too long to renew it.
