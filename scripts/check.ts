@@ -1,31 +1,31 @@
 /**
- * `npm run check`: format, lint, types, tidy and unit tests; under a minute. With `-- --fix` the formatter writes;
- * with `-- -v` what was skipped is named. The tools run side by side, the tests after them.
+ * `npm run check`: format, lint, types, tidy and unit tests; under a minute. The tools run side by side, the tests after
+ * them. Where types do not fit no test starts, so that the errors stay in sight.
  */
 import { styleText } from "node:util";
-import { addTallies, emptyTally, findTests, printFailures, printSkips, runTests, type Tally } from "./run-tests.ts";
-import { report, step, tool } from "./steps.ts";
+import { readCommandLine } from "./command-line.ts";
+import { findTests, printFailures, printSkips, runTests, type Tally } from "./run-tests.ts";
+import { type Outcome, report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
 /** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm test` runs those too. */
 export const slowTests = /crash\.test\.ts$/;
 
-/** Runs the tools that check source text; true when all succeed. */
-export async function checkSources(fix = false): Promise<boolean> {
-  const results = await Promise.all([
-    step("format", () =>
-      tool("@biomejs/biome/bin/biome", ["format", ...(fix ? ["--write"] : []), "--colors=off", "."]),
-    ),
-    step("lint", () =>
+/** Runs the tools that check source text; the names of those that failed. */
+export async function checkSources(fix = false): Promise<string[]> {
+  const tools: Readonly<Record<string, () => Promise<Outcome>>> = {
+    format: () => tool("@biomejs/biome/bin/biome", ["format", ...(fix ? ["--write"] : []), "--colors=off", "."]),
+    lint: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "src", "bin", "scripts", "test", "bench"]),
-    ),
-    step("types", () => tool("typescript/bin/tsc", ["-p", "."])),
-    step("tidy", () => {
+    types: () => tool("typescript/bin/tsc", ["-p", "."]),
+    tidy() {
       const findings = tidyReport();
       return Promise.resolve({ ok: findings.length === 0, output: findings.join("\n") });
-    }),
-  ]);
-  return results.every(Boolean);
+    },
+  };
+  const names = Object.keys(tools);
+  const results = await Promise.all(names.map((name) => step(name, tools[name]!)));
+  return names.filter((_, at) => !results[at]);
 }
 
 export async function unitTests(): Promise<Tally> {
@@ -46,11 +46,38 @@ export async function timedTests(name: string, files: readonly string[], env?: R
   return tally;
 }
 
-if (import.meta.main) {
-  const clean = await checkSources(process.argv.includes("--fix"));
-  const tally = addTallies(emptyTally, await unitTests());
-  printSkips(tally, process.argv.includes("-v"));
-  const ok = clean && tally.failed === 0;
-  process.stdout.write(ok ? styleText("green", "check passed\n") : styleText("red", "check failed\n"));
+const usage = `Checks the code: format, lint, types, structure (tidy) and unit tests. Unit tests do not start where types
+do not fit.
+
+Usage: npm run check -- [options]
+
+      --fix       the formatter writes
+      --quick     no unit tests
+  -v, --verbose   name the tests that are skipped, below each reason
+  -h, --help      print this`;
+
+async function check(): Promise<void> {
+  const {
+    fix = false,
+    quick = false,
+    verbose = false,
+  } = readCommandLine(usage, {
+    fix: { type: "boolean" },
+    quick: { type: "boolean" },
+    verbose: { type: "boolean", short: "v" },
+  }).values;
+  const failed = await checkSources(fix);
+  if (!quick && failed.includes("types")) process.stdout.write("unit         not started: the types do not fit\n");
+  else if (!quick) {
+    const tally = await unitTests();
+    printSkips(tally, verbose);
+    if (tally.failed > 0) failed.push("unit");
+  }
+  const ok = failed.length === 0;
+  process.stdout.write(
+    ok ? styleText("green", "check passed\n") : styleText("red", `check failed: ${failed.join(", ")}\n`),
+  );
   process.exitCode = ok ? 0 : 1;
 }
+
+if (import.meta.main) await check();

@@ -25,7 +25,7 @@ const built = await step("build", async () => {
   const output = await build({ declarations: true });
   return { ok: output === "", output };
 });
-const clean = await checkSources();
+const clean = (await checkSources()).length === 0;
 let tally: Tally = emptyTally;
 const add = (more: Tally): void => {
   tally = addTallies(tally, more);

@@ -1,7 +1,7 @@
 /** Each check of file shapes finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
 void test("files that import each other are a circle, told once", () => {
   const imports = new Map([
@@ -21,6 +21,19 @@ void test("exported types of one name are found", () => {
     sharedTypeNames(new Map(files.map((file) => [file, code]))).map(({ file, message }) => [file, message]),
     ["A", "B"].map((name) => ["src/y.ts", `${name} is exported by src/x.ts as well: one of them needs another name`]),
   );
+});
+
+void test("types imported under another name are found, but not those of two group versions that meet", () => {
+  const aliased = (code: string, file = "src/x.ts"): string[] =>
+    aliasedTypes(file, code).map(({ line, message }) => `${line} ${message.split(":")[0]}`);
+  const line = (list: string, from: string): string => `import type { ${list} } from "${from}";\n`;
+  const api = line("A as B, C", "#api/core/v1.ts");
+  assert.deepEqual(aliased(api), ["1 A is imported as B"]);
+  assert.deepEqual(aliased(api + line("A", "#api/core/v2.ts")), []);
+  assert.deepEqual(aliased(api + line("A", "#meta/a.ts")), ["1 A is imported as B"]);
+  assert.deepEqual(aliased(api, "src/api/apps/v1.ts"), []);
+  const mixed = 'import {\n  a as b,\n  type A,\n  type C as D,\n} from "./x.ts";\n';
+  assert.deepEqual(aliased(`\n${mixed}`), ["2 C is imported as D"]);
 });
 
 void test("variables of a module that change are found", () => {

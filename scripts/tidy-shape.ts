@@ -1,5 +1,6 @@
 /**
- * Three checks of `tidy.ts`: no import cycles, no module-level mutable state, no two exported types of one name.
+ * Four checks of `tidy.ts`: no import cycles, no module-level mutable state, no two exported types of one name, no types
+ * imported under another name.
  * Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding. That functions have at most
  * 70 lines is a rule of `oxlint`.
  */
@@ -41,6 +42,36 @@ export function sharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFindin
     }
   }
   return findings;
+}
+
+const importList = /^import (type )?\{([^}]*)\} from "([^"]+)";/gm;
+
+/**
+ * Types imported under another name than their own. Where those of two group versions meet, which have one name, one of
+ * them needs another.
+ */
+export function aliasedTypes(file: string, code: string): ShapeFinding[] {
+  if (file.startsWith("src/api/")) return [];
+  const aliases: { name: string; alias: string; line: number; isApi: boolean }[] = [];
+  /** Of the API, under their own names. */
+  const plain = new Set<string>();
+  for (const { 1: types, 2: list = "", 3: from = "", index } of code.matchAll(importList)) {
+    const isApi = from.startsWith("#api/");
+    for (const [, type, name = "", alias] of list.matchAll(/(type )?\b(\w+)\b(?: as (\w+))?/g)) {
+      if (alias === undefined) {
+        if (isApi) plain.add(name);
+      } else if ((types ?? type) !== undefined) {
+        aliases.push({ name, alias, line: code.slice(0, index).split("\n").length, isApi });
+      }
+    }
+  }
+  return aliases
+    .filter(({ name, isApi }) => !(isApi && plain.has(name)))
+    .map(({ name, alias, line }) => ({
+      file,
+      line,
+      message: `${name} is imported as ${alias}: if two types meet, one of them needs another name`,
+    }));
 }
 
 /** Strongly connected components of more than one file (Tarjan). */

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
-import { circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 
 export interface Finding {
   readonly file: string;
@@ -43,6 +43,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     const isOwn = file.startsWith("src/") && !isTest(file);
     if (isOwn) codes.set(file, code);
     if (isOwn) findings.push(...moduleState(file, code));
+    if (file.startsWith("src/")) findings.push(...aliasedTypes(file, code));
     for (const found of importsOf(code)) {
       importCount += 1;
       const target = resolve(file, found.specifier);

@@ -114,7 +114,16 @@ export const ownObjectsOnly = [
   "-pod-garbage-collector-controller",
 ];
 
-/** Starts a server in this process, in memory or in a new folder unless one is named. The caller closes it. */
+/** Ends servers that run. One that a failed test left open would keep its file from ending. */
+export const leftOpen = new Set<() => unknown>();
+after(async () => {
+  for (const end of leftOpen) await end();
+});
+
+/**
+ * Starts a server in this process, in memory or in a new folder unless one is named. The caller closes it; if nobody
+ * does, it is closed at the end of the file.
+ */
 export async function openServer(
   domain: Domain,
   settings: ServerSettings = gated,
@@ -137,6 +146,12 @@ export async function openServer(
   const running = await startServer({ ...own, ...folder, ...renamed }, { log, ...environment });
   const { url, ca } = running;
   const endpoint = endpointOf(url, new https.Agent({ keepAlive: true, ca, maxSockets: 256 }), rename);
+  const close: TestServer["close"] = async ({ keepConnections } = { keepConnections: false }) => {
+    leftOpen.delete(close);
+    if (!keepConnections) endpoint.agent.destroy();
+    await running.close();
+  };
+  leftOpen.add(close);
   return {
     domain,
     url,
@@ -144,10 +159,7 @@ export async function openServer(
     kubeconfig: running.kubeconfig,
     endpoint,
     ...(environment.clock instanceof MovingClock ? { clock: environment.clock } : {}),
-    async close({ keepConnections } = { keepConnections: false }) {
-      if (!keepConnections) endpoint.agent.destroy();
-      await running.close();
-    },
+    close,
   };
 }
 
@@ -218,7 +230,21 @@ export interface Observed {
   close(): Promise<void>;
 }
 
-/** A server whose log is read and whose time is advanced. The caller closes it. */
+/** Runs with a server whose log is read and whose time is advanced, and closes it. */
+export async function usingObserved(
+  domain: Domain,
+  settings: ServerSettings,
+  run: (on: Observed) => Promise<void>,
+): Promise<void> {
+  const on = await observed(domain, settings);
+  try {
+    await run(on);
+  } finally {
+    await on.close();
+  }
+}
+
+/** Such a server. The caller closes it; where nothing else does, `usingObserved` is shorter. */
 export async function observed(domain: Domain, settings: ServerSettings): Promise<Observed> {
   const { openLog } = await import("#std/log.ts");
   const clock = new MovingClock();

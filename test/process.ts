@@ -5,7 +5,17 @@ import { readFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Api, type Domain, endpointOf, gated, ownObjectsOnly, renamer, temporaryFolder, tokenFile } from "./harness.ts";
+import {
+  Api,
+  type Domain,
+  endpointOf,
+  gated,
+  leftOpen,
+  ownObjectsOnly,
+  renamer,
+  temporaryFolder,
+  tokenFile,
+} from "./harness.ts";
 
 const program = fileURLToPath(new URL("../bin/binnacle.ts", import.meta.url));
 
@@ -30,7 +40,7 @@ export interface ProcessOptions {
   readonly flags?: readonly string[];
 }
 
-/** Starts `binnacle serve` on a free port and waits until it is ready. */
+/** Starts `binnacle serve` on a free port and waits until it is ready. What nobody stops is killed at the end of the file. */
 export async function spawnServer(options: ProcessOptions): Promise<ServerProcess> {
   const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", flags = [] } = options;
   const { controllers = ownObjectsOnly } = options;
@@ -60,7 +70,12 @@ export async function spawnServer(options: ProcessOptions): Promise<ServerProces
   child.stderr.on("data", (text: Buffer) => {
     errors = (errors + text.toString()).slice(-4000);
   });
-  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
+  const kill = (): boolean => child.kill("SIGKILL");
+  leftOpen.add(kill);
+  const exited = once(child, "exit").then(([code, signal]) => {
+    leftOpen.delete(kill);
+    return (code ?? signal) as number | string;
+  });
   const line = await firstLine(child.stdout, exited, () => errors);
   const { url } = JSON.parse(line) as { url: string };
   const ca = readFileSync(join(dataDir, "pki/ca.crt"), "utf8");

@@ -5,7 +5,7 @@ import type { Namespace } from "#api/core/v1.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
-import { isExempt, type Matched, type MatchEnvironment, RequestMatcher, type MatchResources } from "./matching.ts";
+import { isExempt, type Matched, type MatchEnvironment, RequestMatcher, type MatchCriteria } from "./matching.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
 const namespace = (name: string, labels: Record<string, string>): Namespace =>
@@ -25,10 +25,10 @@ const environment: MatchEnvironment = {
 const rule = { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" };
 const object = (labels: Record<string, string>): ApiObject => ({ metadata: { name: "o", labels } });
 
-const match = (resources: MatchResources, more: Partial<AdmissionAttributes> = {}): Matched | undefined =>
+const match = (resources: MatchCriteria, more: Partial<AdmissionAttributes> = {}): Matched | undefined =>
   new RequestMatcher(resources).match(attributesOf(object({}), { name: "o", ...more }), environment);
 
-const matches = (resources: MatchResources, more: Partial<AdmissionAttributes> = {}): boolean =>
+const matches = (resources: MatchCriteria, more: Partial<AdmissionAttributes> = {}): boolean =>
   match(resources, more) !== undefined;
 
 test("a rule names operations, groups, versions and resources, or every one", () => {

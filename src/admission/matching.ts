@@ -27,7 +27,7 @@ export interface MatchRule {
 }
 
 /** The members of a webhook, or of a policy's constraints, that say what it applies to. */
-export interface MatchResources {
+export interface MatchCriteria {
   /** One of them has to match. Left out: everything does; an empty list matches nothing. */
   readonly rules?: readonly MatchRule[] | undefined;
   /** None of them may match. */
@@ -61,7 +61,7 @@ export class RequestMatcher {
   readonly #namespaceSelector: Selecting;
   readonly #objectSelector: Selecting;
 
-  constructor({ rules, excludes, namespaceSelector, objectSelector, matchPolicy }: MatchResources) {
+  constructor({ rules, excludes, namespaceSelector, objectSelector, matchPolicy }: MatchCriteria) {
     this.#rules = rules?.map(compileRule);
     this.#excludes = (excludes ?? []).map(compileRule);
     this.#isExact = matchPolicy === "Exact";

@@ -18,7 +18,7 @@ import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { audienceProblem } from "./node-audiences.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, objectName, refusal } from "./plugin.ts";
 
 export interface NodeRestrictionOptions {
   readonly domain: ApiDomain;
@@ -96,7 +96,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
         return operation === "UPDATE" ? checkPodStatus(node, attributes) : unexpected(attributes);
       case "eviction": {
         if (operation !== "CREATE") return unexpected(attributes);
-        const name = attributes.name === "" ? (attributes.object?.metadata.name ?? "") : attributes.name;
+        const name = objectName(attributes);
         if (name === "") refuse(attributes, "could not determine pod from request data");
         if (placed(attributes, name) !== node) {
           refuse(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);

@@ -17,7 +17,7 @@ export interface AdmissionAttributes {
   readonly kind: GroupVersionKind;
   /** Empty for cluster-scoped resources. */
   readonly namespace: string;
-  /** Empty for a create whose name will be generated, and for the delete of a collection. */
+  /** Empty for a create whose name will be generated, and for the delete of a collection; there `objectName` has it. */
   readonly name: string;
   /** The name in the path of the request: empty for a POST, even when the body has a name. */
   readonly pathName: string;
@@ -46,6 +46,10 @@ export interface MutationRound {
 /**
  * A plugin answers at once or with a promise; both throw `StatusError` to refuse. The chain drops a request that was
  * given up while it waited for the promise; a plugin that waits long may end its own work by `context.signal`.
+ *
+ * Both run once for each attempt of a write: again, with the object as it then is, when another write came in between.
+ * They also run for actions, which store nothing (TokenReview, SubjectAccessReview), and for writes of the server itself
+ * and its controllers, by their users: a plugin that refuses those keeps the server from starting.
  */
 export interface AdmissionPlugin {
   /** Upstream's name, as flags say it. */
@@ -59,6 +63,10 @@ export interface AdmissionPlugin {
   /** May only refuse. */
   validate?(attributes: AdmissionAttributes): void | Promise<void>;
 }
+
+/** The name of the object, also of one in a deleted collection; empty for a create whose name will be generated. */
+export const objectName = ({ name, object, oldObject }: AdmissionAttributes): string =>
+  name === "" ? ((oldObject ?? object)?.metadata.name ?? "") : name;
 
 /** The write with another object. Not a spread: attributes may read their objects when they are asked for. */
 export const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({

@@ -1,5 +1,5 @@
 /** SelfSubjectReview: returns the caller's user. Source: upstream's `registry/authentication/selfsubjectreview`. */
-import type { SelfSubjectReview, UserInfo as ShownUser } from "#api/authentication/v1.ts";
+import type { SelfSubjectReview, SelfSubjectReviewStatus } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -19,7 +19,7 @@ export function selfSubjectReview(clock: Clock): Action {
 }
 
 /** A user as the API shows one. */
-export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): ShownUser {
+export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): SelfSubjectReviewStatus["userInfo"] {
   const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     username: name,

@@ -82,6 +82,11 @@ test("a silent or slow server is waited for until the timeout only", async () =>
   while (hanging > 0) await turn();
 });
 
+test("what was left until a deadline is named in whole milliseconds", async () => {
+  await assert.rejects(call("/silent", { timeoutMs: 49.967 }), { code: "TIMEOUT", message: /within 50ms$/ });
+  while (hanging > 0) await turn();
+});
+
 test("an answer longer than wanted is not read to its end", async () => {
   await assert.rejects(call("/large"), { code: "TOO_LARGE" });
   assert.equal((await call("/large", { maxBytes: 5000 })).body.length, 5000);

@@ -155,7 +155,7 @@ function attempt(
       request.destroy();
     };
     const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
-      fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${timeoutMs}ms`));
+      fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${Math.ceil(timeoutMs)}ms`));
     });
     const abort = (): void => fail(aborted());
     signal?.addEventListener("abort", abort, { once: true });

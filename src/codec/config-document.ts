@@ -67,17 +67,24 @@ export function readDocument<F extends Forms>(
     }
     return decoded as Decoded<F>; // by their schemas
   } catch (error) {
-    throw error instanceof DecodeError ? new ConfigError(error.message, { cause: error }) : error;
+    throw asConfigError(error);
   }
 }
 
-/** A decoded document, or part of one, without version and kind; what is unknown is passed over. Throws `ConfigError`. */
-export function readSettings<F extends Forms>(value: unknown, fields: F): Decoded<F> {
+/** A document without version and kind; what is unknown is passed over. Throws `ConfigError`. */
+export function readSettings<F extends Forms>(text: string, fields: F): Decoded<F> {
   try {
+    const { value } = decodeYaml(Buffer.from(text));
     return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>; // by their schemas
   } catch (error) {
-    throw error instanceof DecodeError ? new ConfigError(error.message, { cause: error }) : error;
+    throw asConfigError(error);
   }
+}
+
+function asConfigError(error: unknown): unknown {
+  if (!(error instanceof DecodeError)) return error;
+  const { path, message } = error;
+  return new ConfigError(path === undefined ? message : `${String(path)}: ${message}`, { cause: error });
 }
 
 const printed = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : "nothing");

@@ -1,8 +1,8 @@
 /**
  * The interface of an encoding: reads bodies and writes answers in one format. Each format is a file
  * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` lists them. Negotiation chooses one; all other code
- * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`),
- * and the documents of `publication/`.
+ * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`,
+ * `apply.ts`), and the documents of `publication/`.
  */
 import type { LongBody, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
@@ -13,7 +13,10 @@ import type { Schema } from "#schema/schema.ts";
 export interface BodyEncoding {
   /** `application/json`: how `Accept` and `Content-Type` name it. */
   readonly mediaType: string;
-  /** `Content-Type` of a watch in this encoding; empty when it has none. `Accept` names it `<mediaType>;stream=watch`. */
+  /**
+   * `Content-Type` of a watch in this encoding; empty when it has none. `Accept` names it `<mediaType>;stream=watch`,
+   * which need not be the same: JSON's is `application/json`.
+   */
   readonly stream: string;
   /** Whether it cannot encode custom resources, whose fields have any type. */
   readonly typedOnly: boolean;
@@ -37,13 +40,21 @@ export interface BodyEncoding {
 export interface Encoding extends BodyEncoding {
   /** The same with line breaks, for people; left out where there is no such form. */
   readonly indented?: Encoding;
-  /** Whether it uses the `json` of objects and lists, so that stored bytes are sent unchanged. */
+  /**
+   * Whether `object` sends the `json` of an object unchanged. Then a GET costs the same for any object: it is not
+   * decoded, and its size is not checked.
+   */
   readonly sendsStored: boolean;
+  /** Whether its frames are those of JSON, byte by byte. Encodings that say so share the frames of an event. */
+  readonly hasJsonFrames: boolean;
   /** A whole answer. */
   object(object: Encodable): Buffer;
   /** Encodes a list item by item. An error in its first items rejects; a later one ends the body early. */
   list(list: EncodableList, options: ListEncodingOptions): MaybePromise<LongBody>;
-  /** An item as it stands in a list, without its schema; left out by formats that have no use for `LargeItems`. */
+  /**
+   * An item as it stands in a list, without its schema: what a thread makes for `list`, where that gives
+   * `options.large` the items that are too large for the event loop; left out by formats that give it none.
+   */
   item?(value: unknown): Buffer;
   /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
   frame(type: string, object: Encodable): Buffer;

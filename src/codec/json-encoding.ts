@@ -19,6 +19,7 @@ const common = {
   tables: true,
   isText: true,
   weight: 1,
+  hasJsonFrames: true,
   objects: bracesIn,
   decode(bytes) {
     try {

@@ -13,6 +13,7 @@ export const yamlEncoding: Encoding = {
   weight: 4,
   objects: objectsIn,
   sendsStored: false,
+  hasJsonFrames: false,
   decode(bytes) {
     const { value, duplicates } = decodeYaml(bytes);
     return { value, keys: undefined, text: () => sortedJson(value), duplicates, hasRawNumbers: true };

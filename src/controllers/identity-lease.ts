@@ -83,7 +83,7 @@ async function collect({ client, clock, domain }: ControllerEnvironment, own: Se
 
 /** Upstream: a Lease without a duration counts as expired. */
 function hasRunOut({ renewTime, leaseDurationSeconds }: LeaseSpec, now: number): boolean {
-  const renewedMs = renewTime === undefined || renewTime === null ? undefined : timeToMs(renewTime);
+  const renewedMs = renewTime === undefined ? undefined : timeToMs(renewTime);
   if (renewedMs === undefined || leaseDurationSeconds === undefined) return true;
   return renewedMs + leaseDurationSeconds * 1000 < now;
 }

@@ -189,5 +189,8 @@ test("KMS v1 is refused with the way out, fields that are unknown and other docu
     /unknown field "resources\[0\].providers\[0\].aescbc.keys\[0\].x"/,
   );
   assert.match(refusal({ kind: "Nothing" }), /must be of kind EncryptionConfiguration/);
-  assert.match(refusal(rules([["secrets"], kms({ timeout: "x" })])), /invalid duration "x"/);
+  assert.match(
+    refusal(rules([["secrets"], kms({ timeout: "x" })])),
+    /^resources\.providers\.kms\.timeout: time: invalid duration "x"$/,
+  );
 });

@@ -3,13 +3,13 @@
  * validation of `metav1` options; the specification wins with 400 where upstream answers 422 (SEM-14, SEM-15, SEM-17,
  * SEM-20).
  */
-import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
+import type { DeleteOptions } from "#api/meta/v1.ts";
 import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
-import { checkedDeleteOptions, type DeleteOptions, dryRunOf } from "#registry/delete-options.ts";
+import { checkedDeleteOptions, type CheckedDeleteOptions, dryRunOf } from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
 
@@ -218,7 +218,7 @@ function managerErrors(manager: string): FieldError[] {
 
 /** The options of a delete as webhooks are sent them. */
 export function sentDeleteOptions(
-  options: DeleteOptions,
+  options: CheckedDeleteOptions,
   gracePeriodSeconds: Int64 | undefined,
   { rename }: ApiDomain,
 ): SentOptions {
@@ -238,14 +238,14 @@ export function sentDeleteOptions(
 /** Options of delete and deletecollection, from the body when there is one, else from the query. */
 export function deleteOptions(
   query: URLSearchParams,
-  body: DeleteOptionsBody | undefined,
+  body: DeleteOptions | undefined,
   { domain, forcedDeletion }: { readonly domain: ApiDomain; readonly forcedDeletion: boolean },
-): DeleteOptions {
+): CheckedDeleteOptions {
   const grace = integer(query, "gracePeriodSeconds");
   const orphan = flag(query, "orphanDependents");
   const policy = query.get("propagationPolicy");
   const ignore = flag(query, "ignoreStoreReadErrorWithClusterBreakingPotential");
-  const given: DeleteOptionsBody = body ?? {
+  const given: DeleteOptions = body ?? {
     dryRun: query.getAll("dryRun"),
     ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(orphan === undefined ? {} : { orphanDependents: orphan }),

@@ -24,6 +24,10 @@ export interface KindUnderTest {
   refuseCreate(object: Unstructured): string[];
   /** Printed findings of an update. */
   refuseUpdate(object: Unstructured, old: Unstructured, subresource?: string): string[];
+  /** Warnings of a create. */
+  warnCreate(object: Unstructured): readonly string[];
+  /** Warnings of an update. */
+  warnUpdate(object: Unstructured, old: Unstructured, subresource?: string): readonly string[];
   /** Cells of the object's row, by the names of the columns. */
   row(object: Unstructured, nowMs?: number): Record<string, unknown>;
 }
@@ -90,6 +94,13 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
       const found = hooks.validateUpdate?.(...given, writing(subresource)) ?? [];
       return printed(found, hooks.checkRules?.(...given, found, writing(subresource)));
     },
+    warnCreate: (object) => strategy.warningsOnCreate?.(prepareCreate(object), writing("")) ?? [],
+    warnUpdate: (object, old, subresource = "") =>
+      updateStrategy(strategy, subresource).warningsOnUpdate?.(
+        prepareUpdate(object, old, subresource),
+        decoded(old),
+        writing(subresource),
+      ) ?? [],
     row: (object, nowMs = 0) =>
       Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(decoded(object), nowMs)])),
   };

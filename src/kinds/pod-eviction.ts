@@ -17,7 +17,7 @@ import {
   success,
   unclassified,
 } from "#meta/status-error.ts";
-import { checkedDeleteOptions, type DeleteOptions } from "#registry/delete-options.ts";
+import { checkedDeleteOptions, type CheckedDeleteOptions } from "#registry/delete-options.ts";
 import type { Store } from "#registry/store.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { changeStored } from "./change-stored.ts";
@@ -56,7 +56,7 @@ export function podEviction(options: PodEvictionOptions): Action {
 }
 
 /** The options in the body, which may ask for a trial as the query may. */
-function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): DeleteOptions {
+function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): CheckedDeleteOptions {
   const given = deleteOptions.dryRun ?? [];
   if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
     throw unclassified(`Non-matching dry-run options in request and content: [All] and [${given.join(" ")}]`);
@@ -80,9 +80,9 @@ const stillProcessed = (budget: string): StatusError =>
 class PodEviction {
   readonly #options: PodEvictionOptions;
   readonly #request: ActionRequest;
-  readonly #deletion: DeleteOptions;
+  readonly #deletion: CheckedDeleteOptions;
 
-  constructor(options: PodEvictionOptions, request: ActionRequest, deletion: DeleteOptions) {
+  constructor(options: PodEvictionOptions, request: ActionRequest, deletion: CheckedDeleteOptions) {
     this.#options = options;
     this.#request = request;
     this.#deletion = deletion;

@@ -1,5 +1,5 @@
 /** Validates delete options. Source: upstream's `ValidateDeleteOptions`. */
-import type { DeleteOptions as DeleteOptionsBody, Preconditions } from "#api/meta/v1.ts";
+import type { DeleteOptions, Preconditions } from "#api/meta/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -7,7 +7,7 @@ import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
 /** Parsed delete options. */
-export interface DeleteOptions {
+export interface CheckedDeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds: Int64 | undefined;
   readonly orphanDependents: boolean | undefined;
@@ -18,10 +18,10 @@ export interface DeleteOptions {
 
 /** Validates the options. Throws `invalid`. Without `forcedDeletion`, the option to ignore read errors is dropped. */
 export function checkedDeleteOptions(
-  given: DeleteOptionsBody,
+  given: DeleteOptions,
   domain: ApiDomain,
   forcedDeletion = false,
-): DeleteOptions {
+): CheckedDeleteOptions {
   const errors: FieldError[] = [];
   const { propagationPolicy, orphanDependents } = given;
   const policies = ["Foreground", "Background", "Orphan", "nil"];
@@ -46,14 +46,14 @@ export function checkedDeleteOptions(
     dryRun: dryRun.ok && dryRun.value,
     gracePeriodSeconds: given.gracePeriodSeconds,
     orphanDependents,
-    propagationPolicy: propagationPolicy as DeleteOptions["propagationPolicy"], // checked above
+    propagationPolicy: propagationPolicy as CheckedDeleteOptions["propagationPolicy"], // checked above
     preconditions: given.preconditions,
     ignoreStoreReadError: forced,
   };
 }
 
 /** Options that must be unset when read errors are ignored, since they need the object. */
-function besideForce(given: DeleteOptionsBody): FieldError[] {
+function besideForce(given: DeleteOptions): FieldError[] {
   const names = ["dryRun", "propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const;
   return names.flatMap((name) => {
     const value = given[name];

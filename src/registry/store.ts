@@ -32,7 +32,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-obj
 import { isCompacted, type Revision } from "#storage/log-store.ts";
 import type { Encoded, Entry, Range, WatchCache, WriteResult } from "#storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
-import type { DeleteOptions } from "./delete-options.ts";
+import type { CheckedDeleteOptions } from "./delete-options.ts";
 
 import {
   type Allocated,
@@ -49,7 +49,7 @@ export interface Stored {
   readonly entry: Entry | undefined;
 }
 
-export interface DeleteRequest extends Partial<DeleteOptions> {
+export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
   readonly caller?: Caller;
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */

@@ -1,7 +1,14 @@
+/** The error of decoding. */
+import type { FieldPath } from "#meta/field-path.ts";
+
 /** A JSON value that its type cannot hold. Callers add the object's identity and answer 400. */
 export class DecodeError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Of the field, where upstream's message does not name it: of values with a form of their own. */
+  readonly path: FieldPath | undefined;
+
+  constructor(message: string, options?: ErrorOptions & { readonly path?: FieldPath | undefined }) {
     super(message, options);
     this.name = "DecodeError";
+    this.path = options?.path;
   }
 }

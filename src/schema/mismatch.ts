@@ -25,7 +25,7 @@ export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown):
     if (error instanceof RangeError) return new DecodeError("exceeded max depth", { cause: error });
     throw error;
   }
-  return new DecodeError(finder.fatal ?? finder.first ?? "value does not fit its type");
+  return new DecodeError(finder.fatal ?? finder.first ?? "value does not fit its type", { path: finder.path });
 }
 
 /** Member of a list that Go reads as bytes. */
@@ -41,6 +41,8 @@ interface Place {
 class Finder {
   first: string | undefined;
   fatal: string | undefined;
+  /** Of what is fatal, if the message does not say so. */
+  path: FieldPath | undefined;
 
   walk(schema: Schema, raw: unknown, place: Place): void {
     if (raw === null || this.fatal !== undefined) return;
@@ -120,7 +122,7 @@ class Finder {
       case "quantity": {
         const text = typeof raw === "string" ? raw : kind === "number" ? literalOf(raw) : "x";
         const error = quantityError(text);
-        if (error !== "") this.fatal = error;
+        if (error !== "") this.#refuse(error, place);
         return;
       }
       case "intOrString":
@@ -135,8 +137,18 @@ class Finder {
 
   /** A text in a form of its own; `parse` answers with the error of a wrong one. */
   #parsed(raw: unknown, parse: (text: string) => unknown, place: Place): void {
-    const result = typeof raw === "string" ? parse(raw) : typeError(kindOf(raw), "string", place);
-    if (typeof result === "string") this.fatal = result;
+    if (typeof raw !== "string") {
+      this.fatal = typeError(kindOf(raw), "string", place);
+      return;
+    }
+    const result = parse(raw);
+    if (typeof result === "string") this.#refuse(result, place);
+  }
+
+  /** Go's words for the value alone. */
+  #refuse(error: string, { path }: Place): void {
+    this.fatal = error;
+    this.path = path;
   }
 
   #schemaOr(schema: Schema, raw: unknown, place: Place): void {

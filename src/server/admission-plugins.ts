@@ -53,7 +53,7 @@ export interface AdmissionAccess {
   readonly served: Pick<ServedResources, "list">;
 }
 
-/** Throws `StartError` for plugins that are switched on and off. */
+/** Rejects with `StartError` for plugins that are switched on and off. */
 export async function serverAdmission(
   config: AssembleConfig,
   state: ServerState,
@@ -63,12 +63,8 @@ export async function serverAdmission(
   const { domain, clock, random } = config;
   const gate = config.serving.gates.isOn;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
-  const both = enabled.filter((name) => disabled.includes(name)).toSorted();
-  if (both.length > 0) {
-    throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
-  }
-  const { imagePolicy } = config.admission;
-  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
+  refuseBoth(enabled, disabled);
+  const called = await calledPlugins(config);
   const forms = servedForms(config, table);
   const policies = policyPlugins(config, state, { authorizer, forms, table });
   const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
@@ -92,7 +88,7 @@ export async function serverAdmission(
         ]
       : []),
     taintNodesByCondition({ domain }),
-    ...(images === undefined ? [] : [images.plugin]),
+    ...called.images,
     ...schedulingPlugins(config, state),
     ...storagePlugins(config, lookups),
     ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),
@@ -119,6 +115,25 @@ export async function serverAdmission(
     chain,
     close: () => {
       webhooks.close();
+      called.close();
+    },
+  };
+}
+
+/** Throws `StartError` for plugins that are in both lists. */
+function refuseBoth(enabled: readonly string[], disabled: readonly string[]): void {
+  const both = enabled.filter((name) => disabled.includes(name)).toSorted();
+  if (both.length === 0) return;
+  throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
+}
+
+/** Plugins that ask a server of the configuration: each one that is on, alone in its list, for its place in the order. */
+async function calledPlugins(config: AssembleConfig) {
+  const { imagePolicy } = config.admission;
+  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
+  return {
+    images: images === undefined ? [] : [images.plugin],
+    close(): void {
       images?.close();
     },
   };

@@ -92,6 +92,21 @@ function events(path: string): Event[] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Event);
 }
 
+/** Runs with a server of its own, and closes it. */
+async function usingAudited(
+  domain: Domain,
+  policy: object,
+  settings: ServerSettings,
+  run: (on: Audited) => Promise<void>,
+): Promise<void> {
+  const on = await audited(domain, policy, settings);
+  try {
+    await run(on);
+  } finally {
+    await on.close();
+  }
+}
+
 /** One test per domain, with a server of its own. */
 function withAudit(
   name: string,
@@ -100,14 +115,7 @@ function withAudit(
   settings: ServerSettings = {},
 ): void {
   for (const domain of domains) {
-    test(`${domain}: ${name}`, async (t) => {
-      const on = await audited(domain, policy, settings);
-      try {
-        await run(on, t);
-      } finally {
-        await on.close();
-      }
-    });
+    test(`${domain}: ${name}`, (t) => usingAudited(domain, policy, settings, (on) => run(on, t)));
   }
 }
 
@@ -663,15 +671,20 @@ for (const domain of domains) {
 
 test("a webhook that is down for a while hears of everything later, and no request waits for it", async (t) => {
   const hook = await openHook(t, (calls) => (calls <= 2 ? 503 : 200));
-  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 });
-  const answer = await on.api.get("/api/v1/nodes", { as: "alice" });
-  answer.refused(403, "Forbidden");
-  await eventually(() => {
-    on.clock.advance(2000);
-    return Promise.resolve(assert.equal(hook.received().length, 1));
-  });
-  assert.equal(hook.calls(), 3);
-  await on.close();
+  await usingAudited(
+    "k8s.io",
+    aliceOnly,
+    { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 },
+    async (on) => {
+      const answer = await on.api.get("/api/v1/nodes", { as: "alice" });
+      answer.refused(403, "Forbidden");
+      await eventually(() => {
+        on.clock.advance(2000);
+        return Promise.resolve(assert.equal(hook.received().length, 1));
+      });
+      assert.equal(hook.calls(), 3);
+    },
+  );
 });
 
 test("a webhook that is slow, false or sends elsewhere costs its events after some calls, which is told without credentials", async (t) => {
@@ -684,23 +697,28 @@ test("a webhook that is slow, false or sends elsewhere costs its events after so
     [() => 200, other, 2000, /SELF_SIGNED|UNABLE_TO|signature/],
   ] as const) {
     const hook = await openHook(t, respond, by);
-    const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 });
-    (await on.api.get("/api/v1/nodes", { as: "alice" })).refused(403, "Forbidden");
-    await eventually(() => {
-      on.clock.advance(stepMs);
-      return Promise.resolve(
-        assert.ok(
-          on.logged.some((line) => line.includes("audit events are lost") && reason.test(line)),
-          String(reason),
-        ),
-      );
-    });
-    assert.ok(hook.calls() <= 5);
-    assert.deepEqual(hook.received(), []);
-    assert.ok(!on.logged.some((line) => line.includes("hook-secret")));
-    const { text } = await on.api.get("/metrics");
-    assert.match(text, /^apiserver_audit_error_total\{plugin="webhook"\} 1$/m);
-    await on.close();
+    await usingAudited(
+      "k8s.io",
+      aliceOnly,
+      { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 },
+      async (on) => {
+        (await on.api.get("/api/v1/nodes", { as: "alice" })).refused(403, "Forbidden");
+        await eventually(() => {
+          on.clock.advance(stepMs);
+          return Promise.resolve(
+            assert.ok(
+              on.logged.some((line) => line.includes("audit events are lost") && reason.test(line)),
+              String(reason),
+            ),
+          );
+        });
+        assert.ok(hook.calls() <= 5);
+        assert.deepEqual(hook.received(), []);
+        assert.ok(!on.logged.some((line) => line.includes("hook-secret")));
+        const { text } = await on.api.get("/metrics");
+        assert.match(text, /^apiserver_audit_error_total\{plugin="webhook"\} 1$/m);
+      },
+    );
   }
 });
 
@@ -726,8 +744,13 @@ test("a stop does not wait for ever for a webhook that does not answer", async (
 
 test("in blocking mode a request waits until the webhook took its event", async (t) => {
   const hook = await openHook(t, () => 200);
-  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookMode: "blocking" });
-  await on.api.get("/api/v1/nodes", { as: "alice" });
-  assert.equal(hook.received().length, 1);
-  await on.close();
+  await usingAudited(
+    "k8s.io",
+    aliceOnly,
+    { auditWebhookConfigFile: hook.config, auditWebhookMode: "blocking" },
+    async (on) => {
+      await on.api.get("/api/v1/nodes", { as: "alice" });
+      assert.equal(hook.received().length, 1);
+    },
+  );
 });

@@ -18,12 +18,11 @@ import {
   eventually,
   file,
   gated,
-  type Observed,
-  observed,
   openServer,
   renamer,
   tokenFile,
   tokenLines,
+  usingObserved,
   withOwnServer,
 } from "../harness.ts";
 import { configMap, namespace, namespaces, secret } from "../objects.ts";
@@ -39,19 +38,6 @@ after(() => {
   first.close();
   second.close();
 });
-
-async function whileObserved(
-  domain: Domain,
-  settings: ServerSettings,
-  run: (on: Observed) => Promise<void>,
-): Promise<void> {
-  const on = await observed(domain, settings);
-  try {
-    await run(on);
-  } finally {
-    await on.close();
-  }
-}
 
 const byFlags: ServerSettings = {
   ...gated,
@@ -117,7 +103,7 @@ withOwnServer(
 
 for (const domain of domains) {
   test(`${domain}: reviews show what the webhook denies, leaves open and fails to say [AUTHRES-14] [AUTHRES-15]`, () =>
-    whileObserved(domain, byFlags, async ({ api }) => {
+    usingObserved(domain, byFlags, async ({ api }) => {
       const review = async (as = "bob"): Promise<Answer> => {
         const spec = { resourceAttributes: { verb: "list", resource: "configmaps", namespace: api.unique("ns") } };
         const kind = "SelfSubjectAccessReview";
@@ -141,7 +127,7 @@ for (const domain of domains) {
     }));
 
   test(`${domain}: what was answered with 504 while an admission plugin waited is not written later`, () =>
-    whileObserved(domain, byFlags, async ({ api, clock }) => {
+    usingObserved(domain, byFlags, async ({ api, clock }) => {
       const { request } = await newRequest([{ CN: ["robot"] }]);
       const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
       (await api.post(requests, signingRequest("late", spec))).expect(201);
@@ -166,7 +152,7 @@ for (const domain of domains) {
     }));
 
   test(`${domain}: an answer counts for a while, the good ones longer [AUTHRES-57] [AUTHRES-58]`, () =>
-    whileObserved(domain, byFlags, async ({ api, clock }) => {
+    usingObserved(domain, byFlags, async ({ api, clock }) => {
       first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
       const ask = async (): Promise<number> => {
         const before = first.questions.length;
@@ -212,7 +198,7 @@ test("a webhook is asked where its conditions hold, and they decide when they ha
     first.reset(() => ({ allowed: true }));
     const authorizers = [hook("first", first.kubeconfig(), over), { type: "RBAC" }];
     const statuses: number[] = [];
-    await whileObserved("k8s.io", { authorizationConfig: configuration("k8s.io", authorizers) }, async ({ api }) => {
+    await usingObserved("k8s.io", { authorizationConfig: configuration("k8s.io", authorizers) }, async ({ api }) => {
       for (const path of [maps, "/version"]) statuses.push((await api.get(path, bob)).status);
     });
     return [...statuses, first.questions.filter(({ spec }) => spec.user === "bob").length];
@@ -246,7 +232,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
   for (const [what, kubeconfig, prepare] of failures) {
     prepare();
     const open = configuration("k8s.io", [hook("open", kubeconfig), { type: "RBAC" }]);
-    await whileObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
+    await usingObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
       (await api.get("/healthz", bob)).expect(200);
       (await api.get(maps, bob)).refused(403, "Forbidden");
       const { text } = (await api.get("/metrics")).expect(200);
@@ -262,7 +248,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
       );
     });
     const closed = configuration("k8s.io", [hook("closed", kubeconfig, { failurePolicy: "Deny" }), { type: "RBAC" }]);
-    await whileObserved("k8s.io", { authorizationConfig: closed }, async ({ api }) => {
+    await usingObserved("k8s.io", { authorizationConfig: closed }, async ({ api }) => {
       (await api.get("/healthz", bob)).refused(403, "Forbidden", /: authorizer closed could not decide$/);
       (await api.get(maps)).expect(200);
     });
@@ -277,7 +263,7 @@ for (const domain of domains) {
       hook("second", second.kubeconfig()),
       { type: "RBAC" },
     ]);
-    await whileObserved(domain, { authorizationConfig: config }, async ({ api }) => {
+    await usingObserved(domain, { authorizationConfig: config }, async ({ api }) => {
       first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
       second.reset(() => ({ denied: true }));
       (await api.get(maps, bob)).expect(200);
@@ -302,7 +288,7 @@ for (const domain of domains) {
       const name = "apiserver_authorization_config_controller_automatic_reloads_total";
       return Number(new RegExp(`${name}{[^}]*status="${status}"} (\\d+)`).exec(text)?.[1] ?? 0);
     };
-    await whileObserved(domain, { authorizationConfig: config }, async ({ api, clock, logged }) => {
+    await usingObserved(domain, { authorizationConfig: config }, async ({ api, clock, logged }) => {
       first.reset(() => ({ denied: true }));
       second.reset(() => ({ allowed: true }));
       const becomes = async (text: string, status: "success" | "failure"): Promise<void> => {
@@ -364,8 +350,8 @@ test("servers with the same file decide alike [AUTHZ-42]", async () => {
     const answers = [api.get(maps, bob), api.get(`${maps}/c`, bob), api.get("/version", bob), api.get("/metrics", bob)];
     return (await Promise.all(answers)).map(({ status }) => status);
   };
-  await whileObserved("k8s.io", { authorizationConfig }, ({ api: one }) =>
-    whileObserved("k8s.io", { authorizationConfig }, async ({ api: other }) => {
+  await usingObserved("k8s.io", { authorizationConfig }, ({ api: one }) =>
+    usingObserved("k8s.io", { authorizationConfig }, async ({ api: other }) => {
       const expected = [200, 403, 200, 403];
       assert.deepEqual(await decisions(one), expected);
       assert.deepEqual(await decisions(other), expected);
@@ -431,7 +417,7 @@ test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () =
       ].join("\n"),
     );
     const settings = { authorizationMode: ["ABAC"], authorizationPolicyFile: policies };
-    await whileObserved(domain, settings, async ({ api }) => {
+    await usingObserved(domain, settings, async ({ api }) => {
       (await api.get(maps, bob)).expect(200);
       (await api.get("/apis", bob)).expect(200);
       (await api.post(maps, configMap("c"), bob)).refused(403, "Forbidden", /: No policy matched\.$/);
@@ -464,7 +450,7 @@ test("no secret of a webhook is logged, whatever goes wrong", async () => {
   const key = users[0].user["client-key-data"]!;
   const config = configuration("k8s.io", [hook("h", kubeconfig), { type: "RBAC" }]);
   const settings = { authorizationConfig: config, tokenAuthFile: tokenFile(tokenLines) };
-  await whileObserved("k8s.io", settings, async ({ api, logged }) => {
+  await usingObserved("k8s.io", settings, async ({ api, logged }) => {
     (await api.get(maps, bob)).expect(403);
     const all = logged.join("\n");
     assert.ok(!all.includes(key) && !all.includes("bob-token"));

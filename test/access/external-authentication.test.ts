@@ -18,14 +18,15 @@ import type { ServerSettings } from "#server/options.ts";
 import type { Answer, SendOptions } from "../client.ts";
 import {
   Api,
-  domains,
   type Domain,
+  domains,
   eventually,
   file,
   gated,
   observed,
   openServer,
   temporaryFolder,
+  usingObserved,
   withOwnServer,
 } from "../harness.ts";
 import { spawnProvider } from "../identity-provider.ts";
@@ -251,21 +252,27 @@ for (const domain of domains) {
 
   test(`${domain}: the file may switch anonymous requests off, or leave them for some paths [AUTHRES-50] [AUTHRES-51] [AANON-05]`, async () => {
     const nobody = { as: "nobody" } as const;
-    const off = await observed(domain, {
-      authenticationConfig: file("off.yaml", configuration(domain, "", "anonymous: {enabled: false}\n")),
-    });
-    (await off.api.get("/livez", nobody)).refused(401, "Unauthorized");
-    await off.close();
-    const some = await observed(domain, {
-      authenticationConfig: file(
-        "some.yaml",
-        configuration(domain, "", "anonymous: {enabled: true, conditions: [{path: /livez}]}\n"),
-      ),
-    });
-    (await some.api.get("/livez", nobody)).expect(200);
-    (await some.api.get("/readyz", nobody)).refused(401, "Unauthorized");
-    (await some.api.get("/livez", { as: "nope" })).refused(401, "Unauthorized");
-    await some.close();
+    await usingObserved(
+      domain,
+      { authenticationConfig: file("off.yaml", configuration(domain, "", "anonymous: {enabled: false}\n")) },
+      async (off) => {
+        (await off.api.get("/livez", nobody)).refused(401, "Unauthorized");
+      },
+    );
+    await usingObserved(
+      domain,
+      {
+        authenticationConfig: file(
+          "some.yaml",
+          configuration(domain, "", "anonymous: {enabled: true, conditions: [{path: /livez}]}\n"),
+        ),
+      },
+      async (some) => {
+        (await some.api.get("/livez", nobody)).expect(200);
+        (await some.api.get("/readyz", nobody)).refused(401, "Unauthorized");
+        (await some.api.get("/livez", { as: "nope" })).refused(401, "Unauthorized");
+      },
+    );
   });
 }
 
@@ -417,29 +424,32 @@ test("without the webhook, with a false one, a slow one or one that sends elsewh
     [() => fine, other, /SELF_SIGNED|UNABLE_TO|signature/],
   ] as const) {
     const hook = await openHook(t, respond, by);
-    const { api, clock, logged, close } = await observed("k8s.io", {
-      authenticationTokenWebhookConfigFile: await hookFile(hook.url),
-      authenticationTokenWebhookVersion: "v1",
-    });
-    const answer = ask(api, "good");
-    if (reason.source.startsWith("no answer")) {
-      await eventually(async () => assert.equal(await Promise.resolve(hook.reviews.length), 1));
-      await isKnownAs(ask(api, "alice-token"), "alice");
-      clock.advance(10_000);
-    }
-    await isRefused(answer);
-    assert.ok(
-      logged.some((line) => line.includes("token webhook") && reason.test(line)),
-      String(reason),
+    await usingObserved(
+      "k8s.io",
+      { authenticationTokenWebhookConfigFile: await hookFile(hook.url), authenticationTokenWebhookVersion: "v1" },
+      async ({ api, clock, logged }) => {
+        const answer = ask(api, "good");
+        if (reason.source.startsWith("no answer")) {
+          await eventually(async () => assert.equal(await Promise.resolve(hook.reviews.length), 1));
+          await isKnownAs(ask(api, "alice-token"), "alice");
+          clock.advance(10_000);
+        }
+        await isRefused(answer);
+        assert.ok(
+          logged.some((line) => line.includes("token webhook") && reason.test(line)),
+          String(reason),
+        );
+        await isKnownAs(ask(api, "alice-token"), "alice");
+      },
     );
-    await isKnownAs(ask(api, "alice-token"), "alice");
-    await close();
   }
-  const { api, close } = await observed("k8s.io", {
-    authenticationTokenWebhookConfigFile: await hookFile("https://127.0.0.1:1/authn"),
-  });
-  await isRefused(ask(api, "good"));
-  await close();
+  await usingObserved(
+    "k8s.io",
+    { authenticationTokenWebhookConfigFile: await hookFile("https://127.0.0.1:1/authn") },
+    async ({ api }) => {
+      await isRefused(ask(api, "good"));
+    },
+  );
 });
 
 // The authenticating proxy, and certificates
@@ -618,46 +628,46 @@ test("one authority for clients and proxies is warned of, unless proxies have na
   const shared = { requestheaderClientCaFile: clientsFile, clientCaFile: clientsFile };
   const warned = (logged: readonly string[]): boolean =>
     logged.some((line) => line.includes("every client of an authority in --requestheader-client-ca-file"));
-  const open = await observed("k8s.io", shared);
-  assert.ok(warned(open.logged));
-  await open.close();
-  const named = await observed("k8s.io", { ...shared, requestheaderAllowedNames: ["front"] });
-  assert.ok(!warned(named.logged));
-  const client = await showing(named.api, clients, { commonName: "carla" });
-  // A client that is not a proxy keeps its own identity.
-  await isKnownAs(named.api.post(whoAmI, subject, { ...client, headers: said }), "carla", []);
-  await named.close();
+  await usingObserved("k8s.io", shared, async (open) => {
+    assert.ok(warned(open.logged));
+  });
+  await usingObserved("k8s.io", { ...shared, requestheaderAllowedNames: ["front"] }, async (named) => {
+    assert.ok(!warned(named.logged));
+    const client = await showing(named.api, clients, { commonName: "carla" });
+    // A client that is not a proxy keeps its own identity.
+    await isKnownAs(named.api.post(whoAmI, subject, { ...client, headers: said }), "carla", []);
+  });
 });
 
 test("over HTTP/2 a proxy speaks for each of its streams", async () => {
-  const { api, close } = await observed("k8s.io", proxied);
-  const { certificate, key } = await proxies.issue({ commonName: "proxy" });
-  const session = http2.connect(api.server.url, { ca: api.server.ca, cert: certificate, key });
-  const nameOf = (user: string): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const stream = session.request({
-        ":method": "POST",
-        ":path": whoAmI,
-        "content-type": "application/json",
-        "x-remote-user": Buffer.from(user).toString("latin1"),
-        "x-remote-group": ["a", "b"],
+  await usingObserved("k8s.io", proxied, async ({ api }) => {
+    const { certificate, key } = await proxies.issue({ commonName: "proxy" });
+    const session = http2.connect(api.server.url, { ca: api.server.ca, cert: certificate, key });
+    const nameOf = (user: string): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const stream = session.request({
+          ":method": "POST",
+          ":path": whoAmI,
+          "content-type": "application/json",
+          "x-remote-user": Buffer.from(user).toString("latin1"),
+          "x-remote-group": ["a", "b"],
+        });
+        let text = "";
+        stream.on("data", (piece: Buffer) => (text += piece.toString()));
+        stream.on("end", () => resolve(text));
+        stream.on("error", reject);
+        stream.end(JSON.stringify(subject));
       });
-      let text = "";
-      stream.on("data", (piece: Buffer) => (text += piece.toString()));
-      stream.on("end", () => resolve(text));
-      stream.on("error", reject);
-      stream.end(JSON.stringify(subject));
-    });
-  const users = Array.from({ length: 20 }, (_, i) => `üser-${i}`);
-  for (const [i, text] of (await Promise.all(users.map(nameOf))).entries()) {
-    const { status } = JSON.parse(text) as { status: { userInfo: { username: string; groups: string[] } } };
-    assert.deepEqual(
-      [status.userInfo.username, status.userInfo.groups],
-      [users[i], ["a", "b", "system:authenticated"]],
-    );
-  }
-  session.destroy();
-  await close();
+    const users = Array.from({ length: 20 }, (_, i) => `üser-${i}`);
+    for (const [i, text] of (await Promise.all(users.map(nameOf))).entries()) {
+      const { status } = JSON.parse(text) as { status: { userInfo: { username: string; groups: string[] } } };
+      assert.deepEqual(
+        [status.userInfo.username, status.userInfo.groups],
+        [users[i], ["a", "b", "system:authenticated"]],
+      );
+    }
+    session.destroy();
+  });
 });
 
 for (const domain of domains) {

@@ -21,6 +21,7 @@ import { signJwt } from "#authn/jwt.ts";
 import { openLog } from "#std/log.ts";
 import type { Answer, SendOptions } from "../client.ts";
 import { Api, domains, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import { objectTypes } from "../media-types.ts";
 import { pod, secret } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
@@ -302,8 +303,7 @@ inBothDomains("what a token cannot be bound to is refused in upstream's words [A
 inBothDomains("what is not stored has no table", async (api) => {
   const accept = api.name("application/json;as=Table;v=v1;g=meta.k8s.io");
   const it = await robot(api);
-  const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-  const text = `only the following media types are accepted: ${types}`;
+  const text = `only the following media types are accepted: ${objectTypes.join(", ")}`;
   (await api.post(reviews, review("x"), { accept })).refused(406, "NotAcceptable", text);
   (await api.post(`${it.path}/token`, request(), { accept })).refused(406, "NotAcceptable", text);
   const either = `${accept},application/json`;

@@ -301,9 +301,9 @@ hooked(
 
 hooked("a webhook is believed only with a certificate of the given authority", {}, async ({ api, hook }) => {
   const other = await WebhookServer.open();
+  await other.close();
   const { url } = await server.at("/strange");
   await hook("strange", {}, { clientConfig: { url, caBundle: other.caBundle } });
-  await other.close();
   (await create(api)).refused(500, "InternalError", /x509: certificate signed by unknown authority$/);
   await api.delete(`${configurations}/strange`);
   await hook("nonsense", {}, { clientConfig: { url, caBundle: Buffer.from("nonsense").toString("base64") } });

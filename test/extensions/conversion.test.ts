@@ -280,8 +280,9 @@ inBothDomains("writes in a version that cannot be converted store nothing, dry r
 
 inBothDomains(
   "without its webhook a kind is served in the stored version, and others are not affected",
-  async (api) => {
+  async (api, t) => {
     const own = await startConverter();
+    t.after(() => own.stop());
     const ports = await Ports.defined(api, "alone.example.com", own.webhook);
     (await ports.post("v1", "a", { host: "h", port: "1" })).expect(201);
     await own.stop();

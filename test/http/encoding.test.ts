@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { admissionChain } from "#admission/chain.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { parseFeatureGates } from "#api/feature-gates.ts";
+import { encodingContract } from "#codec/encoding.contract.ts";
 import type { Encoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
@@ -66,6 +67,7 @@ const invertedEncoding: Encoding = {
   weight: 2,
   objects: (bytes) => bytes.filter((byte) => byte === ("{".charCodeAt(0) ^ 0xff)).length,
   sendsStored: false,
+  hasJsonFrames: false,
   decode(bytes, schema) {
     const { value, ...rest } = jsonEncoding.decode(Buffer.from(reverted(bytes)), schema);
     return { ...rest, value, text: () => sortedJson(value) };
@@ -91,10 +93,21 @@ const invertedEncoding: Encoding = {
   },
 };
 
+encodingContract({
+  name: "inverted",
+  encoding: invertedEncoding,
+  listOf(bytes) {
+    const [members, ...items] = valuesOf(bytes);
+    // After items there is an end, after none there is not.
+    return { members, items: items.length === 0 ? undefined : items.slice(0, -1) };
+  },
+  framesOf: valuesOf,
+});
+
 const withInverted = [...encodings, invertedEncoding];
 const offered = negotiator(withInverted, true);
 
-async function server() {
+async function server(negotiates = offered) {
   const clock = new FakeClock();
   const random = seededRandom(1);
   const cache = await openMemoryStore({ clock });
@@ -118,7 +131,7 @@ async function server() {
     observeWatch() {},
   });
   return createRouter({
-    parts: { ...parts, negotiator: offered },
+    parts: { ...parts, negotiator: negotiates },
     stores: new Stores({ cache, objects, clock, random, objectBytesMax: 1e6 }),
     table: () => table,
     other: () => undefined,
@@ -233,6 +246,35 @@ test("an encoding that is in the list reads and writes objects, lists, Tables an
   const messages = await begin(await route(request("watch", "", "", mediaType, initialEvents)), true);
   assert.deepEqual(Buffer.concat(messages), Buffer.concat(sent));
   assert.equal(messages.length, 3);
+});
+
+test("an encoding that sends stored objects as they are may have frames of its own", async () => {
+  const keeping: Encoding = {
+    ...invertedEncoding,
+    mediaType: "application/x-keeping",
+    sendsStored: true,
+    object: ({ json, value }) => json ?? Buffer.from(JSON.stringify(value)),
+  };
+  const route = await server(negotiator([...withInverted, keeping], true));
+  const types = ["application/json", "application/x-keeping", "application/json", mediaType];
+  const sinks = await Promise.all(
+    types.map(async (accept) => {
+      const sent: Buffer[] = [];
+      const write = (bytes: Buffer): boolean => sent.push(bytes) > 0;
+      const sink: StreamSink = { write, blocked: false, onDrain: undefined, onClose: undefined, end() {} };
+      (await route(request("watch", "", "", accept, "watch=true"))).stream!.open(sink);
+      return { sent, sink };
+    }),
+  );
+  await route(request("create", "", map("a")));
+  while (sinks.some(({ sent }) => sent.length === 0)) await new Promise((resolve) => setImmediate(resolve));
+  const [json = [], kept = [], again = [], own = []] = sinks.map(({ sent }) => sent);
+  assert.match(Buffer.concat(json).toString(), /^\{"type":"ADDED",.*\}\n$/);
+  assert.deepEqual(again, json);
+  assert.equal((valuesOf(Buffer.concat(kept))[0] as { type: string }).type, "ADDED");
+  assert.deepEqual(kept, own);
+  assert.match(String(await bytesOf(await route(request("get", "a", "", keeping.mediaType)))), /^\{"kind":"ConfigMap"/);
+  for (const { sink } of sinks) sink.onClose?.();
 });
 
 test("an encoding behind a gate is served when the gate is on", () => {

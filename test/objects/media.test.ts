@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { load } from "js-yaml";
 import { asTable } from "../client.ts";
 import { type Api, gated, suite, withOwnServer } from "../harness.ts";
+import { objectTypes, watchTypes } from "../media-types.ts";
 import { claim, configMap, namespace, placeOf } from "../objects.ts";
 import { entry, envelope, field } from "../protobuf.ts";
 import { absent } from "../view.ts";
@@ -284,9 +285,10 @@ inBothDomains("a refusal names what the route can produce, streams where it has 
   const { configMaps } = await api.place();
   (await api.post(configMaps, configMap("a"))).expect(201);
   const accept = "text/plain";
-  const plain =
-    /^406: Not Acceptable\n\nAvailable representations: application\/json, application\/yaml, application\/vnd\.kubernetes\.protobuf$/;
-  const streams = /protobuf, application\/json;stream=watch, application\/vnd\.kubernetes\.protobuf;stream=watch$/;
+  const available = (types: readonly string[]): string =>
+    `406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`;
+  const plain = available(objectTypes);
+  const streams = available([...objectTypes, ...watchTypes]);
   (await api.get(`${configMaps}/a`, { accept })).refused(406, "NotAcceptable", plain);
   (await api.delete(`${configMaps}/a`, undefined, { accept })).refused(406, "NotAcceptable", plain);
   (await api.get(configMaps, { accept })).refused(406, "NotAcceptable", streams);

@@ -380,8 +380,9 @@ for (const [modes, more] of [
   }
 }
 
-test("an authorization webhook decides about users with the controllers' names, not about controllers", async () => {
+test("an authorization webhook decides about users with the controllers' names, not about controllers", async (t) => {
   const decider = await Decider.open();
+  t.after(() => decider.close());
   const settings = { authorizationMode: ["Webhook", "RBAC"], authorizationWebhookConfigFile: decider.kubeconfig() };
   const server = await openServer("k8s.io", { ...gated, controllers: everything, ...settings });
   const api = new Api(server);
@@ -397,7 +398,6 @@ test("an authorization webhook decides about users with the controllers' names, 
   assert.equal(decider.questions.length, 1);
   api.close();
   await server.close();
-  decider.close();
 });
 
 const dayMs = 86_400_000;

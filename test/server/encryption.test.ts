@@ -14,6 +14,7 @@ import {
   openServer,
   renamer,
   temporaryFolder,
+  usingObserved,
 } from "../harness.ts";
 import { namespace, placeOf } from "../objects.ts";
 
@@ -178,10 +179,10 @@ for (const domain of domains) {
       encryptionProviderConfig: path,
       encryptionProviderConfigAutomaticReload: true,
     } as const;
-    const before = await observed(domain, settings);
-    (await before.api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    (await before.api.post(configMaps, { metadata: { name: "m" } })).expect(201);
-    await before.close();
+    await usingObserved(domain, settings, async (before) => {
+      (await before.api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+      (await before.api.post(configMaps, { metadata: { name: "m" } })).expect(201);
+    });
     writeFileSync(path, all(2));
     const { api, clock, close } = await observed(domain, settings);
     try {

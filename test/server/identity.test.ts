@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
 import { serverId } from "#server/identity.ts";
-import { Api, domains, eventually, gated, type Observed, observed, openServer, withOwnServer } from "../harness.ts";
+import { Api, domains, eventually, gated, observed, openServer, usingObserved, withOwnServer } from "../harness.ts";
 import { absent } from "../view.ts";
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -21,18 +21,11 @@ const lease = (name: string, labels: object, spec: object = longAgo): object => 
   spec: { holderIdentity: "x", ...spec },
 });
 
-async function onServer(domain: (typeof domains)[number], run: (server: Observed) => Promise<void>): Promise<void> {
-  const server = await observed(domain, { ...gated, controllers: ["-*"] });
-  try {
-    await run(server);
-  } finally {
-    await server.close();
-  }
-}
+const alone = { ...gated, controllers: ["-*"] } as const;
 
 for (const domain of domains) {
   test(`${domain}: a server has a lease by its name, which it renews, and keeps as it should be`, () =>
-    onServer(domain, async ({ api, clock }) => {
+    usingObserved(domain, alone, async ({ api, clock }) => {
       const expected = {
         "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname() },
         "spec.leaseDurationSeconds": 3600,
@@ -57,12 +50,13 @@ for (const domain of domains) {
     }));
 
   test(`${domain}: leases of servers that are gone are removed, and no others`, () =>
-    onServer(domain, async ({ api, clock }) => {
+    usingObserved(domain, alone, async ({ api, clock }) => {
       const fresh = { renewTime: "2200-01-01T00:00:00.000000Z", leaseDurationSeconds: 3600 };
       const made = await eventually(async () => (await api.get(own)).expect(200));
       for (const [name, labels, spec] of [
         ["gone", identity, longAgo],
         ["says-nothing", identity, {}],
+        ["says-null", identity, { renewTime: null, leaseDurationSeconds: 3600 }],
         ["another-kind", { [identityLabel]: "other" }, longAgo],
         ["no-identity", {}, longAgo],
         ["alive", identity, fresh],
@@ -71,7 +65,7 @@ for (const domain of domains) {
       }
       await eventually(async () => {
         clock.advance(hourMs);
-        for (const name of ["gone", "says-nothing"]) (await api.get(`${leases}/${name}`)).expect(404);
+        for (const name of ["gone", "says-nothing", "says-null"]) (await api.get(`${leases}/${name}`)).expect(404);
       });
       for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
       // Its own it keeps, also when the machine slept too long to renew it.

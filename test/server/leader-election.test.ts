@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Api, domains, eventually, gated, observed, openServer, temporaryFolder } from "../harness.ts";
+import { Api, domains, eventually, gated, openServer, temporaryFolder, usingObserved } from "../harness.ts";
 import { absent } from "../view.ts";
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/binnacle-controllers";
@@ -38,26 +38,26 @@ for (const domain of domains) {
 
 for (const domain of domains) {
   test(`${domain}: controllers do nothing while another server has the lease, and go on when it gives it up`, async () => {
-    const { api, clock, logged, close } = await observed(domain, elected);
-    const started = (): number => logged.filter((line) => line.includes("this server leads")).length;
-    await eventually(() => Promise.resolve(assert.equal(started(), 1)));
-    // Another takes it, as it may when this server has not renewed it for long.
-    const renewTime = "2100-01-01T00:00:00.000000Z";
-    const taken = { holderIdentity: "other", leaseDurationSeconds: 3600, renewTime, leaseTransitions: 7 };
-    (await api.patch(lease, { spec: taken })).expect(200);
-    await eventually(() => Promise.resolve(assert.ok(logged.some((line) => line.includes("no longer leads")))));
-    const { serviceAccounts } = await api.place();
-    // Long enough for attempts to lead, and for whatever a controller that went on would do.
-    for (let round = 0; round < 5; round++) {
-      clock.advance(30_000);
-      (await api.get(lease)).expect(200, { "spec.holderIdentity": "other", "spec.preferredHolder": absent });
-      (await api.get(serviceAccounts)).expect(200, { "items.length": 0 });
-    }
-    assert.equal(started(), 1);
-    (await api.patch(lease, { spec: { holderIdentity: "" } })).expect(200);
-    await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
-    assert.equal(started(), 2);
-    await close();
+    await usingObserved(domain, elected, async ({ api, clock, logged }) => {
+      const started = (): number => logged.filter((line) => line.includes("this server leads")).length;
+      await eventually(() => Promise.resolve(assert.equal(started(), 1)));
+      // Another takes it, as it may when this server has not renewed it for long.
+      const renewTime = "2100-01-01T00:00:00.000000Z";
+      const taken = { holderIdentity: "other", leaseDurationSeconds: 3600, renewTime, leaseTransitions: 7 };
+      (await api.patch(lease, { spec: taken })).expect(200);
+      await eventually(() => Promise.resolve(assert.ok(logged.some((line) => line.includes("no longer leads")))));
+      const { serviceAccounts } = await api.place();
+      // Long enough for attempts to lead, and for whatever a controller that went on would do.
+      for (let round = 0; round < 5; round++) {
+        clock.advance(30_000);
+        (await api.get(lease)).expect(200, { "spec.holderIdentity": "other", "spec.preferredHolder": absent });
+        (await api.get(serviceAccounts)).expect(200, { "items.length": 0 });
+      }
+      assert.equal(started(), 1);
+      (await api.patch(lease, { spec: { holderIdentity: "" } })).expect(200);
+      await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
+      assert.equal(started(), 2);
+    });
   });
 }
 

@@ -3,7 +3,7 @@
  * is cached until a policy or the served resources change.
  */
 import type {
-  MatchResources as PolicyMatch,
+  MatchResources,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
 } from "#api/admissionregistration/v1.ts";
@@ -153,7 +153,7 @@ interface Candidates<Policy> {
 const byName = <T extends { readonly name: string }>(all: Iterable<T>): T[] =>
   [...all].sort((one, other) => (one.name < other.name ? -1 : 1));
 
-const matchOf = ({ resourceRules, excludeResourceRules, ...selectors }: PolicyMatch) => ({
+const matchOf = ({ resourceRules, excludeResourceRules, ...selectors }: MatchResources) => ({
   ...selectors,
   // Without rules, a binding applies to all that its policy does.
   rules: (resourceRules ?? []).length === 0 ? undefined : resourceRules,

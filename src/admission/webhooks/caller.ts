@@ -14,7 +14,7 @@ import { printGoDuration } from "#std/go-duration.ts";
 import type { Random } from "#std/random.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
-import type { AdmissionAttributes } from "../plugin.ts";
+import { type AdmissionAttributes, objectName } from "../plugin.ts";
 import type { AttemptOutcome } from "./circuit-breaker.ts";
 import { noDryRun, rejection } from "./rejection.ts";
 import {
@@ -225,13 +225,14 @@ export class AdmissionStarts {
   readonly #byRequest = new WeakMap<RequestContext, Map<string, number>>();
 
   /** `nowMs` for the first webhook of a write. */
-  since({ context, namespace, name, oldObject }: AdmissionAttributes, nowMs: number): number {
+  since(attributes: AdmissionAttributes, nowMs: number): number {
+    const { context, namespace } = attributes;
     let started = this.#byRequest.get(context);
     if (started === undefined) {
       started = new Map();
       this.#byRequest.set(context, started);
     }
-    const key = `${namespace}/${oldObject?.metadata.name ?? name}`;
+    const key = `${namespace}/${objectName(attributes)}`;
     const known = started.get(key);
     if (known === undefined) started.set(key, nowMs);
     return known ?? nowMs;

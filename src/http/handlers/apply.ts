@@ -37,7 +37,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  // Clients send JSON, which is YAML too.
+  // Its type is that of a patch, in YAML whatever else the server reads. Clients send JSON, which is YAML too.
   parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? jsonEncoding : yamlEncoding));
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };

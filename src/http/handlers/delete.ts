@@ -1,8 +1,8 @@
 /** DELETE of one object and of a collection. */
-import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
+import type { DeleteOptions } from "#api/meta/v1.ts";
 import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { DeleteOptions } from "#registry/delete-options.ts";
+import type { CheckedDeleteOptions } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Reply } from "../api-request.ts";
@@ -49,7 +49,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
 }
 
 /** `admittedName` is the name that plugins get. */
-function remove(scope: Scope, name: string, options: DeleteOptions, admittedName = name): Promise<Deleted> {
+function remove(scope: Scope, name: string, options: CheckedDeleteOptions, admittedName = name): Promise<Deleted> {
   const { store, definition } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
@@ -65,7 +65,7 @@ function remove(scope: Scope, name: string, options: DeleteOptions, admittedName
 async function admitDeletion(
   scope: Scope,
   old: Unstructured,
-  options: DeleteOptions,
+  options: CheckedDeleteOptions,
   graceSeconds: Int64 | undefined,
   name: string,
 ): Promise<void> {
@@ -82,7 +82,7 @@ async function admitDeletion(
   await admitting(scope, parts.admission.validate(about));
 }
 
-async function readOptions(scope: Scope): Promise<DeleteOptions> {
+async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {
   const { request, parts, definition } = scope;
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, largeBytes));
   if (bytes.length === 0) return deleteOptions(request.query, undefined, parts);
@@ -103,7 +103,7 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   // Upstream: options are recorded as what the server makes of them, whatever version was sent.
   const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
   request.audit?.sent({ ...object, apiVersion } as Unstructured); // decoded by its schema
-  return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts); // decoded by its schema
+  return deleteOptions(request.query, object as unknown as DeleteOptions, parts); // decoded by its schema
 }
 
 /** Upstream leaves the code out of it when one object was deleted. */

@@ -97,7 +97,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
   return {
     ...(isPlain ? { objects } : {}),
     // Forms of one name are shared; most are JSON, so these need no name of their own.
-    name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
+    name: encoding.hasJsonFrames || form === "" ? form : `${encoding.stream} ${form}`,
     isText: encoding.isText,
     event(type, entry, revision) {
       if (isPlain && entry.revision === revision) {

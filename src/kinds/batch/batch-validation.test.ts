@@ -110,6 +110,21 @@ test("a job that is over says when it began, and stays over", () => {
   ]);
 });
 
+test("a job that is over has counted its pods", () => {
+  const left = { succeeded: ["a", "b"] };
+  const complete = { startTime: time, completionTime: time, conditions: isTrue("SuccessCriteriaMet", "Complete") };
+  const refuseStatus = (status: Fields, old: Fields): string[] =>
+    jobs.refuseUpdate(job({}, status), job({}, old), "status");
+  const expected = [
+    'status.uncountedTerminatedPods: Invalid value: batch.UncountedTerminatedPods{Succeeded:[]types.UID{"a", "b"}, Failed:[]types.UID(nil)}: uncountedTerminatedPods needs to be empty for finished job',
+  ];
+  assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, { startTime: time }), expected);
+  assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, complete), expected);
+  assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: {} }, { startTime: time }), []);
+  const before = { ...complete, uncountedTerminatedPods: left };
+  assert.deepEqual(refuseStatus(before, before), [], "what was stored so may stay");
+});
+
 test("an index has either failed or succeeded", () => {
   const spec = { completionMode: "Indexed", completions: 5, parallelism: 5, backoffLimitPerIndex: 1 };
   const status = { completedIndexes: "0-1,3", failedIndexes: "2-4" };

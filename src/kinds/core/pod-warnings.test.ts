@@ -5,7 +5,7 @@ import type { PodSpec } from "#api/core/v1.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { podWarnings } from "./pod-warnings.ts";
 
@@ -151,11 +151,10 @@ test("a template is warned of in creates, and in updates of more than metadata a
   const template = { metadata: {}, spec: { containers: [container], terminationGracePeriodSeconds: -1 } };
   const set = (replicas: number, labels: Readonly<Record<string, string>> = {}): Unstructured =>
     sets.defaults({ metadata: { name: "r", labels }, spec: { replicas, template }, status: {} });
-  const { warningsOnCreate, warningsOnUpdate } = sets.definition.strategy;
-  const [warning = ""] = warningsOnCreate!(set(1), writing());
+  const [warning = ""] = sets.warnCreate(set(1));
   assert.match(warning, /^spec\.template\.spec\.terminationGracePeriodSeconds: /);
-  assert.deepEqual(warningsOnUpdate!(set(1, { a: "b" }), set(1), writing()), []);
-  assert.deepEqual(warningsOnUpdate!(set(2), set(1), writing()), [warning]);
+  assert.deepEqual(sets.warnUpdate(set(1, { a: "b" }), set(1)), []);
+  assert.deepEqual(sets.warnUpdate(set(2), set(1)), [warning]);
 });
 
 test("of many ports each is compared with those that it clashes with, and a hundred clashes are enough", () => {

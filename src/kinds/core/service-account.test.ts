@@ -1,7 +1,7 @@
 /** Rules of service accounts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "ServiceAccount" };
 
@@ -10,15 +10,15 @@ test("newly restricting secrets to mounted ones gives a deprecation warning", ()
     ["k8s.io", "kubernetes.io"],
     ["platform.io", "platform.io"],
   ] as const) {
-    const { strategy } = kindUnderTest(kind, { domain }).definition;
+    const { warnCreate, warnUpdate } = kindUnderTest(kind, { domain });
     const annotation = `${prefix}/enforce-mountable-secrets`;
     const marked = { metadata: { name: "a", annotations: { [annotation]: "true" } } };
     const expected = [
       `metadata.annotations[${annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
     ];
-    assert.deepEqual(strategy.warningsOnCreate!(marked, writing()), expected);
-    assert.deepEqual(strategy.warningsOnUpdate!(marked, { metadata: { name: "a" } }, writing()), expected);
-    assert.deepEqual(strategy.warningsOnUpdate!(marked, marked, writing()), []);
+    assert.deepEqual(warnCreate(marked), expected);
+    assert.deepEqual(warnUpdate(marked, { metadata: { name: "a" } }), expected);
+    assert.deepEqual(warnUpdate(marked, marked), []);
   }
 });
 

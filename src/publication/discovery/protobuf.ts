@@ -20,6 +20,7 @@ export type DiscoveryDocument = ReturnType<
 export const discoveryProtobuf: Encoding = {
   ...protobufEncoding,
   sendsStored: false,
+  hasJsonFrames: false,
   object: ({ value }) => encodeDiscovery(value as DiscoveryDocument), // it encodes nothing else
   list: none,
   frame: none,

@@ -33,9 +33,9 @@ const minuteMs = 60_000;
 const ttlBounds = { unitMs: secondMs, min: "1s", maxMs: 30 * minuteMs };
 const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
 
-/** Settings of the decoded file. Throws `ConfigError`. */
-export function readImagePolicy(value: unknown): ImagePolicySettings {
-  const { imagePolicy: given = {} } = readSettings(value, fields);
+/** Settings of the file. Throws `ConfigError`. */
+export function readImagePolicy(text: string): ImagePolicySettings {
+  const { imagePolicy: given = {} } = readSettings(text, fields);
   const file = given.kubeConfigFile ?? "";
   if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
   return {

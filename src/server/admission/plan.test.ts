@@ -150,6 +150,17 @@ test("what may only be used under a quota is read, and a mistake in it stops the
     { apiGroup: "", resource: "pods", matchContains: [], matchScopes },
   ]);
   assert.deepEqual(await limited(kind), []);
+  file("quota", { ...kind, limitedResources: [{ resource: "pods" }] });
+  const inFile = file("quotas", {
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "AdmissionConfiguration",
+    plugins: [{ name: "ResourceQuota", path: "quota" }],
+  });
+  const planned = await planAdmission(resolveOptions({ admissionControlConfigFile: inFile }), kubernetesDomain);
+  assert.deepEqual(
+    planned.limitedResources.map(({ resource }) => resource),
+    ["pods"],
+  );
   await assert.rejects(limited({ ...kind, limitedResources: [{ resource: 1 }] }), {
     name: "StartError",
     message: /^couldn't init admission plugin "ResourceQuota": /,

@@ -38,20 +38,37 @@ const imagePolicyWebhook = "ImagePolicyWebhook";
 export async function planAdmission(options: ServerOptions, domain: ApiDomain): Promise<AdmissionPlan> {
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
-  const webhookCredentials = await planWebhooks(plugins, domain);
-  const limitedResources = await planLimitedResources(plugins, domain);
-  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined, webhookCredentials, limitedResources };
-  const { readImagePolicy } = await import("./image-policy.ts");
-  const { decodeYaml } = await import("#codec/yaml.ts");
-  const config = plugins.find(({ name }) => name === imagePolicyWebhook);
-  // Upstream's words.
-  const imagePolicy = asStart(`couldn't init admission plugin ${JSON.stringify(imagePolicyWebhook)}: `, () => {
-    const given = config?.configuration ?? undefined;
-    if (given !== undefined) return readImagePolicy(given);
-    if ((config?.path ?? "") === "") throw new StartError("no config specified");
-    return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
-  });
-  return { imagePolicy, webhookCredentials, limitedResources };
+  /** Of a plugin that does nothing without settings. */
+  const needed = async <T>(plugin: string, load: Load<T>): Promise<T | undefined> =>
+    enabled.includes(plugin) ? ((await planSettings(plugins, plugin, load)) ?? refuseWithout(plugin)) : undefined;
+  return {
+    webhookCredentials: await planWebhooks(plugins, domain),
+    limitedResources: (await planLimitedResources(plugins, domain)) ?? [],
+    imagePolicy: await needed(imagePolicyWebhook, async () => (await import("./image-policy.ts")).readImagePolicy),
+  };
+}
+
+/** Loads what reads the settings of a plugin, a document as text. It throws `ConfigError` or `StartError`. */
+type Load<T> = () => Promise<(text: string) => T>;
+
+/** The settings of a plugin: those in the file, or in one that it names; `undefined` when there are none. */
+async function planSettings<T>(
+  plugins: readonly PluginConfig[],
+  plugin: string,
+  load: Load<T>,
+): Promise<T | undefined> {
+  const { configuration, path = "" } = plugins.find(({ name }) => name === plugin) ?? {};
+  const isGiven = configuration !== undefined && configuration !== null;
+  if (!isGiven && path === "") return undefined;
+  const read = await load();
+  return asStart(initFailure(plugin), () => read(isGiven ? JSON.stringify(configuration) : readGiven(path)));
+}
+
+/** Upstream's words. */
+const initFailure = (plugin: string): string => `couldn't init admission plugin ${JSON.stringify(plugin)}: `;
+
+function refuseWithout(plugin: string): never {
+  throw new StartError(`${initFailure(plugin)}no config specified`);
 }
 
 /** Upstream: the kubeconfig's users are named after the hosts they are shown to. */
@@ -60,14 +77,10 @@ async function planWebhooks(
   domain: ApiDomain,
 ): Promise<AdmissionPlan["webhookCredentials"]> {
   const planned = new Map<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>();
-  for (const { name, configuration, path = "" } of plugins) {
-    const plugin = webhookPlugins.find((one) => one === name);
-    const isGiven = configuration !== undefined && configuration !== null;
-    if (plugin === undefined || (!isGiven && path === "")) continue;
+  const load = async () => {
     const { readDocument, textValue } = await import("#codec/config-document.ts");
     const { readWebhookUsers } = await import("#client/webhook-connection.ts");
-    const users = asStart(`couldn't init admission plugin ${JSON.stringify(plugin)}: `, () => {
-      const text = isGiven ? JSON.stringify(configuration) : readGiven(path);
+    return (text: string) => {
       const { kubeConfigFile = "" } = readDocument(text, {
         kind: "WebhookAdmissionConfiguration",
         apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1"].map(domain.rename),
@@ -78,25 +91,21 @@ async function planWebhooks(
         throw new StartError(`kubeConfigFile: Invalid value: ${shown}: must be an absolute file path`);
       }
       return readWebhookUsers(kubeConfigFile);
-    });
-    planned.set(plugin, users);
+    };
+  };
+  for (const plugin of webhookPlugins) {
+    const users = await planSettings(plugins, plugin, load);
+    if (users !== undefined) planned.set(plugin, users);
   }
   return planned;
 }
 
 /** The configuration of ResourceQuota. */
-async function planLimitedResources(
-  plugins: readonly PluginConfig[],
-  domain: ApiDomain,
-): Promise<readonly LimitedResource[]> {
-  const { configuration, path = "" } = plugins.find(({ name }) => name === "ResourceQuota") ?? {};
-  const isGiven = configuration !== undefined && configuration !== null;
-  if (!isGiven && path === "") return [];
-  const { readLimitedResources } = await import("./quota-configuration.ts");
-  return asStart(`couldn't init admission plugin "ResourceQuota": `, () =>
-    readLimitedResources(isGiven ? JSON.stringify(configuration) : readGiven(path), domain),
-  );
-}
+const planLimitedResources = (plugins: readonly PluginConfig[], domain: ApiDomain) =>
+  planSettings(plugins, "ResourceQuota", async () => {
+    const { readLimitedResources } = await import("./quota-configuration.ts");
+    return (text) => readLimitedResources(text, domain);
+  });
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */
 async function readPlugins(file: string, domain: ApiDomain): Promise<readonly PluginConfig[]> {

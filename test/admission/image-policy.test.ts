@@ -17,6 +17,7 @@ import {
   observed,
   openServer,
   renamer,
+  usingObserved,
 } from "../harness.ts";
 import { configMap, pod } from "../objects.ts";
 
@@ -160,12 +161,14 @@ test("without its configuration the server does not start", () =>
   }));
 
 test("plugins that this server does not have are named in its log, and do not run", async () => {
-  const { api, logged, close } = await observed("k8s.io", {
-    enableAdmissionPlugins: ["PodSecurity", "NodeRestriction", "AlwaysDeny", "ServiceAccount"],
-  });
-  (await api.post("/api/v1/namespaces/default/configmaps", configMap("c"))).expect(201);
-  const [line, ...more] = logged.filter((one) => one.includes("--enable-admission-plugins"));
-  assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "PodSecurity,AlwaysDeny");
-  assert.deepEqual(more, []);
-  await close();
+  await usingObserved(
+    "k8s.io",
+    { enableAdmissionPlugins: ["PodSecurity", "NodeRestriction", "AlwaysDeny", "ServiceAccount"] },
+    async ({ api, logged }) => {
+      (await api.post("/api/v1/namespaces/default/configmaps", configMap("c"))).expect(201);
+      const [line, ...more] = logged.filter((one) => one.includes("--enable-admission-plugins"));
+      assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "PodSecurity,AlwaysDeny");
+      assert.deepEqual(more, []);
+    },
+  );
 });
