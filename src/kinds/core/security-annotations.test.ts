@@ -79,6 +79,9 @@ test("an annotation and the field beside it do not differ", () => {
   assert.deepEqual(pods.refuseCreate(pod({ [appArmor + "a"]: "localhost/x" }, profile("Localhost", "y"))), [
     `${at}.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match`,
   ]);
+  assert.deepEqual(pods.refuseCreate(pod({ [appArmor + "a"]: "unconfined" }, profile("Unconfined", "y"))), [
+    `${at}.appArmorProfile.localhostProfile: Invalid value: "y": can only be set when AppArmor type is Localhost`,
+  ]);
   const runtime = { seccompProfile: { type: "RuntimeDefault" } };
   assert.deepEqual(pods.refuseCreate(pod({ [seccomp + "a"]: "docker/default" }, runtime)), []);
   assert.deepEqual(pods.refuseCreate(pod({ [seccompOfPod]: "unconfined" }, {}, { securityContext: runtime })), [

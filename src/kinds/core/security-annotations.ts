@@ -181,7 +181,7 @@ function compare(
   const said = profileOf(text === "docker/default" && what === "seccomp" ? "runtime/default" : text);
   if (said.type !== profile.type) {
     errors.push(forbidden(path.child("type"), `${what} type in annotation and field must match`));
-  } else if (!isSame(said, profile)) {
+  } else if (said.type === "Localhost" && !isSame(said, profile)) {
     errors.push(forbidden(path.child("localhostProfile"), `${what} profile in annotation and field must match`));
   }
 }
