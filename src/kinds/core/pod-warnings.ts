@@ -8,6 +8,7 @@ import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts"
 import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { about } from "../checks.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
@@ -40,8 +41,6 @@ function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
     "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended";
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
-
-const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
 
 const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
 
@@ -157,8 +156,13 @@ const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): str
   ...fractions(resources.requests, path.child("requests")),
 ];
 
-function fractions(amounts: Readonly<Record<string, string>> = {}, path: FieldPath): string[] {
-  return inBytes.flatMap((name) => {
+/** Warnings about amounts of resources with these names that are not whole. */
+export function fractions(
+  amounts: Readonly<Record<string, string>> = {},
+  path: FieldPath,
+  names: readonly string[] = inBytes,
+): string[] {
+  return names.flatMap((name) => {
     const quantity = parseQuantity(amounts[name] ?? "");
     if (quantity === undefined || !hasFraction(quantity)) return [];
     const text = goQuote(formatQuantity(quantity));
