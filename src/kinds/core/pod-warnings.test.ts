@@ -173,10 +173,10 @@ test("of many ports each is compared with those that it clashes with, and a hund
 
 test("names that pods cannot have as host names are warned of where names of pods begin with them", () => {
   const warnings = (group: string, kind: string, name: string): readonly string[] => {
-    const { definition, defaults } = kindUnderTest({ group, version: "v1", kind });
+    const { warnCreate } = kindUnderTest({ group, version: "v1", kind });
     const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
     const spec = { selector: group === "" ? { a: "b" } : { matchLabels: { a: "b" } }, template };
-    return definition.strategy.warningsOnCreate!(defaults({ metadata: { name }, spec }), writing());
+    return warnCreate({ metadata: { name }, spec });
   };
   const text =
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended:";

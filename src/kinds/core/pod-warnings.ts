@@ -9,7 +9,9 @@ import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts"
 import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { keyWarnings, labelWarnings, type LabelWarnings, nodeLabelWarnings } from "./label-warnings.ts";
+import { about } from "../checks.ts";
+import { type NodeLabels, nodeLabels } from "../node-labels.ts";
+import { nodeLabelWarnings } from "./label-warnings.ts";
 import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
 import { overlapWarnings } from "./volume-path-warnings.ts";
 
@@ -48,8 +50,6 @@ function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
-const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
-
 const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
 
 /** Warnings about a pod or template, defaults already in it; the paths are those of its spec and its annotations. */
@@ -61,7 +61,7 @@ type PodWarnings = (
 
 /** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
 export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
-  const labels = labelWarnings(domain);
+  const labels = nodeLabels(domain);
   const security = securityAnnotations(domain);
   const ended = endedAnnotations(domain);
   return ({ metadata, spec }, path, annotationsPath) => {
@@ -91,10 +91,11 @@ const endedAnnotations = ({ rename }: ApiDomain): readonly (readonly [name: stri
   ];
 };
 
-function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: LabelWarnings): string[] {
+function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
   return topologySpreadConstraints.flatMap(({ topologyKey, labelSelector }, i) => {
     const at = path.child("topologySpreadConstraints").index(i);
-    const ofKey = keyWarnings(topologyKey, at.child("topologyKey"), labels);
+    const advice = labels.advice(topologyKey);
+    const ofKey = advice === undefined ? [] : [about(at.child("topologyKey"), `${topologyKey} is ${advice}`)];
     return labelSelector === undefined ? [...ofKey, matchesNothing(at)] : ofKey;
   });
 }
@@ -210,8 +211,13 @@ const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): str
   ...fractions(resources.requests, path.child("requests")),
 ];
 
-function fractions(amounts: Readonly<Record<string, string>> = {}, path: FieldPath): string[] {
-  return inBytes.flatMap((name) => {
+/** Warnings about amounts of resources with these names that are not whole. */
+export function fractions(
+  amounts: Readonly<Record<string, string>> = {},
+  path: FieldPath,
+  names: readonly string[] = inBytes,
+): string[] {
+  return names.flatMap((name) => {
     const quantity = parseQuantity(amounts[name] ?? "");
     if (quantity === undefined || !hasFraction(quantity)) return [];
     const text = goQuote(formatQuantity(quantity));
