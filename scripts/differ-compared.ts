@@ -64,6 +64,19 @@ export function compared(
   };
 }
 
+/** A kind in a namespace, without subresources, of which all is edited. */
+export const whole = (
+  group: string,
+  version: string,
+  kind: string,
+  resource: string,
+  content: (random: Random) => Json,
+  more: Partial<ComparedKind> = {},
+): ComparedKind => compared(group, version, kind, resource, content, { root: undefined, subresources: {}, ...more });
+
+export const withStatus = { subresources: { status: "status" } };
+export const ofCluster = { isClusterScoped: true };
+
 const notEdited = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /** What is edited at a field of an object, or of the whole object: its type, value and path. */

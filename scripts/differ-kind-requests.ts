@@ -24,28 +24,34 @@ export async function compareKinds(
     try {
       await compareCase(comparison, wanted, ns, seed);
     } finally {
-      if (wanted.kind.isClusterScoped) await remove(comparison, wanted);
+      if (wanted.kind.isClusterScoped) await remove(comparison, pathOf(wanted, ns));
     }
   } finally {
     await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
   }
 }
 
-/** Deletes the object of a case, finalizers or not. */
-async function remove(comparison: Comparison, { kind, bodies }: KindCase): Promise<void> {
-  const { name } = bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
-  const one = `${kind.path}/${kind.resource}/${name}`;
+/** Of all objects of the case's kind. */
+const listPath = ({ kind }: KindCase, ns: string): string =>
+  kind.isClusterScoped ? `${kind.path}/${kind.resource}` : `${kind.path}/namespaces/${ns}/${kind.resource}`;
+
+/** Of the object of a case. */
+function pathOf(wanted: KindCase, ns: string): string {
+  const { name } = wanted.bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
+  return `${listPath(wanted, ns)}/${name}`;
+}
+
+/** Deletes an object, finalizers or not. */
+async function remove(comparison: Comparison, one: string): Promise<void> {
   await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
   await comparison.each("PATCH", one, { metadata: { finalizers: null } });
   await comparison.until(404, "GET", one);
 }
 
-async function compareCase(comparison: Comparison, { kind, bodies, changes }: KindCase, ns: string, seed: number) {
-  const path = kind.isClusterScoped
-    ? `${kind.path}/${kind.resource}`
-    : `${kind.path}/namespaces/${ns}/${kind.resource}`;
-  const { name } = bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
-  const one = `${path}/${name}`;
+async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string, seed: number) {
+  const { kind, bodies, changes } = ofCase;
+  const path = listPath(ofCase, ns);
+  const one = pathOf(ofCase, ns);
   const answersTo = (to: Omit<Question, "body">, sent: readonly Json[]): Promise<Answer[]> =>
     Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one each
   const compare = (what: string, shown: unknown, answers: readonly Answer[]) => {
@@ -62,7 +68,7 @@ async function compareCase(comparison: Comparison, { kind, bodies, changes }: Ki
     const answers = await answersTo({ method: "POST", path }, [body, body]);
     isThere = compare(`created ${at}`, body, answers).isDone;
     if (isThere) break;
-    await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
+    await remove(comparison, one);
   }
   if (!isThere) return;
   for (const [at, { subresource, edits }] of changes.entries()) {

@@ -1,21 +1,9 @@
 /** Right objects of the kinds that are neither pods nor workloads, for comparisons of random edits of them. */
 import type { Random } from "#std/random.ts";
-import { compared, type ComparedKind, maybe, some } from "./differ-compared.ts";
+import { type ComparedKind, maybe, ofCluster, some, whole as kind, withStatus } from "./differ-compared.ts";
 import { chance, pick, upTo } from "./differ-edits.ts";
 import type { Json } from "./differ-servers.ts";
-
-/** In a namespace, without a status. */
-const kind = (
-  group: string,
-  version: string,
-  name: string,
-  resource: string,
-  content: (random: Random) => Json,
-  more: Partial<ComparedKind> = {},
-): ComparedKind => compared(group, version, name, resource, content, { root: undefined, subresources: {}, ...more });
-
-const withStatus = { subresources: { status: "status" } };
-const ofCluster = { isClusterScoped: true };
+import { storageKinds } from "./differ-storage-kinds.ts";
 
 const selector = { matchLabels: { app: "a" } };
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -71,75 +59,6 @@ const networkPolicy = (random: Random): Json => ({
   ...maybe(random, 0.4, () => ({ egress: [{ to: some(random, 0.5, peers) }] })),
 });
 
-const accessModes = [["ReadWriteOnce"], ["ReadOnlyMany", "ReadWriteMany"], ["ReadWriteOncePod"]];
-
-const claim = (random: Random): Json => ({
-  accessModes: pick(random, accessModes),
-  resources: { requests: { storage: pick(random, ["1Gi", "500M"]) } },
-  ...maybe(random, 0.4, () => ({ storageClassName: pick(random, ["fast", ""]) })),
-  ...maybe(random, 0.3, () => ({ volumeMode: "Block" })),
-  ...maybe(random, 0.3, () => ({ selector })),
-  ...maybe(random, 0.2, () => ({ volumeName: "v" })),
-  ...maybe(random, 0.2, () => ({
-    dataSource: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
-  })),
-  ...maybe(random, 0.2, () => ({ volumeAttributesClassName: "gold" })),
-});
-
-const volumeSources: readonly Json[] = [
-  { hostPath: { path: "/data" } },
-  { nfs: { server: "nfs.example.com", path: "/" } },
-  {
-    csi: {
-      driver: "csi.example.com",
-      volumeHandle: "h",
-      fsType: "ext4",
-      nodeStageSecretRef: { name: "s", namespace: "n" },
-    },
-  },
-  { iscsi: { targetPortal: "10.0.0.1", iqn: "iqn.2003-01.org.example:a", lun: 0 } },
-  { fc: { targetWWNs: ["50060e801049cfd1"], lun: 0 } },
-  { local: { path: "/mnt/disk" } },
-  { rbd: { monitors: ["m"], image: "i" } },
-  { azureFile: { secretName: "s", shareName: "x" } },
-  { gcePersistentDisk: { pdName: "p" } },
-  { awsElasticBlockStore: { volumeID: "v" } },
-];
-
-const onNode = {
-  required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "a", operator: "In", values: ["b"] }] }] },
-};
-
-const volume = (random: Random): Json => ({
-  capacity: { storage: "1Gi" },
-  accessModes: pick(random, accessModes),
-  persistentVolumeReclaimPolicy: pick(random, ["Retain", "Delete"]),
-  ...pick(random, volumeSources),
-  nodeAffinity: onNode,
-  ...maybe(random, 0.4, () => ({ storageClassName: "fast", mountOptions: ["ro"] })),
-  ...maybe(random, 0.3, () => ({ claimRef: { namespace: "n", name: "c" } })),
-});
-
-const storageClass = (random: Random): Json => ({
-  provisioner: "csi.example.com",
-  ...maybe(random, 0.5, () => ({ parameters: { type: "ssd" }, reclaimPolicy: "Retain", allowVolumeExpansion: true })),
-  ...maybe(random, 0.4, () => ({
-    volumeBindingMode: "WaitForFirstConsumer",
-    allowedTopologies: [{ matchLabelExpressions: [{ key: "zone", values: ["a"] }] }],
-  })),
-});
-
-const csiDriver = (random: Random): Json => ({
-  attachRequired: chance(random, 0.5),
-  ...maybe(random, 0.5, () => ({ podInfoOnMount: true, volumeLifecycleModes: ["Persistent", "Ephemeral"] })),
-  ...maybe(random, 0.4, () => ({ tokenRequests: [{ audience: "a", expirationSeconds: 600 }] })),
-  ...maybe(random, 0.4, () => ({ fsGroupPolicy: "File", storageCapacity: true, seLinuxMount: true })),
-});
-
-const csiNode = (): Json => ({
-  drivers: [{ name: "csi.example.com", nodeID: "n", topologyKeys: ["zone"], allocatable: { count: 3 } }],
-});
-
 const limits = (random: Random): Json => ({
   limits: [
     pick<Json>(random, [
@@ -156,17 +75,18 @@ const limits = (random: Random): Json => ({
   ],
 });
 
-const quota = (random: Random): Json => ({
-  hard: pick<Json>(random, [
-    { pods: "10", "requests.cpu": "4", "limits.memory": "8Gi" },
-    { "count/deployments.apps": "5", "requests.nvidia.com/gpu": "1", services: "3" },
-    { "fast.storageclass.storage.k8s.io/requests.storage": "10Gi", persistentvolumeclaims: "2" },
-  ]),
-  ...maybe(random, 0.3, () => ({ scopes: ["NotTerminating"] })),
-  ...maybe(random, 0.3, () => ({
-    scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }] },
-  })),
-});
+/** Scopes are of pods. */
+const scopes: readonly Json[] = [
+  {},
+  { scopes: ["NotTerminating"] },
+  { scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }] } },
+];
+const quota = (random: Random): Json =>
+  pick<Json>(random, [
+    { hard: { pods: "10", "requests.cpu": "4", "limits.memory": "8Gi" }, ...pick(random, scopes) },
+    { hard: { "count/deployments.apps": "5", "requests.nvidia.com/gpu": "1", services: "3" } },
+    { hard: { "fast.storageclass.storage.k8s.io/requests.storage": "10Gi", persistentvolumeclaims: "2" } },
+  ]);
 
 const endpointSubset = (random: Random): Json => ({
   addresses: [{ ip: "10.1.2.3", nodeName: "n", targetRef: { kind: "Pod", name: "p", namespace: "default" } }],
@@ -277,6 +197,7 @@ const named = (of: ComparedKind, name: string): ComparedKind => ({
 });
 
 export const otherKinds: readonly ComparedKind[] = [
+  ...storageKinds,
   kind("", "v1", "Service", "services", (random) => ({ spec: service(random) }), withStatus),
   kind("", "v1", "Endpoints", "endpoints", (random) => ({ subsets: [endpointSubset(random)] })),
   kind("", "v1", "ConfigMap", "configmaps", (random) => ({
@@ -290,11 +211,6 @@ export const otherKinds: readonly ComparedKind[] = [
     imagePullSecrets: [{ name: "p" }],
     automountServiceAccountToken: false,
   })),
-  kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", (random) => ({ spec: claim(random) }), withStatus),
-  kind("", "v1", "PersistentVolume", "persistentvolumes", (random) => ({ spec: volume(random) }), {
-    ...withStatus,
-    ...ofCluster,
-  }),
   kind("", "v1", "LimitRange", "limitranges", (random) => ({ spec: limits(random) })),
   kind("", "v1", "ResourceQuota", "resourcequotas", (random) => ({ spec: quota(random) }), withStatus),
   kind(
@@ -366,23 +282,6 @@ export const otherKinds: readonly ComparedKind[] = [
     }),
     withStatus,
   ),
-  kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", storageClass, ofCluster),
-  kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", (random) => ({ spec: csiDriver(random) }), ofCluster),
-  kind("storage.k8s.io", "v1", "CSINode", "csinodes", () => ({ spec: csiNode() }), ofCluster),
-  kind(
-    "storage.k8s.io",
-    "v1",
-    "VolumeAttachment",
-    "volumeattachments",
-    () => ({ spec: { attacher: "csi.example.com", nodeName: "n", source: { persistentVolumeName: "v" } } }),
-    { ...withStatus, ...ofCluster },
-  ),
-  kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", () => ({
-    storageClassName: "fast",
-    capacity: "10Gi",
-    maximumVolumeSize: "1Gi",
-    nodeTopology: selector,
-  })),
   kind(
     "scheduling.k8s.io",
     "v1",

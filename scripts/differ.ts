@@ -26,7 +26,8 @@ Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workload
                     findings and warnings, and what is stored of the others
   --workloads       the same for pod templates, replication controllers, replica sets, deployments, stateful sets, daemon
                     sets, jobs, cron jobs and autoscalers
-  --others          the same for the other kinds
+  --others          the same for the other kinds. Attributes classes of volumes need --runtime-config
+                    storage.k8s.io/v1beta1=true and --feature-gates VolumeAttributesClass=true on both servers
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io
