@@ -55,10 +55,11 @@ function definitionOf(
   const make = behaviours.get(`${group}/${version}/${kind}`) ?? behaviours.get(`${group}/${kind}`);
   const behaviour = make?.(environment, schemaOf) ?? {};
   const places = gatedPlaces(group, kind);
+  const generation = behaviour.generation ?? facts.generation;
   const strategy = genericStrategy(
     {
       hasStatus: facts.statusSubresource,
-      generation: facts.generation,
+      generation,
       zeroStatus: () => {
         const field = schemaOf().fields?.get("status");
         return field?.keep === true ? zeroOf(field.schema) : undefined;
@@ -74,6 +75,7 @@ function definitionOf(
   const deprecation = deprecationOf(facts, behaviour.deprecated);
   return {
     ...facts,
+    generation,
     subresources: facts.subresources
       .filter(({ gate }) => gate === undefined || environment.gate(gate))
       .map((part) => (part.kind === "Scale" ? { ...part, scale: scaleOf(behaviour) } : part)),

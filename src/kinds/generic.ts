@@ -63,6 +63,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly nameRule?: string;
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
+  readonly generation?: boolean;
   /** Release of deprecation, where the tables do not have it. */
   readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
