@@ -288,7 +288,7 @@ inBothDomains("the attributes class may change, but not go [PVC-34] [PVC-35] [VA
   (await set("")).refused(
     422,
     "Invalid",
-    /spec\.volumeAttributesClassName: Forbidden: update to empty value is forbidden/,
+    /spec\.volumeAttributesClassName: Forbidden: update from non-nil value to an empty string is forbidden/,
   );
   (await set(null)).refused(
     422,

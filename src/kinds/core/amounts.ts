@@ -1,6 +1,8 @@
 /** Amounts of resources, which are kept in thousandths, rounded up. Source: the answers of kube-apiserver. */
-import { GoSyntax } from "#meta/field-error.ts";
+import { goQuote, GoSyntax, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { formatQuantity, integerQuantity, parseQuantity, type Quantity, type QuantityFormat } from "#meta/quantity.ts";
+import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
 
 type Amounts = Readonly<Record<string, string>>;
@@ -12,6 +14,14 @@ export const roundedResources = <T extends { readonly limits?: Amounts; readonly
 export function roundedAmounts(amounts: Amounts): Amounts {
   if (!Object.values(amounts).some(isFine)) return amounts;
   return Object.fromEntries(Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? rounded(text) : text]));
+}
+
+/** An amount is not negative. Upstream: shows it in whole units, parts of one as one, and lets huge ones pass. */
+export function checkAmount(text: string, path: FieldPath, errors: Errors): void {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined || quantity.unscaled >= 0n) return;
+  const units = integerQuantity({ ...quantity, unscaled: -quantity.unscaled }, "whole");
+  if (units < 2n ** 63n - 1n) errors.push(invalid(path, -units, "must be a valid resource quantity"));
 }
 
 /** Whether a quantity may have more places than thousandths have. */
@@ -37,4 +47,18 @@ export function goQuantity(quantity: Quantity): GoSyntax | string {
   return new GoSyntax(
     `resource.Quantity{i:resource.int64Amount{value:${unscaled}, scale:${exponent}}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${text}", Format:"${formats[format]}"}`,
   );
+}
+
+/** The same of a map of amounts; as it is where one of them would show an address. */
+export function goAmounts(amounts: Amounts = {}): unknown {
+  const entries = Object.entries(amounts).sort(([one], [other]) => (one < other ? -1 : 1));
+  if (entries.length === 0) return new GoSyntax("core.ResourceList(nil)");
+  const texts: string[] = [];
+  for (const [name, text] of entries) {
+    const quantity = parseQuantity(text);
+    const shown = quantity === undefined ? text : goQuantity(quantity);
+    if (!(shown instanceof GoSyntax)) return amounts;
+    texts.push(`${goQuote(name)}:${shown.text}`);
+  }
+  return new GoSyntax(`core.ResourceList{${texts.join(", ")}}`);
 }

@@ -13,11 +13,12 @@ import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
+import { checkOneOf, type Errors } from "../checks.ts";
 import { withField } from "../edit.ts";
 import type { KindEnvironment } from "../generic.ts";
 
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const volumeModes = ["Block", "Filesystem"];
+export const volumeModes = ["Block", "Filesystem"];
 
 /** Which fields of claims exist. */
 export interface ClaimGates {
@@ -37,13 +38,17 @@ export function claimGates(environment: KindEnvironment): ClaimGates {
   };
 }
 
-/** The spec without data sources that mean nothing, unless it has them already, and with both sources in step. */
+/**
+ * The spec without data sources that mean nothing, unless it has them already or a reference beside them, and with both
+ * sources in step.
+ */
 export function prepareClaimSpec(
   spec: PersistentVolumeClaimSpec,
   old: PersistentVolumeClaimSpec | undefined,
   gates: ClaimGates,
 ): PersistentVolumeClaimSpec {
-  const next = old?.dataSource === undefined ? dropUnknownSource(spec, gates) : spec;
+  const hasReason = old?.dataSource !== undefined || spec.dataSourceRef !== undefined;
+  const next = hasReason ? spec : dropUnknownSource(spec, gates);
   return gates.anyDataSource ? alignSources(next) : next;
 }
 
@@ -76,11 +81,16 @@ const localReference = ({ apiGroup, kind, name }: TypedObjectReference): TypedLo
 
 const specPath = FieldPath.of("spec");
 
-/** Findings about the spec of a claim, or of a template of claims at `path`. */
-export function validateClaimSpec(spec: PersistentVolumeClaimSpec, gates: ClaimGates, path = specPath): FieldError[] {
+/** Findings about the spec of a claim that may have been another one, or of a template of claims at `path`. */
+export function validateClaimSpec(
+  spec: PersistentVolumeClaimSpec,
+  gates: ClaimGates,
+  path = specPath,
+  old?: PersistentVolumeClaimSpec,
+): FieldError[] {
   const { selector, storageClassName, volumeMode, volumeAttributesClassName } = spec;
-  const errors = validateAccessModes(spec, path.child("accessModes"));
-  if (selector !== undefined) errors.push(...validateLabelSelector(selector, path.child("selector")));
+  const errors = selector === undefined ? [] : validateLabelSelector(selector, path.child("selector"));
+  errors.push(...validateAccessModes(spec, path.child("accessModes")));
   errors.push(...validateSize(spec.resources, path.child("resources")));
   if (storageClassName) {
     for (const message of dns1123Subdomain(storageClassName)) {
@@ -90,7 +100,9 @@ export function validateClaimSpec(spec: PersistentVolumeClaimSpec, gates: ClaimG
   if (volumeMode !== undefined && !volumeModes.includes(volumeMode)) {
     errors.push(notSupported(path.child("volumeMode"), volumeMode, volumeModes));
   }
-  errors.push(...validateSources(spec, path));
+  // Upstream: claims that have a group may have any.
+  const takesAnyGroup = [old?.dataSource, old?.dataSourceRef].some((source) => (source?.apiGroup ?? null) !== null);
+  errors.push(...validateSources(spec, takesAnyGroup, path));
   if (gates.attributesClass && volumeAttributesClassName) {
     for (const message of dns1123Subdomain(volumeAttributesClassName)) {
       errors.push(invalid(path.child("volumeAttributesClassName"), volumeAttributesClassName, message));
@@ -101,13 +113,17 @@ export function validateClaimSpec(spec: PersistentVolumeClaimSpec, gates: ClaimG
 
 function validateAccessModes({ accessModes: modes = [] }: PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
   if (modes.length === 0) return [required(path, "at least 1 access mode is required")];
-  const errors = modes
-    .filter((mode) => !accessModes.includes(mode))
-    .map((mode) => notSupported(path, mode, accessModes));
-  if (modes.includes("ReadWriteOncePod") && modes.some((mode) => mode !== "ReadWriteOncePod")) {
-    errors.push(forbidden(path, "may not use ReadWriteOncePod with other access modes"));
-  }
+  const errors: FieldError[] = [];
+  checkAccessModes(modes, path, errors);
   return errors;
+}
+
+/** Known modes, and one of them only by itself. */
+export function checkAccessModes(modes: readonly string[], path: FieldPath, errors: Errors): void {
+  for (const mode of modes) checkOneOf(mode, accessModes, path, errors);
+  const isOther = (mode: string): boolean => mode !== "ReadWriteOncePod" && accessModes.includes(mode);
+  if (!modes.includes("ReadWriteOncePod") || !modes.some(isOther)) return;
+  errors.push(forbidden(path, "may not use ReadWriteOncePod with other access modes"));
 }
 
 /** The specification: requests cannot exceed limits. Upstream documents this and does not check it. */
@@ -134,13 +150,17 @@ export function compareQuantityTexts(a: string, b: string): number {
   return left === undefined || right === undefined ? 0 : compareQuantities(left, right);
 }
 
-function validateSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec, path: FieldPath): FieldError[] {
+function validateSources(
+  { dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
+  takesAnyGroup: boolean,
+  path: FieldPath,
+): FieldError[] {
   const sourcePath = path.child("dataSource");
   const refPath = path.child("dataSourceRef");
   const errors: FieldError[] = [];
-  if (dataSource !== undefined) errors.push(...validateSource(dataSource, sourcePath));
+  if (dataSource !== undefined) errors.push(...validateSource(dataSource, takesAnyGroup, sourcePath));
   if (dataSourceRef === undefined) return errors;
-  errors.push(...validateSource(dataSourceRef, refPath));
+  errors.push(...validateSource(dataSourceRef, takesAnyGroup, refPath));
   // Upstream: the path of the source is the value that is shown.
   const wrongSource = (detail: string): FieldError => invalid(path, String(sourcePath), detail);
   if (dataSourceRef.namespace) {
@@ -161,11 +181,16 @@ const isSameReference = (a: TypedLocalObjectReference, b: TypedLocalObjectRefere
 
 const otherKind = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
 
-function validateSource({ apiGroup, kind, name }: TypedLocalObjectReference, path: FieldPath): FieldError[] {
+function validateSource(
+  { apiGroup, kind, name }: TypedLocalObjectReference,
+  takesAnyGroup: boolean,
+  path: FieldPath,
+): FieldError[] {
   const errors: FieldError[] = [];
   if (name === "") errors.push(required(path.child("name")));
   if (kind === "") errors.push(required(path.child("kind")));
   if (!apiGroup) return kind === "PersistentVolumeClaim" ? errors : [...errors, invalid(path, kind, otherKind)];
+  if (takesAnyGroup) return errors;
   for (const message of dns1123Subdomain(apiGroup)) errors.push(invalid(path.child("apiGroup"), apiGroup, message));
   return errors;
 }

@@ -1,8 +1,9 @@
 /** Rules of claims, row by row. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest } from "../kind-for-tests.ts";
+import { kindUnderTest, writing } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "PersistentVolumeClaim" };
 const beta = ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
@@ -138,7 +139,7 @@ test("a class may be set where none was, also from the old annotation", () => {
   const annotated = { ...old, metadata: { ...old.metadata, annotations } };
   assert.deepEqual(claims.refuseUpdate({ ...old, spec: { ...specOf(old), storageClassName: "x" } }, annotated), []);
   assert.deepEqual(claims.refuseUpdate(old, annotated), [
-    'metadata.annotations[volume.beta.kubernetes.io/storage-class]: Invalid value: "": field is immutable',
+    'metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value: "": field is immutable',
   ]);
 });
 
@@ -224,11 +225,17 @@ test("the attributes class may change but not go [PVC-34] [PVC-35] [VAC-13]", ()
     const change = (name: unknown) =>
       withClasses.refuseUpdate({ ...old, spec: { ...specOf(old), volumeAttributesClassName: name } }, old);
     assert.deepEqual(change("b"), []);
-    assert.deepEqual(change(""), ["spec.volumeAttributesClassName: Forbidden: update to empty value is forbidden"]);
+    assert.deepEqual(change(""), [
+      "spec.volumeAttributesClassName: Forbidden: update from non-nil value to an empty string is forbidden",
+    ]);
     assert.deepEqual(change(undefined), [
+      immutable,
       "spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden",
     ]);
   }
+  const none = bound();
+  const withName = { ...none, spec: { ...specOf(none), volumeAttributesClassName: "" } };
+  assert.deepEqual(withClasses.refuseUpdate(withName, none), []);
 });
 
 test("without its gate the attributes class is not stored [PVC-36]", () => {
@@ -281,7 +288,7 @@ test("resize states are for storage and for names with a foreign prefix [PVC-41]
   assert.deepEqual(check("example.com/x"), []);
   for (const key of ["foo", "kubernetes.io/x", "requests.kubernetes.io/x"]) {
     assert.deepEqual(check(key), [
-      `status.allocatedResourceStatuses: Unsupported value: "${key}": supported values: "storage"`,
+      `status.allocatedResourceStatus: Unsupported value: "${key}": supported values: "storage"`,
     ]);
   }
   const platform = kindUnderTest(kind, { domain: "platform.io" });
@@ -302,6 +309,9 @@ test("resize states are known ones [PVC-44]", () => {
     assert.equal(check(state), 0);
   }
   assert.equal(check("Foo"), 1);
+  assert.deepEqual(setStatus(claims, { phase: "Bound", allocatedResourceStatuses: { storage: "" } }), [
+    'status.allocatedResourceStatus: Unsupported value: storage: supported values: "ControllerResizeInProgress", "ControllerResizeInfeasible", "ControllerResizeFailed", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizeFailed", "NodeResizePending"',
+  ]);
 });
 
 test("a condition has a type and a status [PVC-53] [PVC-54]", () => {
@@ -326,8 +336,70 @@ test("a modification has a status, any text [PVC-59] [PVC-60]", () => {
 });
 
 test("sizes in the status are not negative", () => {
-  assert.equal(setStatus(claims, { phase: "Bound", capacity: { storage: "-1" } }).length, 1);
-  assert.equal(setStatus(claims, { phase: "Bound", allocatedResources: { storage: "-1" } }).length, 1);
+  const refuses = (status: object, ...expected: readonly string[]): void =>
+    assert.deepEqual(setStatus(claims, { phase: "Bound", ...status }), expected);
+  refuses({ capacity: { storage: "0", other: "1m" } });
+  refuses(
+    { capacity: { storage: "-1" } },
+    "status.capacity[storage]: Invalid value: -1: must be a valid resource quantity",
+  );
+  refuses(
+    { capacity: { cpu: "-1500m" } },
+    "status.capacity[cpu]: Invalid value: -2: must be a valid resource quantity",
+  );
+  refuses(
+    { allocatedResources: { "example.com/x": "-1m", foo: "-1" } },
+    "status.allocatedResources[example.com/x]: Invalid value: -1: must be a valid resource quantity",
+    'status.allocatedResources: Unsupported value: "foo": supported values: "storage"',
+  );
+});
+
+test("a spec that may not change is checked too, and each finding told twice", () => {
+  const old = claims.create(claim());
+  const change = (more: Record<string, unknown>) =>
+    claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...more } }, old);
+  const none = "spec.accessModes: Required value: at least 1 access mode is required";
+  assert.deepEqual(change({ accessModes: [] }), [none, none, immutable]);
+  const missing = "spec.resources[storage]: Required value";
+  assert.deepEqual(change({ resources: {} }), [
+    missing,
+    missing,
+    immutable,
+    "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity",
+  ]);
+});
+
+test("a claim that has a group in its sources may have any; a source beside a reference is not dropped", () => {
+  const wrong = { apiGroup: "A_", kind: "K", name: "n" };
+  const group = `Invalid value: "A_": ${dns1123Subdomain("A_")[0]}`;
+  assert.deepEqual(claims.refuseCreate(claim({ dataSourceRef: wrong })), [
+    `spec.dataSource.apiGroup: ${group}`,
+    `spec.dataSourceRef.apiGroup: ${group}`,
+  ]);
+  const old = claims.create(claim({ dataSource: snapshot }));
+  const changed = { ...old, spec: { ...specOf(old), dataSource: wrong, dataSourceRef: wrong } };
+  assert.deepEqual(claims.refuseUpdate(changed, old), [immutable]);
+  assert.deepEqual(claims.refuseCreate(claim({ dataSource: { kind: "Pod", name: "p" }, dataSourceRef: clone })), [
+    `spec.dataSource: Invalid value: "Pod": must be 'PersistentVolumeClaim' when referencing the default apiGroup`,
+    'spec: Invalid value: "spec.dataSource": must match dataSourceRef',
+  ]);
+});
+
+test("a claim warns of its old annotation, and of sizes in parts of bytes", () => {
+  const { warningsOnCreate, warningsOnUpdate } = claims.definition.strategy;
+  const plain = claims.create(claim());
+  assert.deepEqual(warningsOnCreate!(plain, writing()), []);
+  const resources = { requests: { storage: "1500m" }, limits: { storage: "2500m", memory: "1m" } };
+  const made = claims.create(claim({ resources }));
+  const annotations = { "volume.beta.kubernetes.io/storage-class": "" };
+  const annotated = { ...made, metadata: { ...made.metadata, annotations } };
+  const expected = [
+    'metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use "storageClassName" attribute instead',
+    'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',
+    'spec.resources.limits[storage]: fractional byte value "2500m" is invalid, must be an integer',
+  ];
+  assert.deepEqual(warningsOnCreate!(annotated, writing()), expected);
+  assert.deepEqual(warningsOnUpdate!(annotated, plain, writing()), expected);
 });
 
 test("a table shows a claim as people know it [TABLE-04]", () => {

@@ -10,14 +10,16 @@ import type {
   VolumeResourceRequirements,
 } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts, roundedResources } from "./amounts.ts";
+import { checkAmount, roundedAmounts, roundedResources } from "./amounts.ts";
+import { replacedAnnotation } from "./persistent-volume-warnings.ts";
+import { fractions } from "./pod-warnings.ts";
 import {
   type ClaimGates,
   claimGates,
@@ -28,14 +30,14 @@ import {
 
 /** States of resizes, by the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
 const resizeStates = [
-  "ControllerResizeFailed",
   "ControllerResizeInProgress",
   "ControllerResizeInfeasible",
-  "NodeResizeFailed",
+  "ControllerResizeFailed",
   "NodeResizeInProgress",
   "NodeResizeInfeasible",
+  "NodeResizeFailed",
   "NodeResizePending",
-].sort();
+];
 
 const withRoundedAmounts = (status: PersistentVolumeClaimStatus): PersistentVolumeClaimStatus =>
   editField(editField(status, "capacity", roundedAmounts), "allocatedResources", roundedAmounts);
@@ -61,15 +63,18 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
       }),
       prepareForUpdate: (object, old) => editField(object, "spec", (spec) => prepareClaimSpec(spec, old.spec, gates)),
       validate: ({ spec }) => validateClaimSpec(spec, gates),
+      warningsOnCreate: (object) => warnings(object, classAnnotation),
+      warningsOnUpdate: (object) => warnings(object, classAnnotation),
       subresources: {
         status: {
+          metadataRepeats: 0,
           validateUpdate: (object) => validateStatus(object, gates, rename("kubernetes.io/")),
         },
       },
       validateUpdate(object, old) {
-        const errors = validateSpecUpdate(object, old, gates, classAnnotation);
-        // A spec that may not change is not checked twice.
-        return errors.length > 0 ? errors : validateClaimSpec(object.spec, gates);
+        const errors = validateClaimSpec(object.spec, gates, specPath, old.spec);
+        // Upstream: tells each finding about the spec twice.
+        return [...errors, ...errors, ...validateSpecUpdate(object, old, gates, classAnnotation)];
       },
     },
   };
@@ -79,7 +84,18 @@ const specPath = FieldPath.of("spec");
 const statusPath = FieldPath.of("status");
 const storagePath = specPath.child("resources", "requests", "storage");
 const allocatedPath = statusPath.child("allocatedResources");
-const allocatedStatesPath = statusPath.child("allocatedResourceStatuses");
+/** Upstream: the field has another name in messages. */
+const allocatedStatesPath = statusPath.child("allocatedResourceStatus");
+const annotationsPath = FieldPath.of("metadata", "annotations");
+
+function warnings({ metadata, spec: { resources } }: PersistentVolumeClaim, classAnnotation: string): string[] {
+  const path = specPath.child("resources");
+  return [
+    ...replacedAnnotation(metadata, classAnnotation, "storageClassName", "v1.8"),
+    ...fractions(resources.requests, path.child("requests"), ["storage"]),
+    ...fractions(resources.limits, path.child("limits"), ["storage"]),
+  ];
+}
 
 function validateSpecUpdate(
   object: PersistentVolumeClaim,
@@ -97,9 +113,7 @@ function validateSpecUpdate(
   const movesToField = oldAnnotation !== "" && hadNoClass && after.storageClassName === oldAnnotation;
   const isFirstClass = oldAnnotation === "" && hadNoClass && after.storageClassName !== undefined;
   if (!movesToField && annotation !== oldAnnotation) {
-    errors.push(
-      invalid(FieldPath.of("metadata", "annotations").key(classAnnotation), annotation, "field is immutable"),
-    );
+    errors.push(invalid(annotationsPath.child(classAnnotation), annotation, "field is immutable"));
   }
   let comparable = after;
   if (!before.volumeName) comparable = withField(comparable, "volumeName", before.volumeName);
@@ -114,7 +128,9 @@ function validateSpecUpdate(
     );
   }
   // The specification: mutable after creation; upstream asks for a bound claim. Its own rules follow below.
-  comparable = withField(comparable, "volumeAttributesClassName", before.volumeAttributesClassName);
+  if (after.volumeAttributesClassName !== undefined) {
+    comparable = withField(comparable, "volumeAttributesClassName", before.volumeAttributesClassName);
+  }
   if (!jsonEquals(comparable, before)) {
     errors.push(
       forbidden(
@@ -122,7 +138,8 @@ function validateSpecUpdate(
         "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
       ),
     );
-  } else errors.push(...validateShrink(object, old, gates));
+  }
+  errors.push(...validateShrink(object, old, gates));
   if (after.volumeMode !== before.volumeMode) {
     errors.push(invalid(FieldPath.of("volumeMode"), after.volumeMode, "field is immutable"));
   }
@@ -139,9 +156,9 @@ function withStorage(resources: VolumeResourceRequirements, storage: string | un
 }
 
 function validateShrink(object: PersistentVolumeClaim, old: PersistentVolumeClaim, gates: ClaimGates): FieldError[] {
-  const wanted = object.spec.resources.requests?.["storage"];
-  const before = old.spec.resources.requests?.["storage"];
-  if (wanted === undefined || before === undefined || compareQuantityTexts(wanted, before) >= 0) return [];
+  const wanted = object.spec.resources.requests?.["storage"] ?? "0";
+  const before = old.spec.resources.requests?.["storage"] ?? "0";
+  if (compareQuantityTexts(wanted, before) >= 0) return [];
   if (!gates.recoverExpansion) return [forbidden(storagePath, "field can not be less than previous value")];
   if (compareQuantityTexts(wanted, old.status.capacity?.["storage"] ?? "0") > 0) return [];
   return [forbidden(storagePath, "field can not be less than status.capacity")];
@@ -158,8 +175,8 @@ function validateAttributesClass(
     return [forbidden(path, "update is forbidden when the VolumeAttributesClass feature gate is disabled")];
   }
   if (wanted === undefined) return [forbidden(path, "update from non-nil value to nil is forbidden")];
-  if (wanted === "") return [forbidden(path, "update to empty value is forbidden")];
-  return [];
+  if (wanted !== "" || before === undefined) return [];
+  return [forbidden(path, "update from non-nil value to an empty string is forbidden")];
 }
 
 function validateStatus(
@@ -170,7 +187,7 @@ function validateStatus(
   const errors: FieldError[] = [];
   if ((spec.accessModes ?? []).length === 0) errors.push(required(FieldPath.of("Spec", "accessModes")));
   for (const [name, quantity] of Object.entries(status.capacity ?? {})) {
-    errors.push(...notNegative(statusPath.child("capacity").key(name), quantity));
+    checkAmount(quantity, statusPath.child("capacity").key(name), errors);
   }
   for (const [index, condition] of (status.conditions ?? []).entries()) {
     for (const name of ["type", "status"] as const) {
@@ -182,17 +199,16 @@ function validateStatus(
   if (!gates.recoverExpansion) return errors;
   for (const [key, state] of Object.entries(status.allocatedResourceStatuses ?? {})) {
     errors.push(...validateResourceKey(key, allocatedStatesPath, reservedPrefix));
-    if (!resizeStates.includes(state)) errors.push(notSupported(allocatedStatesPath.key(key), state, resizeStates));
+    // Upstream: shows the key.
+    if (!resizeStates.includes(state)) errors.push(notSupported(allocatedStatesPath, new GoSyntax(key), resizeStates));
   }
   for (const [key, quantity] of Object.entries(status.allocatedResources ?? {})) {
-    errors.push(...validateResourceKey(key, allocatedPath, reservedPrefix));
-    errors.push(...notNegative(allocatedPath.key(key), quantity));
+    const found = validateResourceKey(key, allocatedPath, reservedPrefix);
+    errors.push(...found);
+    if (found.length === 0) checkAmount(quantity, allocatedPath.key(key), errors);
   }
   return errors;
 }
-
-const notNegative = (path: FieldPath, quantity: string): FieldError[] =>
-  compareQuantityTexts(quantity, "0") < 0 ? [invalid(path, quantity, "must be greater than or equal to 0")] : [];
 
 /** Names without a prefix, and with the platform's, are reserved; `storage` is the only one that means something. */
 function validateResourceKey(key: string, path: FieldPath, reservedPrefix: string): FieldError[] {

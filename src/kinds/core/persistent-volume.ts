@@ -1,49 +1,24 @@
 /** PersistentVolume: storage that a claim can be bound to. */
-import type { PersistentVolume, PersistentVolumeSpec } from "#api/core/v1.ts";
-import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
-import { FieldPath } from "#meta/field-path.ts";
-import { dns1123Subdomain } from "#meta/names.ts";
+import type { PersistentVolume, PersistentVolumeStatus } from "#api/core/v1.ts";
+import { timestampOf } from "#meta/time.ts";
+import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
-import { editField, fillAbsent, fillZero } from "../edit.ts";
+import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts } from "./amounts.ts";
+import { validateVolume, validateVolumeUpdate, volumeRules } from "./persistent-volume-validation.ts";
+import { volumeWarnings } from "./persistent-volume-warnings.ts";
 import { defaultVolumeSources } from "./pod-spec.ts";
 
 export function persistentVolumes(environment: KindEnvironment): KindBehaviour<PersistentVolume> {
-  const hasClasses = environment.gate("VolumeAttributesClass");
   const classAnnotation = environment.domain.rename("volume.beta.kubernetes.io/storage-class");
+  const rules = volumeRules(environment);
+  const warnings = volumeWarnings(environment.domain);
+  const now = (): string => timestampOf(environment.now());
   return {
     metadataRepeats: 1,
     returnsDeleted: true,
-    columns: [
-      nameColumn,
-      text("Capacity", "Size of the volume.", ({ spec }) => spec.capacity?.["storage"] ?? "0"),
-      text("Access Modes", "How the volume may be mounted.", ({ spec }) => accessModesText(spec.accessModes)),
-      text(
-        "Reclaim Policy",
-        "What happens to the volume when its claim goes.",
-        ({ spec }) => spec.persistentVolumeReclaimPolicy ?? "",
-      ),
-      text("Status", "Whether the volume has its claim.", ({ metadata, status }) =>
-        metadata.deletionTimestamp === undefined ? (status.phase ?? "") : "Terminating",
-      ),
-      text("Claim", "Claim that the volume belongs to.", ({ spec: { claimRef } }) =>
-        claimRef === undefined ? "" : `${claimRef.namespace ?? ""}/${claimRef.name ?? ""}`,
-      ),
-      text(
-        "StorageClass",
-        "Class of storage.",
-        ({ metadata, spec }) => metadata.annotations?.[classAnnotation] ?? spec.storageClassName ?? "",
-      ),
-      text("VolumeAttributesClass", "Class of attributes.", ({ spec }) => spec.volumeAttributesClassName ?? "<unset>"),
-      text("Reason", "Why the volume is in its state.", ({ status }) => status.reason ?? ""),
-      ageColumn,
-      wideText(
-        "VolumeMode",
-        "Whether the volume has a file system or is a raw device.",
-        ({ spec }) => spec.volumeMode ?? "<unset>",
-      ),
-    ],
+    columns: columns(classAnnotation),
     strategy: {
       defaults: (object) => ({
         ...object,
@@ -58,41 +33,67 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
         ),
         status: fillZero(object.status, { phase: "Pending" }),
       }),
-      prepareForCreate: (object) => ({ ...object, status: { phase: "Pending" } }),
-      validate: ({ spec }) => validateAttributesClass(spec),
-      // Upstream: tells each finding about the object twice.
-      validateUpdate({ spec }, old) {
-        const errors = validateAttributesClass(spec);
-        return [...errors, ...errors, ...validateClassUpdate(spec, old.spec, hasClasses)];
+      prepareForCreate: (object) => ({
+        ...object,
+        status: { phase: "Pending", lastPhaseTransitionTime: now() },
+      }),
+      validate: (object) => validateVolume(object, rules),
+      validateUpdate: (object, old) => validateVolumeUpdate(object, old, rules),
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
+      subresources: {
+        status: {
+          metadataRepeats: 0,
+          prepareForUpdate: (object, old) => ({
+            ...object,
+            status: withTransitionTime(object.status, old.status, now),
+          }),
+        },
       },
     },
   };
 }
 
-const classPath = FieldPath.of("spec", "volumeAttributesClassName");
-
-function validateAttributesClass({ volumeAttributesClassName: name, csi }: PersistentVolumeSpec): FieldError[] {
-  if (name === undefined) return [];
-  const errors =
-    name === ""
-      ? [required(classPath, "an empty string is disallowed")]
-      : dns1123Subdomain(name).map((message) => invalid(classPath, name, message));
-  if (csi === undefined) {
-    errors.push(required(FieldPath.of("spec", "csi"), "has to be specified when using volumeAttributesClassName"));
-  }
-  return errors;
+/** The time when the phase changed last: that of the client if it is another one than before, else that of the server. */
+function withTransitionTime(
+  status: PersistentVolumeStatus,
+  old: PersistentVolumeStatus,
+  now: () => string,
+): PersistentVolumeStatus {
+  const { lastPhaseTransitionTime: given } = status;
+  const before = old.lastPhaseTransitionTime;
+  if (given !== undefined && given !== before) return status;
+  return withField(status, "lastPhaseTransitionTime", status.phase === old.phase ? before : now());
 }
 
-function validateClassUpdate(
-  { volumeAttributesClassName: name }: PersistentVolumeSpec,
-  { volumeAttributesClassName: before }: PersistentVolumeSpec,
-  hasClasses: boolean,
-): FieldError[] {
-  if (name === before) return [];
-  const errors: FieldError[] = [];
-  if (!hasClasses) {
-    errors.push(forbidden(classPath, "update is forbidden when the VolumeAttributesClass feature gate is disabled"));
-  }
-  if (name === undefined) errors.push(forbidden(classPath, "update from non-nil value to nil is forbidden"));
-  return errors;
+function columns(classAnnotation: string): readonly Column<PersistentVolume>[] {
+  return [
+    nameColumn,
+    text("Capacity", "Size of the volume.", ({ spec }) => spec.capacity?.["storage"] ?? "0"),
+    text("Access Modes", "How the volume may be mounted.", ({ spec }) => accessModesText(spec.accessModes)),
+    text(
+      "Reclaim Policy",
+      "What happens to the volume when its claim goes.",
+      ({ spec }) => spec.persistentVolumeReclaimPolicy ?? "",
+    ),
+    text("Status", "Whether the volume has its claim.", ({ metadata, status }) =>
+      metadata.deletionTimestamp === undefined ? (status.phase ?? "") : "Terminating",
+    ),
+    text("Claim", "Claim that the volume belongs to.", ({ spec: { claimRef } }) =>
+      claimRef === undefined ? "" : `${claimRef.namespace ?? ""}/${claimRef.name ?? ""}`,
+    ),
+    text(
+      "StorageClass",
+      "Class of storage.",
+      ({ metadata, spec }) => metadata.annotations?.[classAnnotation] ?? spec.storageClassName ?? "",
+    ),
+    text("VolumeAttributesClass", "Class of attributes.", ({ spec }) => spec.volumeAttributesClassName ?? "<unset>"),
+    text("Reason", "Why the volume is in its state.", ({ status }) => status.reason ?? ""),
+    ageColumn,
+    wideText(
+      "VolumeMode",
+      "Whether the volume has a file system or is a raw device.",
+      ({ spec }) => spec.volumeMode ?? "<unset>",
+    ),
+  ];
 }

@@ -201,6 +201,10 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     { volumes: [withInitiator(63)] },
     'spec.volumes[0].name: Invalid value: "v": Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
   );
+  check(
+    { volumes: [{ name: "v", quobyte: { registry: "x", volume: "v", tenant: "x".repeat(65) } }] },
+    "spec.volumes[0].quobyte.tenant: Required value: must be a UUID and may not exceed a length of 64 characters",
+  );
   const sysctl = { name: "kernel.shm_rmid_forced", value: "1" };
   check(
     { securityContext: { sysctls: [sysctl, sysctl] } },

@@ -9,7 +9,9 @@ import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts"
 import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { keyWarnings, labelWarnings, type LabelWarnings, nodeLabelWarnings } from "./label-warnings.ts";
+import { about } from "../checks.ts";
+import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
+import { nodeLabelWarnings } from "./label-warnings.ts";
 import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
 import { overlapWarnings } from "./volume-path-warnings.ts";
 
@@ -48,8 +50,6 @@ function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
-const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
-
 const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
 
 /** Warnings about a pod or template, defaults already in it; the paths are those of its spec and its annotations. */
@@ -61,7 +61,7 @@ type PodWarnings = (
 
 /** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
 export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
-  const labels = labelWarnings(domain);
+  const labels = nodeLabels(domain);
   const security = securityAnnotations(domain);
   const ended = endedAnnotations(domain);
   return ({ metadata, spec }, path, annotationsPath) => {
@@ -91,7 +91,7 @@ const endedAnnotations = ({ rename }: ApiDomain): readonly (readonly [name: stri
   ];
 };
 
-function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: LabelWarnings): string[] {
+function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
   return topologySpreadConstraints.flatMap(({ topologyKey, labelSelector }, i) => {
     const at = path.child("topologySpreadConstraints").index(i);
     const ofKey = keyWarnings(topologyKey, at.child("topologyKey"), labels);
@@ -111,7 +111,9 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     "must be >= 0; negative values are invalid and will be treated as 1",
   );
   return [
-    ...(spec.volumes ?? []).flatMap((volume, i) => outdatedWarnings(volume, path.child("volumes").index(i))),
+    ...(spec.volumes ?? []).flatMap((volume, i) =>
+      outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
+    ),
     ...(spec.volumes ?? []).flatMap(volumeWarnings),
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
@@ -160,10 +162,17 @@ const outdated: Partial<Record<keyof Volume, string>> = {
   rbd: "deprecated in v1.28, non-functional in v1.31+",
 };
 
-function outdatedWarnings(volume: Volume, path: FieldPath): string[] {
-  const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
+const outdatedNames = Object.keys(outdated) as readonly (keyof Volume)[]; // its own keys
+
+/** Warnings about those of the sources of a volume that have these names. */
+export function outdatedWarnings<Name extends keyof Volume>(
+  volume: { readonly [N in Name]?: unknown },
+  names: readonly Name[],
+  path: FieldPath,
+): string[] {
+  const old = names.filter((name) => volume[name] !== undefined);
   // Upstream: one has another name.
-  return old.map(([name, since]) => about(path.child(name === "storageos" ? "storageOS" : name), since));
+  return old.map((name) => about(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
 function volumeWarnings(volume: Volume): string[] {
@@ -210,8 +219,13 @@ const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): str
   ...fractions(resources.requests, path.child("requests")),
 ];
 
-function fractions(amounts: Readonly<Record<string, string>> = {}, path: FieldPath): string[] {
-  return inBytes.flatMap((name) => {
+/** Warnings about amounts of resources with these names that are not whole. */
+export function fractions(
+  amounts: Readonly<Record<string, string>> = {},
+  path: FieldPath,
+  names: readonly string[] = inBytes,
+): string[] {
+  return names.flatMap((name) => {
     const quantity = parseQuantity(amounts[name] ?? "");
     if (quantity === undefined || !hasFraction(quantity)) return [];
     const text = goQuote(formatQuantity(quantity));

@@ -1,6 +1,7 @@
 /** Validates scheduling settings of pods: affinity, tolerations, topology spread constraints, gates. */
 import type {
   Affinity,
+  NodeSelector,
   NodeSelectorRequirement,
   NodeSelectorTerm,
   PodAffinityTerm,
@@ -20,24 +21,26 @@ const honors = ["Honor", "Ignore"];
 const unsatisfied = ["DoNotSchedule", "ScheduleAnyway"];
 
 export function checkTolerations(tolerations: readonly Toleration[] = [], path: FieldPath, errors: Errors): void {
-  for (const [i, { key = "", operator = "", value = "", effect = "", tolerationSeconds }] of tolerations.entries()) {
-    const at = path.index(i);
-    const operatorAt = at.child("operator");
-    if (key !== "") checkName(key, qualifiedName, at.child("key"), errors);
-    else if (operator !== "Exists") {
-      const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
-      errors.push(invalid(operatorAt, operator, detail));
-    }
-    if (tolerationSeconds !== undefined && effect !== "NoExecute") {
-      const detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-      errors.push(invalid(at.child("effect"), effect, detail));
-    }
-    if (operator === "Exists") {
-      if (value !== "") errors.push(invalid(operatorAt, value, "value must be empty when `operator` is 'Exists'"));
-    } else if (operator === "" || operator === "Equal") checkName(value, labelValue, operatorAt, errors);
-    else errors.push(notSupported(operatorAt, operator, ["Equal", "Exists"]));
-    if (effect !== "") checkOneOf(effect, effects, at.child("effect"), errors);
+  for (const [i, toleration] of tolerations.entries()) checkToleration(toleration, path.index(i), errors);
+}
+
+export function checkToleration(toleration: Toleration, path: FieldPath, errors: Errors): void {
+  const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
+  const operatorAt = path.child("operator");
+  if (key !== "") checkName(key, qualifiedName, path.child("key"), errors);
+  else if (operator !== "Exists") {
+    const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+    errors.push(invalid(operatorAt, operator, detail));
   }
+  if (tolerationSeconds !== undefined && effect !== "NoExecute") {
+    const detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+    errors.push(invalid(path.child("effect"), effect, detail));
+  }
+  if (operator === "Exists") {
+    if (value !== "") errors.push(invalid(operatorAt, value, "value must be empty when `operator` is 'Exists'"));
+  } else if (operator === "" || operator === "Equal") checkName(value, labelValue, operatorAt, errors);
+  else errors.push(notSupported(operatorAt, operator, ["Equal", "Exists"]));
+  if (effect !== "") checkOneOf(effect, effects, path.child("effect"), errors);
 }
 
 export function checkAffinity(affinity: Affinity | undefined, path: FieldPath, errors: Errors): void {
@@ -50,10 +53,7 @@ export function checkAffinity(affinity: Affinity | undefined, path: FieldPath, e
     } = nodeAffinity;
     const at = path.child("nodeAffinity");
     if (needed !== undefined) {
-      const terms = needed.nodeSelectorTerms ?? [];
-      const termsAt = at.child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
-      if (terms.length === 0) errors.push(required(termsAt, "must have at least one node selector term"));
-      for (const [i, term] of terms.entries()) checkNodeTerm(term, termsAt.index(i), errors);
+      checkNodeSelector(needed, at.child("requiredDuringSchedulingIgnoredDuringExecution"), errors);
     }
     for (const [i, { weight, preference }] of wanted.entries()) {
       const oneAt = at.child("preferredDuringSchedulingIgnoredDuringExecution").index(i);
@@ -75,6 +75,13 @@ export function checkAffinity(affinity: Affinity | undefined, path: FieldPath, e
       checkPodTerm(podAffinityTerm, at.child("podAffinityTerm"), errors);
     }
   }
+}
+
+export function checkNodeSelector({ nodeSelectorTerms }: NodeSelector, path: FieldPath, errors: Errors): void {
+  const terms = nodeSelectorTerms ?? [];
+  const at = path.child("nodeSelectorTerms");
+  if (terms.length === 0) errors.push(required(at, "must have at least one node selector term"));
+  for (const [i, term] of terms.entries()) checkNodeTerm(term, at.index(i), errors);
 }
 
 function checkWeight(weight: number, path: FieldPath, errors: Errors): void {

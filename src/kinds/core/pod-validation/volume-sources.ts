@@ -85,7 +85,7 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
     checkRequired(path, at.child("path"), errors);
     if (!path.startsWith("/")) errors.push(invalid(at.child("path"), path, "must be an absolute path"));
   },
-  iscsi: checkIscsi,
+  iscsi: (source, path, errors) => checkIscsi(source, "pod", path, errors),
   glusterfs: ({ endpoints, path }, at, errors) => {
     checkRequired(endpoints, at.child("endpoints"), errors);
     checkRequired(path, at.child("path"), errors);
@@ -146,11 +146,7 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
     checkRequired(volumeName, path.child("volumeName"), errors);
   },
   csi: ({ driver, nodePublishSecretRef: ref }, path, errors) => {
-    checkRequired(driver, path.child("driver"), errors);
-    if (driver.length > 63) errors.push(tooLong(path.child("driver"), 63));
-    for (const message of dns1123Subdomain(driver.toLowerCase())) {
-      errors.push(invalid(path.child("driver"), driver, message));
-    }
+    checkDriverName(driver, path.child("driver"), errors);
     if (ref === undefined) return;
     if (ref.name) checkName(ref.name, dns1123Subdomain, path.child("name"), errors);
     else errors.push(required(path.child("nodePublishSecretRef", "name")));
@@ -167,12 +163,23 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
 export const sourceNames = Object.keys(checks) as readonly SourceName[]; // all it has
 
 /** Findings about one source of a volume that has it; `path` is that of the volume. */
-export function checkSource<K extends SourceName>(volume: Volume, name: K, path: FieldPath, errors: Errors): void {
-  const source: Volume[K] = volume[name];
+export function checkSource<K extends SourceName>(
+  volume: { readonly [N in K]?: Source<N> },
+  name: K,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const source: Source<K> | undefined = volume[name];
   if (source === undefined) return;
-  if (name === "iscsi") checkIscsiVolume(volume, path, errors);
   // Upstream: one source has another name in messages.
   checks[name](source, path.child(name === "gcePersistentDisk" ? "persistentDisk" : name), errors);
+}
+
+/** The name of a driver of volumes. */
+export function checkDriverName(name: string, path: FieldPath, errors: Errors): void {
+  checkRequired(name, path, errors);
+  if (name.length > 63) errors.push(tooLong(path, 63));
+  for (const message of dns1123Subdomain(name.toLowerCase())) errors.push(invalid(path, name, message));
 }
 
 function checkHostPath({ path, type }: HostPathVolumeSource, at: FieldPath, errors: Errors): void {
@@ -212,35 +219,41 @@ const iqn = /^iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+(?::[^,;*&$|\s]+)?$/;
 const eui = /^eui.[A-Za-z0-9]{16}$/;
 const naa = /^naa.[A-Za-z0-9]{32}$/;
 
-function checkIscsiName(name: string, path: FieldPath, errors: Errors): void {
+/** `unknown` is said about names of another kind. */
+function checkIscsiName(name: string, unknown: string, path: FieldPath, errors: Errors): void {
   const form = name.startsWith("iqn") ? iqn : name.startsWith("eui") ? eui : name.startsWith("naa") ? naa : undefined;
-  if (form === undefined) {
-    errors.push(invalid(path, name, "must be valid format starting with iqn, eui, or naa"));
-  } else if (!form.test(name)) errors.push(invalid(path, name, "must be valid format"));
+  if (form === undefined) errors.push(invalid(path, name, unknown));
+  else if (!form.test(name)) errors.push(invalid(path, name, "must be valid format"));
 }
 
-const iscsiNameBytesMax = 64;
-
-/** Nodes join the name of the volume and the portal when they name the initiator. */
-function checkIscsiVolume({ name, iscsi }: Volume, path: FieldPath, errors: Errors): void {
-  if (iscsi?.initiatorName === undefined) return;
-  if (Buffer.byteLength(`${name}:${iscsi.targetPortal}`) <= iscsiNameBytesMax) return;
-  const detail =
-    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
-  errors.push(invalid(path.child("name"), name, detail));
-}
-
-function checkIscsi(source: ISCSIVolumeSource, path: FieldPath, errors: Errors): void {
+/** `owner` has the volume. */
+export function checkIscsi(
+  source: ISCSIVolumeSource,
+  owner: "pod" | "persistentVolume",
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const isOfPod = owner === "pod";
+  const unknown = isOfPod ? "must be valid format starting with iqn, eui, or naa" : "must be valid format";
   const { targetPortal, iqn: target, lun, secretRef, initiatorName } = source;
   checkRequired(targetPortal, path.child("targetPortal"), errors);
   if (target === "") errors.push(required(path.child("iqn")));
-  else checkIscsiName(target, path.child("iqn"), errors);
+  else checkIscsiName(target, unknown, path.child("iqn"), errors);
   checkRange(lun, 0, 255, path.child("lun"), errors);
   if ((source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined) {
     errors.push(required(path.child("secretRef")));
   }
-  if (initiatorName !== undefined) checkIscsiName(initiatorName, path.child("initiatorname"), errors);
+  if (!isOfPod) checkReference(secretRef, path.child("secretRef"), errors);
+  if (initiatorName !== undefined) checkIscsiName(initiatorName, unknown, path.child("initiatorname"), errors);
 }
+
+/** What is said about a volume whose interface would have too long a name. */
+export const longInterface =
+  "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
+
+/** Whether an initiator of its own gives the interface of a volume too long a name. */
+export const hasLongInterface = (name: string, { initiatorName, targetPortal }: ISCSIVolumeSource): boolean =>
+  initiatorName !== undefined && Buffer.byteLength(`${name}:${targetPortal}`) > 64;
 
 const hasPort = (text: string): boolean => {
   const colon = text.lastIndexOf(":");
@@ -251,10 +264,9 @@ function checkQuobyte({ registry, tenant = "", volume }: QuobyteVolumeSource, pa
   const detail = "must be a host:port pair or multiple pairs separated by commas";
   const at = path.child("registry");
   if (registry === "") errors.push(required(at, detail));
-  else if (!registry.split(",").every(hasPort)) errors.push(invalid(at, registry, detail));
-  if (tenant.length >= 65) {
+  else if (Buffer.byteLength(tenant) >= 65) {
     errors.push(required(path.child("tenant"), "must be a UUID and may not exceed a length of 64 characters"));
-  }
+  } else if (!registry.split(",").every(hasPort)) errors.push(invalid(at, registry, detail));
   checkRequired(volume, path.child("volume"), errors);
 }
 

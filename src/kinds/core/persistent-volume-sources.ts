@@ -1,0 +1,139 @@
+/** Validates the sources of persistent volumes. Most are as those of pods; others refer to secrets of any namespace. */
+import type {
+  CSIPersistentVolumeSource,
+  PersistentVolumeSource,
+  PersistentVolumeSpec,
+  SecretReference,
+  VolumeNodeAffinity,
+} from "#api/core/v1.ts";
+import { forbidden, invalid, required } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { checkName, checkNoBackstep, checkRequired, checkRequiredName, type Errors } from "../checks.ts";
+import {
+  checkDriverName,
+  checkIscsi,
+  checkSource,
+  hasLongInterface,
+  longInterface,
+} from "./pod-validation/volume-sources.ts";
+
+type SourceName = keyof PersistentVolumeSource;
+
+/** In upstream's order, in which the first source of a volume counts. */
+const sourceNames: readonly SourceName[] = [
+  "hostPath",
+  "gcePersistentDisk",
+  "awsElasticBlockStore",
+  "glusterfs",
+  "flocker",
+  "nfs",
+  "rbd",
+  "quobyte",
+  "cephfs",
+  "iscsi",
+  "cinder",
+  "fc",
+  "flexVolume",
+  "azureFile",
+  "vsphereVolume",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "azureDisk",
+  "scaleIO",
+  "local",
+  "storageos",
+  "csi",
+];
+
+/** The source of a volume alone. */
+export const sourceOf = (spec: PersistentVolumeSpec): PersistentVolumeSource =>
+  Object.fromEntries(sourceNames.filter((name) => spec[name] !== undefined).map((name) => [name, spec[name]]));
+
+/** Exactly one source. `name` is that of the object; local volumes need the affinity. */
+export function checkVolumeSource(
+  spec: PersistentVolumeSpec,
+  name: string,
+  affinity: VolumeNodeAffinity | undefined,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const given = sourceNames.filter((source) => spec[source] !== undefined);
+  if (given.length === 0) errors.push(required(path, "must specify a volume type"));
+  for (const [i, source] of given.entries()) {
+    // Upstream: a flex volume may be a second source, and one source has another name in messages.
+    if (i === 0 || source === "flexVolume") checkOneSource(spec, source, name, affinity, path, errors);
+    else {
+      const at = path.child(source === "cephfs" ? "cephFS" : source);
+      errors.push(forbidden(at, "may not specify more than 1 volume type"));
+    }
+  }
+}
+
+function checkOneSource(
+  spec: PersistentVolumeSpec,
+  source: SourceName,
+  name: string,
+  affinity: VolumeNodeAffinity | undefined,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const at = path.child(source);
+  if (source === "local") {
+    checkLocalPath(spec.local?.path ?? "", at.child("path"), errors);
+    if (affinity === undefined) {
+      errors.push(required(path.child("nodeAffinity"), "Local volume requires node affinity"));
+    }
+  } else if (source === "csi") {
+    if (spec.csi !== undefined) checkCsi(spec.csi, at, errors);
+  } else if (source === "iscsi") {
+    if (spec.iscsi === undefined) return;
+    if (hasLongInterface(name, spec.iscsi)) {
+      errors.push(invalid(at.child("targetportal"), spec.iscsi.targetPortal, longInterface));
+    }
+    checkIscsi(spec.iscsi, "persistentVolume", at, errors);
+  } else {
+    checkSource(spec, source, path, errors);
+    checkNamespaces(spec, source, at, errors);
+  }
+}
+
+function checkLocalPath(path: string, at: FieldPath, errors: Errors): void {
+  checkRequired(path, at, errors);
+  checkNoBackstep(path, at, errors);
+}
+
+/** What sources of pods do not have. */
+function checkNamespaces(spec: PersistentVolumeSpec, source: SourceName, path: FieldPath, errors: Errors): void {
+  const { glusterfs, azureFile } = spec;
+  if (source === "glusterfs" && glusterfs?.endpointsNamespace !== undefined) {
+    const at = path.child("endpointsNamespace");
+    const { endpointsNamespace: namespace } = glusterfs;
+    if (namespace !== "") checkName(namespace, dns1123Label, at, errors);
+    else errors.push(invalid(at, "", "if the endpointnamespace is set, it must be a valid namespace name"));
+  }
+  if (source === "azureFile" && azureFile?.secretNamespace === "") {
+    errors.push(required(path.child("secretNamespace")));
+  }
+  const secret = source === "cinder" || source === "storageos" ? spec[source]?.secretRef : undefined;
+  if (secret !== undefined) checkRequired(secret.namespace, path.child("secretRef", "namespace"), errors);
+}
+
+/** Upstream: that of the stage on the node is not checked. */
+const checkedSecrets = [
+  "controllerPublishSecretRef",
+  "controllerExpandSecretRef",
+  "nodePublishSecretRef",
+  "nodeExpandSecretRef",
+] as const;
+
+function checkCsi(source: CSIPersistentVolumeSource, path: FieldPath, errors: Errors): void {
+  checkDriverName(source.driver, path.child("driver"), errors);
+  checkRequired(source.volumeHandle, path.child("volumeHandle"), errors);
+  for (const name of checkedSecrets) {
+    const secret: SecretReference | undefined = source[name];
+    if (secret === undefined) continue;
+    checkRequiredName(secret.name, dns1123Subdomain, path.child(name, "name"), errors);
+    checkRequiredName(secret.namespace, dns1123Label, path.child(name, "namespace"), errors);
+  }
+}
