@@ -51,9 +51,11 @@ import { clusterRoles, roles } from "./rbac/role.ts";
 import { deviceClasses, resourceClaims, resourceSlices, resourceSlicesV1Alpha3 } from "./resource/device.ts";
 import { resourceClaimTemplates } from "./resource/resource-claim-template.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
+import { csiDrivers } from "./storage/csi-driver.ts";
+import { csiNodes } from "./storage/csi-node.ts";
 import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
-import { csiDrivers, csiNodes, volumeAttachments } from "./storage/csi.ts";
 import { storageClasses } from "./storage/storage-class.ts";
+import { volumeAttachments } from "./storage/volume-attachment.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
 /** Groups are Kubernetes' names; one with a version is for kinds that differ by version. */

@@ -1,7 +1,60 @@
 /** CSIStorageCapacity: free space of a storage class in a part of the cluster. */
 import type { CSIStorageCapacity } from "#api/storage/v1.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
+import { formatQuantity, parseQuantity } from "#meta/quantity.ts";
+import { about, checkName } from "../checks.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateImmutable } from "../immutable.ts";
+import { nodeLabels, requirementWarnings } from "../node-labels.ts";
 
-export function csiStorageCapacities(): KindBehaviour<CSIStorageCapacity> {
-  return { metadataRepeats: 1 };
+export function csiStorageCapacities({ domain }: KindEnvironment): KindBehaviour<CSIStorageCapacity> {
+  const warnings = topologyWarnings(domain);
+  return {
+    metadataRepeats: 1,
+    strategy: {
+      validate,
+      validateUpdate: (object, old) => [...validate(object), ...validateUpdate(object, old)],
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
+    },
+  };
+}
+
+const topologyPath = FieldPath.of("nodeTopology");
+
+/** Upstream: `maximumVolumeSize` may be negative. */
+function validate({ storageClassName, capacity, nodeTopology }: CSIStorageCapacity): FieldError[] {
+  const errors = nodeTopology === undefined ? [] : validateLabelSelector(nodeTopology, topologyPath);
+  checkName(storageClassName, dns1123Subdomain, FieldPath.of("storageClassName"), errors);
+  const quantity = capacity === undefined ? undefined : parseQuantity(capacity);
+  if (quantity !== undefined && quantity.unscaled < 0n) {
+    errors.push(invalid(FieldPath.of("capacity"), formatQuantity(quantity), "must be greater than or equal to 0"));
+  }
+  return errors;
+}
+
+function validateUpdate(object: CSIStorageCapacity, old: CSIStorageCapacity): FieldError[] {
+  const { nodeTopology: topology } = object;
+  const isSame = jsonEquals(topology ?? null, old.nodeTopology ?? null);
+  const shown = topology && new GoSyntax(printLabelSelector(topology));
+  return [
+    ...(isSame ? [] : [invalid(topologyPath, shown, "field is immutable")]),
+    ...validateImmutable(object, old, ["storageClassName"]),
+  ];
+}
+
+function topologyWarnings(domain: ApiDomain): (object: CSIStorageCapacity) => string[] {
+  const labels = nodeLabels(domain);
+  return ({ nodeTopology }) => [
+    ...requirementWarnings(nodeTopology?.matchExpressions, topologyPath.child("matchExpressions"), labels),
+    ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((key) => {
+      const advice = labels.advice(key);
+      return advice === undefined ? [] : [about(topologyPath.child("matchLabels", key), advice)];
+    }),
+  ];
 }

@@ -1,12 +1,21 @@
 /** StorageClass: how volumes are provisioned. */
+import type { TopologySelectorTerm } from "#api/core/v1.ts";
 import type { StorageClass } from "#api/storage/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
+import { duplicate, type FieldError, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
+import { about, checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../checks.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { forbidUpdates, validateImmutable } from "../immutable.ts";
+import { nodeLabels } from "../node-labels.ts";
+import { checkParameters, checkProvisioner } from "./class-rules.ts";
 
 export function storageClasses({ domain }: KindEnvironment): KindBehaviour<StorageClass> {
+  const warnings = topologyWarnings(domain);
   return {
     metadataRepeats: 1,
     returnsDeleted: true,
@@ -28,10 +37,69 @@ export function storageClasses({ domain }: KindEnvironment): KindBehaviour<Stora
     ],
     strategy: {
       defaults: (object) => fillAbsent(object, { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" }),
+      validate,
       validateUpdate: (object, old) => [
+        ...validate(object),
         ...forbidUpdates(object, old, ["parameters", "provisioner", "reclaimPolicy"]),
         ...validateImmutable(object, old, ["volumeBindingMode"]),
       ],
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
     },
   };
+}
+
+const reclaimPolicies = ["Delete", "Retain"];
+const bindingModes = ["Immediate", "WaitForFirstConsumer"];
+const topologiesPath = FieldPath.of("allowedTopologies");
+
+function validate({ provisioner, parameters = {}, reclaimPolicy, ...others }: StorageClass): FieldError[] {
+  const errors: FieldError[] = [];
+  checkProvisioner(provisioner, FieldPath.of("provisioner"), errors);
+  checkParameters(parameters, FieldPath.of("parameters"), errors);
+  if (reclaimPolicy) checkOneOf(reclaimPolicy, reclaimPolicies, FieldPath.of("reclaimPolicy"), errors);
+  checkOptionalOneOf(others.volumeBindingMode, bindingModes, FieldPath.of("volumeBindingMode"), errors);
+  checkTopologies(others.allowedTopologies ?? [], errors);
+  return errors;
+}
+
+/** Each term says something, and something else than the others. */
+function checkTopologies(terms: readonly TopologySelectorTerm[], errors: Errors): void {
+  const meanings = new Set([JSON.stringify([])]);
+  for (const [i, term] of terms.entries()) {
+    const path = topologiesPath.index(i).child("matchLabelExpressions");
+    const meaning = checkTopology(term, path, errors);
+    if (meanings.has(meaning)) errors.push(duplicate(path, ""));
+    meanings.add(meaning);
+  }
+}
+
+/** Returns a text that is the same for terms that mean the same. */
+function checkTopology({ matchLabelExpressions }: TopologySelectorTerm, path: FieldPath, errors: Errors): string {
+  const wanted = new Map<string, readonly string[]>();
+  for (const [i, { key, values }] of (matchLabelExpressions ?? []).entries()) {
+    const at = path.index(i);
+    const known = new Set<string>();
+    if ((values ?? []).length === 0) errors.push(required(at.child("values")));
+    for (const [place, value] of (values ?? []).entries()) {
+      if (known.has(value)) errors.push(duplicate(at.child("values").index(place), value));
+      known.add(value);
+    }
+    checkName(key, qualifiedName, at.child("key"), errors);
+    if (wanted.has(key)) errors.push(duplicate(at.child("key"), key));
+    wanted.set(key, [...known].sort());
+  }
+  return JSON.stringify([...wanted].sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function topologyWarnings(domain: ApiDomain): (object: StorageClass) => string[] {
+  const labels = nodeLabels(domain);
+  return ({ allowedTopologies }) =>
+    (allowedTopologies ?? []).flatMap(({ matchLabelExpressions }, i) =>
+      (matchLabelExpressions ?? []).flatMap(({ key }, place) => {
+        const advice = labels.advice(key);
+        const path = topologiesPath.index(i).child("matchLabelExpressions").index(place).child("key");
+        return advice === undefined ? [] : [about(path, advice)];
+      }),
+    );
 }

@@ -1,0 +1,61 @@
+/** What kube-apiserver 1.32.1 says about the storage drivers of nodes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const nodes = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "CSINode" });
+const made = (...drivers: readonly object[]): Unstructured => ({ metadata: { name: "n" }, spec: { drivers } });
+const refuses = (drivers: readonly object[], ...expected: readonly string[]): void =>
+  assert.deepEqual(nodes.refuseCreate(made(...drivers)), expected);
+
+test("a driver has a name of its own, and an id of the node", () => {
+  refuses([]);
+  refuses([
+    { name: "A.b", nodeID: "x".repeat(256) },
+    { name: "a.b", nodeID: "y", allocatable: {} },
+  ]);
+  refuses(
+    [{}, { name: "a_", nodeID: "x" }, { name: "x".repeat(64), nodeID: "x" }, { name: "a_", nodeID: "x" }],
+    "spec.drivers[0].name: Required value",
+    `spec.drivers[0].name: Invalid value: "": ${dns1123Subdomain("")[0]}`,
+    "spec.drivers[0].nodeID: Required value",
+    `spec.drivers[1].name: Invalid value: "a_": ${dns1123Subdomain("a_")[0]}`,
+    "spec.drivers[2].name: Too long: may not be more than 63 bytes",
+    `spec.drivers[3].name: Invalid value: "a_": ${dns1123Subdomain("a_")[0]}`,
+    'spec.drivers[3].name: Duplicate value: "a_"',
+  );
+  const long = "é".repeat(129);
+  refuses(
+    [{ name: "a", nodeID: long }],
+    `spec.drivers[0].nodeID: Invalid value: "${long}": must be 256 characters or less`,
+  );
+});
+
+test("counts are not negative, and topology keys are names, each once", () => {
+  refuses(
+    [{ name: "a", nodeID: "x", allocatable: { count: -1 }, topologyKeys: ["c", "", "a b", "c"] }],
+    "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0",
+    "spec.drivers[0]: Required value",
+    ...qualifiedName("").map((message) => `spec.drivers[0]: Invalid value: "": ${message}`),
+    `spec.drivers[0]: Invalid value: "a b": ${qualifiedName("a b")[0]}`,
+    'spec.drivers[0]: Duplicate value: "c"',
+  );
+});
+
+test("drivers come and go, and stay as they are; findings about the object are told twice", () => {
+  const a = { name: "a", nodeID: "x", topologyKeys: ["k"] };
+  const b = { name: "b", nodeID: "y", topologyKeys: null, allocatable: { count: 1 } };
+  const old = made(a, b);
+  const refused = (...drivers: readonly object[]): string[] => nodes.refuseUpdate(made(...drivers), old);
+  assert.deepEqual(refused(b, a), []);
+  assert.deepEqual(refused({ ...a, name: "c" }), []);
+  const missing = "spec.drivers[0].nodeID: Required value";
+  assert.deepEqual(refused({ ...a, nodeID: "" }, { ...b, allocatable: { count: 2 } }), [
+    missing,
+    missing,
+    'CSINodeDriver: Invalid value: storage.CSINodeDriver{Name:"a", NodeID:"", TopologyKeys:[]string{"k"}, Allocatable:(*storage.VolumeNodeResources)(nil)}: field is immutable',
+    'CSINodeDriver: Invalid value: {"name":"b","nodeID":"y","topologyKeys":null,"allocatable":{"count":2}}: field is immutable',
+  ]);
+});

@@ -1,0 +1,83 @@
+/** CSINode: the storage drivers of a node. */
+import type { CSINode, CSINodeDriver } from "#api/storage/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { duplicate, type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { qualifiedName } from "#meta/names.ts";
+import { ageColumn, integer, nameColumn } from "../cells.ts";
+import { checkName, checkNotNegative, type Errors } from "../checks.ts";
+import { checkDriverName } from "../core/pod-validation/volume-sources.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function csiNodes(): KindBehaviour<CSINode> {
+  return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
+    columns: [
+      nameColumn,
+      integer("Drivers", "How many drivers the node has.", ({ spec }) => spec.drivers?.length ?? 0),
+      ageColumn,
+    ],
+    strategy: {
+      validate: ({ spec }) => validateDrivers(spec.drivers ?? []),
+      validateUpdate({ spec }, old) {
+        const drivers = spec.drivers ?? [];
+        const errors = validateDrivers(drivers);
+        // Upstream: tells each finding about the object twice.
+        return [...errors, ...errors, ...validateChanges(drivers, old.spec.drivers ?? [])];
+      },
+    },
+  };
+}
+
+const driversPath = FieldPath.of("spec", "drivers");
+const nodeIdBytesMax = 256;
+
+function validateDrivers(drivers: readonly CSINodeDriver[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const names = new Set<string>();
+  for (const [i, driver] of drivers.entries()) {
+    const path = driversPath.index(i);
+    const { name, nodeID, allocatable } = driver;
+    checkDriverName(name, path.child("name"), errors);
+    if (nodeID === "") errors.push(required(path.child("nodeID")));
+    else if (Buffer.byteLength(nodeID) > nodeIdBytesMax) {
+      errors.push(invalid(path.child("nodeID"), nodeID, `must be ${nodeIdBytesMax} characters or less`));
+    }
+    checkNotNegative(allocatable?.count, path.child("allocatable", "count"), errors);
+    if (names.has(name)) errors.push(duplicate(path.child("name"), name));
+    names.add(name);
+    checkTopologyKeys(driver, path, errors);
+  }
+  return errors;
+}
+
+/** `path` is that of the driver: upstream does not say which of its keys it means. */
+function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, errors: Errors): void {
+  const keys = new Set<string>();
+  for (const key of topologyKeys ?? []) {
+    if (key === "") errors.push(required(path));
+    if (keys.has(key)) errors.push(duplicate(path, key));
+    keys.add(key);
+    checkName(key, qualifiedName, path, errors);
+  }
+}
+
+/** A driver that stays is as it was. */
+function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINodeDriver[]): FieldError[] {
+  const before = new Map(old.map((driver) => [driver.name, driver]));
+  return drivers.flatMap((driver) => {
+    const known = before.get(driver.name);
+    return known === undefined || jsonEquals(driver, known)
+      ? []
+      : [invalid(FieldPath.of("CSINodeDriver"), printDriver(driver), "field is immutable")];
+  });
+}
+
+function printDriver(driver: CSINodeDriver): unknown {
+  const { name, nodeID, topologyKeys, allocatable } = driver;
+  if (allocatable !== undefined) return driver;
+  const keys = topologyKeys === null ? "[]string(nil)" : goTexts(topologyKeys).text;
+  const fields = `Name:${goQuote(name)}, NodeID:${goQuote(nodeID)}, TopologyKeys:${keys}`;
+  return new GoSyntax(`storage.CSINodeDriver{${fields}, Allocatable:(*storage.VolumeNodeResources)(nil)}`);
+}

@@ -1,0 +1,107 @@
+/** What kube-apiserver 1.32.1 says about attachments; specs are shown as JSON. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { dns1123Subdomain } from "#meta/names.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const attachments = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "VolumeAttachment" });
+const spec = { attacher: "a.b", source: { persistentVolumeName: "p" }, nodeName: "n" };
+const made = (more: object = {}, status?: object): Unstructured => ({
+  metadata: { name: "v" },
+  spec: { ...spec, ...more },
+  ...(status && { status }),
+});
+const refuses = (more: object, ...expected: readonly string[]): void =>
+  assert.deepEqual(attachments.refuseCreate(made(more)), expected);
+const csi = { driver: "d", volumeHandle: "h" };
+const inline = (more: object) => ({ source: { inlineVolumeSpec: { accessModes: ["ReadWriteOnce"], csi, ...more } } });
+const at = "spec.source.inlineVolumeSpec";
+const badName = (name: string): string => `Invalid value: "${name}": ${dns1123Subdomain(name)[0]}`;
+
+test("an attachment has a driver and a node", () => {
+  refuses({ attacher: "A.b" });
+  refuses(
+    { attacher: "", nodeName: "A_" },
+    "spec.attacher: Required value",
+    `spec.nodeName: ${badName("A_")}`,
+    "spec.attacher: Required value",
+    `spec.attacher: ${badName("")}`,
+  );
+  refuses({ attacher: "x".repeat(64) }, "spec.attacher: Too long: may not be more than 63 bytes");
+});
+
+test("it has a volume by its name, or all about it", () => {
+  const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+  refuses({ source: {} }, `spec.source: Required value: ${one}`);
+  refuses({ source: { persistentVolumeName: "p", inlineVolumeSpec: {} } }, `spec.source: Forbidden: ${one}`);
+  refuses(
+    { source: { persistentVolumeName: "" } },
+    "spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",
+    `spec.source.persistentVolumeName: ${badName("")}`,
+  );
+});
+
+test("an inline volume is one of a driver, without what only the cluster needs to know", () => {
+  const outside = "Forbidden: may not be specified in the context of inline volumes";
+  refuses(inline({ persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", mountOptions: ["ro"] }));
+  refuses(
+    inline({
+      claimRef: {},
+      capacity: { storage: "-1" },
+      csi: undefined,
+      accessModes: [],
+      persistentVolumeReclaimPolicy: "Delete",
+      nodeAffinity: {},
+      storageClassName: "A_",
+      volumeMode: "",
+      volumeAttributesClassName: "A_",
+    }),
+    `${at}.claimRef: ${outside}`,
+    `${at}.capacity: ${outside}`,
+    `${at}.csi: Required value: has to be specified in the context of inline volumes`,
+    `${at}.accessModes: Required value`,
+    `${at}.persistentVolumeReclaimPolicy: Forbidden: may only be Retain in the context of inline volumes`,
+    `${at}.nodeAffinity: ${outside}`,
+    `${at}: Required value: must specify a volume type`,
+    `${at}.storageClassName: ${outside}`,
+    `${at}.volumeMode: Forbidden: may not specify volumeMode other than Filesystem in the context of inline volumes`,
+  );
+});
+
+test("a new attachment has no status, and an inline volume the defaults of its source", () => {
+  assert.deepEqual(attachments.create(made({}, { attached: true }))["status"], { attached: false });
+  const created = attachments.create(made(inline({ hostPath: { path: "/d" } })));
+  assert.deepEqual(created["spec"], {
+    ...spec,
+    source: { inlineVolumeSpec: { accessModes: ["ReadWriteOnce"], csi, hostPath: { path: "/d", type: "" } } },
+  });
+});
+
+test("the spec stays; its findings are told twice, and names are not checked again", () => {
+  const refused = (more: object): string[] => attachments.refuseUpdate(made(more), attachments.create(made()));
+  const stays = (more: object): string =>
+    `spec: Invalid value: ${JSON.stringify({ ...spec, ...more })}: field is immutable`;
+  assert.deepEqual(refused({ attacher: "A_" }), [stays({ attacher: "A_" })]);
+  const none = "spec.attacher: Required value";
+  assert.deepEqual(refused({ attacher: "" }), [none, none, stays({ attacher: "" })]);
+});
+
+test("what is known of a failure, and of an attachment, has a size", () => {
+  const old = attachments.create(made());
+  const refusesStatus = (status: object, ...expected: readonly string[]): void =>
+    assert.deepEqual(attachments.refuseUpdate({ ...old, status: { attached: true, ...status } }, old, "status"), [
+      ...expected,
+      ...expected,
+    ]);
+  const failure = (bytes: number) => ({ time: null, message: "x".repeat(bytes) });
+  const long = "Too long: may not be more than 262144 bytes";
+  refusesStatus({ attachError: failure(1024), detachError: failure(1024) });
+  refusesStatus(
+    { attachError: failure(1025), detachError: failure(1025) },
+    `status.attachError.message: ${long}`,
+    `status.detachError.message: ${long}`,
+  );
+  refusesStatus({ attachmentMetadata: { "": "", k: "x".repeat(262_143) } });
+  refusesStatus({ attachmentMetadata: { k: "x".repeat(262_144) } }, `status.attachmentMetadata: ${long}`);
+});
