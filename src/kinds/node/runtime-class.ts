@@ -1,15 +1,78 @@
 /** RuntimeClass: a container runtime configuration. */
-import type { RuntimeClass } from "#api/node/v1.ts";
+import type { Toleration } from "#api/core/v1.ts";
+import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { duplicate, type FieldError, goQuote, GoSyntax } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { dns1123Label } from "#meta/names.ts";
+import { validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { about, checkName, type Errors } from "../checks.ts";
+import { checkResources } from "../core/pod-validation/resources.ts";
+import { checkToleration } from "../core/pod-validation/scheduling.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
+import { nodeLabels } from "../node-labels.ts";
 
-export function runtimeClasses(): KindBehaviour<RuntimeClass> {
+export function runtimeClasses({ domain }: KindEnvironment): KindBehaviour<RuntimeClass> {
+  const own = domain.rename("kubernetes.io/");
+  const warnings = schedulingWarnings(domain);
   return {
     anyFinalizers: true,
     metadataRepeats: 1,
     createOnUpdate: true,
     columns: [nameColumn, text("Handler", "Configuration of the node's runtime.", ({ handler }) => handler), ageColumn],
-    strategy: { validateUpdate: (object, old) => validateImmutable(object, old, ["handler"]) },
+    strategy: {
+      validate: (object) => validate(object, own),
+      validateUpdate: (object, old) => [...validate(object, own), ...validateImmutable(object, old, ["handler"])],
+      warningsOnCreate: warnings,
+      warningsOnUpdate: warnings,
+    },
   };
+}
+
+const schedulingPath = FieldPath.of("scheduling");
+
+function validate({ handler, overhead, scheduling }: RuntimeClass, own: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkName(handler, dns1123Label, FieldPath.of("handler"), errors);
+  if (overhead !== undefined) {
+    checkResources({ limits: overhead.podFixed ?? {} }, FieldPath.of("overhead"), own, errors);
+  }
+  if (scheduling !== undefined) checkScheduling(scheduling, errors);
+  return errors;
+}
+
+function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors: Errors): void {
+  validateLabels(nodeSelector, schedulingPath.child("nodeSelector"), errors);
+  // Upstream: names the field twice here, and once where one is repeated.
+  const path = schedulingPath.child("tolerations");
+  // Seconds make no difference.
+  const seen = new Set<string>();
+  for (const [i, toleration] of tolerations.entries()) {
+    checkToleration(toleration, path.child("tolerations").index(i), errors);
+    const shown = printToleration(toleration);
+    if (seen.has(shown)) {
+      const hasSeconds = toleration.tolerationSeconds !== undefined;
+      errors.push(duplicate(path.index(i), hasSeconds ? toleration : new GoSyntax(shown)));
+    }
+    seen.add(shown);
+  }
+}
+
+/** As Go writes a toleration without seconds. */
+function printToleration({ key = "", operator = "", value = "", effect = "" }: Toleration): string {
+  const [shownKey, shownOperator, shownValue, shownEffect] = [key, operator, value, effect].map(goQuote);
+  const fields = `Key:${shownKey}, Operator:${shownOperator}, Value:${shownValue}, Effect:${shownEffect}`;
+  return `core.Toleration{${fields}, TolerationSeconds:(*int64)(nil)}`;
+}
+
+function schedulingWarnings(domain: ApiDomain): (object: RuntimeClass) => string[] {
+  const labels = nodeLabels(domain);
+  const path = schedulingPath.child("nodeSelector");
+  return ({ scheduling }) =>
+    Object.keys(scheduling?.nodeSelector ?? {}).flatMap((key) => {
+      const advice = labels.advice(key);
+      return advice === undefined ? [] : [about(path, advice)];
+    });
 }

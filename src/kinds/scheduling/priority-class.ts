@@ -3,10 +3,12 @@ import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
+import { checkRequiredOneOf } from "../checks.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 
+const policyPath = FieldPath.of("preemptionPolicy");
 const valueMax = 1_000_000_000;
 const systemValues: ReadonlyMap<string, number> = new Map([
   ["system-node-critical", 2_000_001_000],
@@ -16,6 +18,7 @@ const systemValues: ReadonlyMap<string, number> = new Map([
 export function priorityClasses(): KindBehaviour<PriorityClass> {
   return {
     createOnUpdate: false,
+    generation: false,
     columns: [
       nameColumn,
       integer("Value", "The number; higher goes first.", ({ value }) => value),
@@ -25,6 +28,8 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
     ],
     strategy: {
       defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }),
+      // Upstream: stays at 1.
+      prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
       validate,
       validateUpdate: (object, old) => [
         ...(object.value === old.value ? [] : [forbidden(FieldPath.of("value"), "may not be changed in an update.")]),
@@ -34,16 +39,20 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
   };
 }
 
+const policies = ["PreemptLowerPriority", "Never"];
+
 /** Of a new class. Only the system's own classes may have the highest priorities. */
-function validate({ metadata: { name = "" }, value, globalDefault }: PriorityClass): FieldError[] {
-  if (!name.startsWith("system-")) {
-    if (value <= valueMax) return [];
-    return [forbidden(FieldPath.of("value"), `maximum allowed value of a user defined priority is ${valueMax}`)];
+function validate({ metadata: { name = "" }, value, globalDefault, preemptionPolicy }: PriorityClass): FieldError[] {
+  const errors: FieldError[] = [];
+  if (name.startsWith("system-")) {
+    const problem = systemProblem(name, value, globalDefault === true);
+    const reserved = "priority class names with 'system-' prefix are reserved for system use only. error:";
+    if (problem !== undefined) errors.push(forbidden(FieldPath.of("metadata", "name"), `${reserved} ${problem}`));
+  } else if (value > valueMax) {
+    errors.push(forbidden(FieldPath.of("value"), `maximum allowed value of a user defined priority is ${valueMax}`));
   }
-  const problem = systemProblem(name, value, globalDefault === true);
-  if (problem === undefined) return [];
-  const reserved = "priority class names with 'system-' prefix are reserved for system use only. error:";
-  return [forbidden(FieldPath.of("metadata", "name"), `${reserved} ${problem}`)];
+  checkRequiredOneOf(preemptionPolicy, policies, policyPath, errors);
+  return errors;
 }
 
 function systemProblem(name: string, value: number, isDefault: boolean): string | undefined {
