@@ -354,7 +354,7 @@ test("sizes in the status are not negative", () => {
   );
 });
 
-test("a spec that may not change is checked too, and each finding told twice", () => {
+test("a spec that may not change is checked too, and each finding comes twice", () => {
   const old = claims.create(claim());
   const change = (more: Record<string, unknown>) =>
     claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...more } }, old);
@@ -385,7 +385,7 @@ test("a claim that has a group in its sources may have any; a source beside a re
   ]);
 });
 
-test("a claim warns of its old annotation, and of sizes in parts of bytes", () => {
+test("the deprecated annotation and sizes in parts of bytes give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = claims.definition.strategy;
   const plain = claims.create(claim());
   assert.deepEqual(warningsOnCreate!(plain, writing()), []);

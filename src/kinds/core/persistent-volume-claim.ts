@@ -73,7 +73,7 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
       },
       validateUpdate(object, old) {
         const errors = validateClaimSpec(object.spec, gates, specPath, old.spec);
-        // Upstream: tells each finding about the spec twice.
+        // Upstream: each finding about the spec comes twice.
         return [...errors, ...errors, ...validateSpecUpdate(object, old, gates, classAnnotation)];
       },
     },

@@ -47,7 +47,7 @@ export function validateVolume(volume: PersistentVolume, rules: VolumeRules): Fi
 
 export function validateVolumeUpdate(volume: PersistentVolume, old: PersistentVolume, rules: VolumeRules) {
   const errors = validateVolume(volume, rules);
-  // Upstream: tells each finding about the spec twice.
+  // Upstream: each finding about the spec comes twice.
   checkVolumeSpec(volume.spec, volume.metadata.name ?? "", "volume", specPath, errors);
   const { spec } = volume;
   if (!jsonEquals(sourceOf(spec), replaceableSource(spec, old.spec))) {
@@ -69,7 +69,7 @@ function replaceableSource(spec: PersistentVolumeSpec, old: PersistentVolumeSpec
   return { ...source, csi: { ...source.csi, controllerExpandSecretRef: added } };
 }
 
-/** Nodes stay the same; labels may get their newer names. */
+/** The node affinity is immutable; its labels may get their newer names. */
 function checkAffinityUpdate(
   affinity: VolumeNodeAffinity | undefined,
   old: VolumeNodeAffinity | undefined,
@@ -143,7 +143,7 @@ function checkMountOptions({ metadata, spec }: PersistentVolume, rules: VolumeRu
   errors.push(forbidden(path, "may not specify mount options for this volume type"));
 }
 
-/** Where the spec of a volume is: in a volume, or in an attachment, whose volumes have less. */
+/** Where the spec is: in a persistent volume, or inline in an attachment, which may have fewer fields. */
 export type VolumePlace = "volume" | "attachment";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
@@ -205,7 +205,7 @@ function checkReclaimPolicy(policy: string, isInline: boolean, path: FieldPath, 
   else if (policy !== "Retain") errors.push(forbidden(path, "may only be Retain in the context of inline volumes"));
 }
 
-/** Volumes have a size, and no other amount. */
+/** The capacity is a size and nothing else. */
 function checkCapacity(capacity: PersistentVolumeSpec["capacity"] = {}, path: FieldPath, errors: Errors): void {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(path));

@@ -40,7 +40,7 @@ test("a volume has access modes, one of them only by itself", () => {
   );
 });
 
-test("a volume has a size, and no other amount", () => {
+test("the capacity is a size and nothing else", () => {
   const only = (shown: string): string => `spec.capacity: Unsupported value: ${shown}: supported values: "storage"`;
   const positive = (name: string, shown: string): string =>
     `spec.capacity[${name}]: Invalid value: "${shown}": must be greater than zero`;
@@ -203,7 +203,7 @@ const changed = (old: Unstructured, spec: object, by = volumes): string[] =>
 
 const sourceStays = "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation";
 
-test("source and mode stay, the rest may change; findings about the spec are told twice", () => {
+test("source and mode are immutable; findings about the spec come twice", () => {
   const old = stored({ hostPath });
   assert.deepEqual(changed(old, { capacity: { storage: "1" }, accessModes: ["ReadOnlyMany"], claimRef: {} }), []);
   assert.deepEqual(changed(old, { hostPath: { path: "/e" } }), [sourceStays]);
@@ -212,7 +212,7 @@ test("source and mode stay, the rest may change; findings about the spec are tol
   assert.deepEqual(changed(old, { accessModes: [] }), [none, none]);
 });
 
-test("a secret for growth may be added to the source, once", () => {
+test("the secret for expansion may be added to the source, and then not changed", () => {
   const secret = { name: "s", namespace: "n" };
   const plain = stored({ csi });
   const grown = stored({ csi: { ...csi, controllerExpandSecretRef: secret } });
@@ -224,7 +224,7 @@ test("a secret for growth may be added to the source, once", () => {
   assert.deepEqual(changed(grown, { csi }), [sourceStays]);
 });
 
-test("nodes stay once they are set; labels may get their newer names", () => {
+test("the node affinity is immutable once it is set; its labels may get their newer names", () => {
   const stays = (shown: unknown): string =>
     `nodeAffinity: Invalid value: ${JSON.stringify(shown)}: field is immutable, except for updating from beta label to GA`;
   assert.deepEqual(changed(stored({ hostPath }), { nodeAffinity: onNode("a") }), []);
@@ -279,7 +279,7 @@ test("the status says when the phase changed last", () => {
   assert.equal(timeOf({ phase: "Bound", lastPhaseTransitionTime: own }), own);
 });
 
-test("a volume warns of what is on its way out", () => {
+test("deprecated annotations, labels, sources and the policy Recycle give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = volumes.definition.strategy;
   const warned = (spec: object, annotations = {}): readonly string[] =>
     warningsOnCreate!(volumes.create(volume(spec, { annotations })), writing());

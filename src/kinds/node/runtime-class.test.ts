@@ -10,7 +10,7 @@ const made = (more: object = {}): Unstructured => ({ metadata: { name: "r" }, ha
 const refuses = (more: object, ...expected: readonly string[]): void =>
   assert.deepEqual(classes.refuseCreate(made(more)), expected);
 
-test("the handler is a label, and stays", () => {
+test("the handler is a DNS label, and immutable", () => {
   for (const handler of ["", "A_", "a.b"]) {
     const finding = `handler: Invalid value: "${handler}": ${dns1123Label(handler)[0]}`;
     refuses({ handler }, finding);
@@ -53,7 +53,7 @@ test("scheduling has labels and tolerations as pods have, each once whatever its
   );
 });
 
-test("a class warns of labels that have newer names", () => {
+test("labels that have newer names give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = classes.definition.strategy;
   const object = made({ scheduling: { nodeSelector: { a: "b", "beta.kubernetes.io/arch": "c" } } });
   const expected = ['scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/arch" instead'];

@@ -41,7 +41,7 @@ test("each audience gets one token, of ten minutes to 2^32 seconds", () => {
   );
 });
 
-test("attachment and modes stay", () => {
+test("attachRequired and the modes are immutable", () => {
   const old = drivers.create(made({}));
   const refused = (spec: object): string[] => drivers.refuseUpdate(made(spec), old);
   const more = { podInfoOnMount: true, storageCapacity: true, fsGroupPolicy: "File", requiresRepublish: true };

@@ -44,7 +44,7 @@ test("counts are not negative, and topology keys are names, each once", () => {
   );
 });
 
-test("drivers come and go, and stay as they are; findings about the object are told twice", () => {
+test("a driver is immutable, but may be added or removed; findings about the object come twice", () => {
   const a = { name: "a", nodeID: "x", topologyKeys: ["k"] };
   const b = { name: "b", nodeID: "y", topologyKeys: null, allocatable: { count: 1 } };
   const old = made(a, b);

@@ -23,7 +23,7 @@ export function csiNodes(): KindBehaviour<CSINode> {
       validateUpdate({ spec }, old) {
         const drivers = spec.drivers ?? [];
         const errors = validateDrivers(drivers);
-        // Upstream: tells each finding about the object twice.
+        // Upstream: each finding about the object comes twice.
         return [...errors, ...errors, ...validateChanges(drivers, old.spec.drivers ?? [])];
       },
     },

@@ -30,7 +30,7 @@ test("nodes are selected by labels, of a class with a name", () => {
   );
 });
 
-test("class and nodes stay", () => {
+test("class and topology are immutable", () => {
   const refused = (more: object): string[] => capacities.refuseUpdate(made(more), made());
   assert.deepEqual(refused({ capacity: "1", maximumVolumeSize: "1" }), []);
   assert.deepEqual(refused({ storageClassName: "slow", nodeTopology: { matchLabels: { zone: "b" } } }), [
@@ -40,7 +40,7 @@ test("class and nodes stay", () => {
   assert.deepEqual(refused({ nodeTopology: undefined }), ['nodeTopology: Invalid value: "null": field is immutable']);
 });
 
-test("a capacity warns of labels that have newer names", () => {
+test("labels that have newer names give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = capacities.definition.strategy;
   const key = "beta.kubernetes.io/os";
   const object = made({

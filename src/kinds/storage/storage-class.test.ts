@@ -55,7 +55,7 @@ test("topologies have keys and values, each once, and differ", () => {
   );
 });
 
-test("what volumes are made by stays, and is checked again", () => {
+test("provisioner, parameters, policy and mode are immutable, and checked again", () => {
   const old = made({ parameters: { a: "b" } });
   const refused = (more: object): string[] =>
     classes.refuseUpdate({ ...classes.defaults(old), ...more }, classes.defaults(old));
@@ -72,7 +72,7 @@ test("what volumes are made by stays, and is checked again", () => {
   ]);
 });
 
-test("a class warns of labels that have newer names, those of the server's domain", () => {
+test("labels that have newer names give warnings, in the server's domain", () => {
   const warned = (domain: string): readonly string[] => {
     const { strategy } = kindUnderTest(
       { group: "storage.k8s.io", version: "v1", kind: "StorageClass" },

@@ -63,7 +63,7 @@ function validate({ provisioner, parameters = {}, reclaimPolicy, ...others }: St
   return errors;
 }
 
-/** Each term says something, and something else than the others. */
+/** No term is empty, and no two mean the same. */
 function checkTopologies(terms: readonly TopologySelectorTerm[], errors: Errors): void {
   const meanings = new Set([JSON.stringify([])]);
   for (const [i, term] of terms.entries()) {

@@ -31,7 +31,7 @@ test("an attachment has a driver and a node", () => {
   refuses({ attacher: "x".repeat(64) }, "spec.attacher: Too long: may not be more than 63 bytes");
 });
 
-test("it has a volume by its name, or all about it", () => {
+test("it has the name of a volume, or an inline spec", () => {
   const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   refuses({ source: {} }, `spec.source: Required value: ${one}`);
   refuses({ source: { persistentVolumeName: "p", inlineVolumeSpec: {} } }, `spec.source: Forbidden: ${one}`);
@@ -42,7 +42,7 @@ test("it has a volume by its name, or all about it", () => {
   );
 });
 
-test("an inline volume is one of a driver, without what only the cluster needs to know", () => {
+test("an inline volume has a CSI driver, and none of the fields that are for binding", () => {
   const outside = "Forbidden: may not be specified in the context of inline volumes";
   refuses(inline({ persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", mountOptions: ["ro"] }));
   refuses(
@@ -78,7 +78,7 @@ test("a new attachment has no status, and an inline volume the defaults of its s
   });
 });
 
-test("the spec stays; its findings are told twice, and names are not checked again", () => {
+test("the spec is immutable; its findings come twice, and names are not checked again", () => {
   const refused = (more: object): string[] => attachments.refuseUpdate(made(more), attachments.create(made()));
   const stays = (more: object): string =>
     `spec: Invalid value: ${JSON.stringify({ ...spec, ...more })}: field is immutable`;
@@ -87,7 +87,7 @@ test("the spec stays; its findings are told twice, and names are not checked aga
   assert.deepEqual(refused({ attacher: "" }), [none, none, stays({ attacher: "" })]);
 });
 
-test("what is known of a failure, and of an attachment, has a size", () => {
+test("messages of failures and the metadata of an attachment have a largest size", () => {
   const old = attachments.create(made());
   const refusesStatus = (status: object, ...expected: readonly string[]): void =>
     assert.deepEqual(attachments.refuseUpdate({ ...old, status: { attached: true, ...status } }, old, "status"), [

@@ -45,7 +45,7 @@ const defaultSpec = (spec: VolumeAttachmentSpec): VolumeAttachmentSpec =>
 
 function validateUpdate(object: VolumeAttachment, old: VolumeAttachment): FieldError[] {
   const errors = [...validateSpec(object.spec), ...validateStatus(object.status)];
-  // Upstream: tells each finding about the object twice.
+  // Upstream: each finding about the object comes twice.
   return [...errors, ...errors, ...validateImmutable(object, old, ["spec"])];
 }
 
@@ -61,7 +61,7 @@ function validateSpec({ attacher, source, nodeName }: VolumeAttachmentSpec): Fie
   return errors;
 }
 
-/** A volume by its name, or all about it. */
+/** The name of a volume, or an inline spec. */
 function checkSource({ persistentVolumeName: name, inlineVolumeSpec: inline }: VolumeAttachmentSource, errors: Errors) {
   const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   if (name === undefined && inline === undefined) errors.push(required(sourcePath, one));
@@ -73,7 +73,7 @@ function checkSource({ persistentVolumeName: name, inlineVolumeSpec: inline }: V
   }
 }
 
-/** What older versions did not ask for, so neither do updates. */
+/** Rules that came after v1beta1: updates do not check them, so that old objects can change. */
 function validateNames({ attacher, source }: VolumeAttachmentSpec): FieldError[] {
   const errors: FieldError[] = [];
   checkDriverName(attacher, specPath.child("attacher"), errors);

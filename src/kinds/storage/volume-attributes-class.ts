@@ -21,7 +21,7 @@ export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehavi
       validate,
       validateUpdate(object, old) {
         const errors = validate(object);
-        // Upstream: tells each finding about the object twice.
+        // Upstream: each finding about the object comes twice.
         return [...errors, ...forbidUpdates(object, old, ["driverName", "parameters"]), ...errors];
       },
     },
