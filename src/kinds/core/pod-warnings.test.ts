@@ -5,7 +5,7 @@ import type { PodSpec } from "#api/core/v1.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest } from "../kind-for-tests.ts";
+import { kindUnderTest, writing } from "../kind-for-tests.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { podWarnings } from "./pod-warnings.ts";
 
