@@ -1,17 +1,19 @@
-/** Labels of nodes that go by newer names, and what clients are told who use the old ones. Source: the answers of kube-apiserver. */
-import type { NodeSelector } from "#api/core/v1.ts";
+/** Labels of nodes that have other names now, and warnings about them. Source: the answers of kube-apiserver. */
+import type { NodeSelector, NodeSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import type { LabelSelectorRequirement } from "#meta/label-selector.ts";
 import { about } from "./checks.ts";
 
 export interface NodeLabels {
-  /** The newer name of a label; of those that have none, and of roles, `undefined`. */
-  renamed(key: string): string | undefined;
-  /** What is said about a label that has a newer name. */
-  advice(key: string): string | undefined;
+  /** The new name of a beta label; `undefined` for other labels. */
+  renamed(label: string): string | undefined;
+  /** What is said about a label that has a new name. */
+  advice(label: string): string | undefined;
 }
 
-const renames: readonly (readonly [old: string, since: string, name: string])[] = [
+const betaLabels: readonly (readonly [old: string, since: string, now: string])[] = [
   ["beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"],
   ["beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"],
   ["failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"],
@@ -20,32 +22,33 @@ const renames: readonly (readonly [old: string, since: string, name: string])[] 
 ];
 
 export function nodeLabels({ rename }: ApiDomain): NodeLabels {
-  const names = new Map(renames.map(([old, , name]) => [rename(old), rename(name)]));
-  const advices = new Map(
-    renames.map(([old, since, name]) => [rename(old), `deprecated since ${since}; use "${rename(name)}" instead`]),
-  );
-  const controlPlane = rename("node-role.kubernetes.io/control-plane");
-  advices.set(rename("node-role.kubernetes.io/master"), `use "${controlPlane}" instead`);
-  return { renamed: (key) => names.get(key), advice: (key) => advices.get(key) };
+  const instead = (now: string): string => `use ${goQuote(rename(now))} instead`;
+  const names = new Map(betaLabels.map(([old, , now]) => [rename(old), rename(now)]));
+  const advices = new Map([
+    ...betaLabels.map(([old, since, now]) => [rename(old), `deprecated since ${since}; ${instead(now)}`] as const),
+    [rename("node-role.kubernetes.io/master"), instead("node-role.kubernetes.io/control-plane")] as const,
+  ]);
+  return { renamed: (label) => names.get(label), advice: (label) => advices.get(label) };
 }
 
-/** Warnings about the keys of requirements at `path`, each of which names its key. */
-export const keyWarnings = (
-  requirements: readonly { readonly key?: string }[] | null | undefined,
+/** Of a field that holds the name of a label. */
+export function keyWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
+  const advice = labels.advice(label);
+  return advice === undefined ? [] : [about(path, `${label} is ${advice}`)];
+}
+
+/** Of a list of requirements, each of which names a label. */
+export const requirementWarnings = (
+  requirements: readonly (NodeSelectorRequirement | LabelSelectorRequirement)[] | null | undefined,
   path: FieldPath,
   labels: NodeLabels,
-): string[] =>
-  (requirements ?? []).flatMap(({ key = "" }, i) => {
-    const advice = labels.advice(key);
-    return advice === undefined ? [] : [about(path.index(i).child("key"), `${key} is ${advice}`)];
-  });
+): string[] => (requirements ?? []).flatMap(({ key = "" }, i) => keyWarnings(key, path.index(i).child("key"), labels));
 
-/** The same about the terms of a selector. */
 export const nodeSelectorWarnings = (
   selector: NodeSelector | undefined,
   path: FieldPath,
   labels: NodeLabels,
 ): string[] =>
   (selector?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions }, i) =>
-    keyWarnings(matchExpressions, path.child("nodeSelectorTerms").index(i).child("matchExpressions"), labels),
+    requirementWarnings(matchExpressions, path.child("nodeSelectorTerms").index(i).child("matchExpressions"), labels),
   );

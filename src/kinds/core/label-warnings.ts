@@ -1,8 +1,8 @@
-/** Warnings about pods whose place is chosen by labels of nodes that go by newer names. Source: the answers of kube-apiserver. */
+/** Warnings about where a pod may run, by labels of nodes that have other names now. Source: the answers of kube-apiserver. */
 import type { PodSpec } from "#api/core/v1.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { about } from "../checks.ts";
-import { keyWarnings, type NodeLabels, nodeSelectorWarnings } from "../node-labels.ts";
+import { type NodeLabels, nodeSelectorWarnings, requirementWarnings } from "../node-labels.ts";
 
 /** `path` is that of the spec. */
 export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
@@ -11,16 +11,17 @@ export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLa
     const advice = labels.advice(label);
     if (advice !== undefined) warnings.push(about(path.child("nodeSelector").key(label), advice));
   }
+  const affinityPath = path.child("affinity", "nodeAffinity");
   const {
     requiredDuringSchedulingIgnoredDuringExecution: required,
     preferredDuringSchedulingIgnoredDuringExecution: preferred = [],
   } = spec.affinity?.nodeAffinity ?? {};
-  const affinityPath = path.child("affinity", "nodeAffinity");
   const requiredPath = affinityPath.child("requiredDuringSchedulingIgnoredDuringExecution");
   warnings.push(...nodeSelectorWarnings(required, requiredPath, labels));
+  const preferredPath = affinityPath.child("preferredDuringSchedulingIgnoredDuringExecution");
   for (const [i, { preference }] of preferred.entries()) {
-    const at = affinityPath.child("preferredDuringSchedulingIgnoredDuringExecution").index(i);
-    warnings.push(...keyWarnings(preference.matchExpressions, at.child("preference", "matchExpressions"), labels));
+    const at = preferredPath.index(i).child("preference", "matchExpressions");
+    warnings.push(...requirementWarnings(preference.matchExpressions, at, labels));
   }
   return warnings;
 }

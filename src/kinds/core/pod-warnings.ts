@@ -10,7 +10,7 @@ import { dns1123Label } from "#meta/names.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { about } from "../checks.ts";
-import { type NodeLabels, nodeLabels } from "../node-labels.ts";
+import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
 import { nodeLabelWarnings } from "./label-warnings.ts";
 import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
 import { overlapWarnings } from "./volume-path-warnings.ts";
@@ -94,8 +94,7 @@ const endedAnnotations = ({ rename }: ApiDomain): readonly (readonly [name: stri
 function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
   return topologySpreadConstraints.flatMap(({ topologyKey, labelSelector }, i) => {
     const at = path.child("topologySpreadConstraints").index(i);
-    const advice = labels.advice(topologyKey);
-    const ofKey = advice === undefined ? [] : [about(at.child("topologyKey"), `${topologyKey} is ${advice}`)];
+    const ofKey = keyWarnings(topologyKey, at.child("topologyKey"), labels);
     return labelSelector === undefined ? [...ofKey, matchesNothing(at)] : ofKey;
   });
 }
@@ -112,7 +111,9 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     "must be >= 0; negative values are invalid and will be treated as 1",
   );
   return [
-    ...(spec.volumes ?? []).flatMap((volume, i) => outdatedWarnings(volume, path.child("volumes").index(i))),
+    ...(spec.volumes ?? []).flatMap((volume, i) =>
+      outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
+    ),
     ...(spec.volumes ?? []).flatMap(volumeWarnings),
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
@@ -161,10 +162,17 @@ const outdated: Partial<Record<keyof Volume, string>> = {
   rbd: "deprecated in v1.28, non-functional in v1.31+",
 };
 
-function outdatedWarnings(volume: Volume, path: FieldPath): string[] {
-  const old = Object.entries(outdated).filter(([name]) => volume[name as keyof Volume] !== undefined); // its own keys
+const outdatedNames = Object.keys(outdated) as readonly (keyof Volume)[]; // its own keys
+
+/** Warnings about those of the sources of a volume that have these names. */
+export function outdatedWarnings<Name extends keyof Volume>(
+  volume: { readonly [N in Name]?: unknown },
+  names: readonly Name[],
+  path: FieldPath,
+): string[] {
+  const old = names.filter((name) => volume[name] !== undefined);
   // Upstream: one has another name.
-  return old.map(([name, since]) => about(path.child(name === "storageos" ? "storageOS" : name), since));
+  return old.map((name) => about(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
 function volumeWarnings(volume: Volume): string[] {

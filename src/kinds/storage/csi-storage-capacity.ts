@@ -10,7 +10,7 @@ import { formatQuantity, parseQuantity } from "#meta/quantity.ts";
 import { about, checkName } from "../checks.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
-import { keyWarnings, nodeLabels } from "../node-labels.ts";
+import { nodeLabels, requirementWarnings } from "../node-labels.ts";
 
 export function csiStorageCapacities({ domain }: KindEnvironment): KindBehaviour<CSIStorageCapacity> {
   const warnings = topologyWarnings(domain);
@@ -51,7 +51,7 @@ function validateUpdate(object: CSIStorageCapacity, old: CSIStorageCapacity): Fi
 function topologyWarnings(domain: ApiDomain): (object: CSIStorageCapacity) => string[] {
   const labels = nodeLabels(domain);
   return ({ nodeTopology }) => [
-    ...keyWarnings(nodeTopology?.matchExpressions, topologyPath.child("matchExpressions"), labels),
+    ...requirementWarnings(nodeTopology?.matchExpressions, topologyPath.child("matchExpressions"), labels),
     ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((key) => {
       const advice = labels.advice(key);
       return advice === undefined ? [] : [about(topologyPath.child("matchLabels", key), advice)];
