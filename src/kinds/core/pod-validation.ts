@@ -30,7 +30,6 @@ import {
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
 import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
-
 import {
   checkAgreement,
   checkSecurityAnnotations,
@@ -52,7 +51,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   validateAnnotations(metadata.annotations, annotationsPath, errors);
   checkPodAnnotations(template, annotationsPath, domain, errors);
   checkSpec(spec, "", specPath, domain, errors);
-  checkAgreement(metadata.annotations ?? {}, spec, specPath, securityAnnotations(domain), errors);
+  checkAgreement(metadata.annotations, spec, specPath, domain, errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
     checkImages({ ...spec, containers: [], initContainers: [] }, specPath, errors);
@@ -77,7 +76,7 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
 /** Findings about what is refused only when a pod is made. */
 export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): FieldError[] {
   const errors: FieldError[] = [];
-  checkAgreement(metadata.annotations ?? {}, spec, podSpecPath, securityAnnotations(domain), errors);
+  checkAgreement(metadata.annotations, spec, podSpecPath, domain, errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(podSpecPath.child("ephemeralContainers"), "cannot be set on create"));
   }

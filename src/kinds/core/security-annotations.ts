@@ -147,12 +147,14 @@ const containersOf = (spec: PodSpec) =>
 
 /** Checks that annotations and fields do not say different things; `path` is that of the spec. */
 export function checkAgreement(
-  annotations: Annotations,
+  annotations: Annotations | undefined,
   spec: PodSpec,
   path: FieldPath,
-  names: SecurityAnnotations,
+  domain: ApiDomain,
   errors: Errors,
 ): void {
+  if (annotations === undefined) return;
+  const names = securityAnnotations(domain);
   const ofPod = annotations[names.seccompOfPod];
   const contextPath = path.child("securityContext");
   compare(ofPod, spec.securityContext?.seccompProfile, contextPath.child("seccompProfile"), "seccomp", errors);
