@@ -6,7 +6,7 @@ import { qualifiedName } from "#meta/names.ts";
 import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { goQuantity, roundedAmounts } from "./amounts.ts";
+import { roundedAmounts } from "./amounts.ts";
 import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
@@ -95,7 +95,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
   const request = isPod ? undefined : of(item.defaultRequest);
   const errors: FieldError[] = [];
   const find = (field: string, value: Quantity, detail: string): void => {
-    errors.push(invalid(path.child(field).key(name), goQuantity(value), detail));
+    errors.push(invalid(path.child(field).key(name), formatQuantity(value), detail));
   };
   const inOrder = (field: string, shown: Quantity | undefined, low: Bound, high: Bound): void => {
     const [[what, less], [other, more]] = [low, high];
