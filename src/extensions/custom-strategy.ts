@@ -16,6 +16,7 @@ import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts"
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
+import { addAll } from "#std/add-all.ts";
 import type { CustomVersion } from "./custom-version.ts";
 
 export interface CustomStrategyOptions {
@@ -148,8 +149,8 @@ function checkScale(
 ): FieldError[] {
   if (scale === undefined) return [];
   const errors: FieldError[] = [];
-  if (withSpec) errors.push(...checkReplicas(object, scale.specReplicasPath));
-  errors.push(...checkReplicas(object, scale.statusReplicasPath));
+  if (withSpec) addAll(errors, checkReplicas(object, scale.specReplicasPath));
+  addAll(errors, checkReplicas(object, scale.statusReplicasPath));
   const { labelSelectorPath = "" } = scale;
   if (labelSelectorPath === "") return errors;
   const { problem } = nestedText(object, labelSelectorPath);

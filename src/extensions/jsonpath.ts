@@ -9,6 +9,7 @@
  * upstream's order is random.
  */
 import { isJsonObject } from "#schema/nested-field.ts";
+import { addAll } from "#std/add-all.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
@@ -141,7 +142,7 @@ class Reader {
       }
       const char = this.#take();
       if (char === " " || char === "@" || char === "$") continue;
-      if (char === "[") nodes.push(...this.#brackets());
+      if (char === "[") addAll(nodes, this.#brackets());
       else if (char === ".") nodes.push(this.#field());
       else if (char === '"' || char === "'") nodes.push({ kind: "constant", value: this.#quoted(char) });
       else if (/^[+\-\p{Nd}]$/u.test(char)) nodes.push({ kind: "constant", value: this.#number(char) });

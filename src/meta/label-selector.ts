@@ -2,6 +2,7 @@
  * LabelSelector objects in the specs of kinds: validation, compiled form and text. Source: upstream's
  * `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
+import { addAll } from "#std/add-all.ts";
 import { type FieldError, forbidden, goQuote, invalid, required } from "./field-error.ts";
 import type { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
@@ -37,11 +38,11 @@ export function validateLabelSelector(
   for (const [index, expression] of (selector.matchExpressions ?? []).entries()) {
     const path = expressions.index(index);
     const { operator = "" } = expression;
-    errors.push(...validateSelectorValues(expression, path));
+    addAll(errors, validateSelectorValues(expression, path));
     if (!operators.has(operator)) {
       errors.push(invalid(path.child("operator"), operator, "not a valid selector operator"));
     }
-    errors.push(...validateLabelRequirement(expression, path, options));
+    addAll(errors, validateLabelRequirement(expression, path, options));
   }
   return errors;
 }

@@ -3,6 +3,7 @@
  * keeps the server's fields (creation and deletion times, generation); admission checks that namespaces exist. Source:
  * upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
  */
+import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { type FieldError, forbidden, goQuote, goTexts, goTime, invalid, required, tooLong } from "./field-error.ts";
@@ -271,7 +272,7 @@ function checkManagedFields(
     if (fieldsType !== "" && fieldsType !== "FieldsV1") {
       errors.push(invalid(at("fieldsType"), fieldsType, "must be `FieldsV1`"));
     }
-    if (!isFieldManager(manager)) errors.push(...validateFieldManager(manager, at("manager")));
+    if (!isFieldManager(manager)) addAll(errors, validateFieldManager(manager, at("manager")));
     if (Buffer.byteLength(subresource) > subresourceBytesMax) {
       errors.push(tooLong(at("subresource"), subresourceBytesMax));
     }

@@ -7,6 +7,7 @@ import type { CelType } from "#cel/types.ts";
 import { duplicate, type FieldError, internalError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { atOnce } from "#std/turn.ts";
 
 const conditionsMax = 64;
@@ -37,9 +38,9 @@ export function checkConditions(
     else {
       const isNew = stored?.has(expression) !== true;
       const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors, isNew });
-      errors.push(...checkExpression(source, "condition", environment, allowance, at.child("expression")).errors);
+      addAll(errors, checkExpression(source, "condition", environment, allowance, at.child("expression")).errors);
     }
-    errors.push(...checkName(name, at.child("name")));
+    addAll(errors, checkName(name, at.child("name")));
     if (name !== "" && names.has(name)) errors.push(duplicate(at.child("name"), name));
     names.add(name);
   }

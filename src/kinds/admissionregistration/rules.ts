@@ -13,6 +13,7 @@ import {
 import type { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { pathSegment } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 
 const operationNames = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
@@ -24,13 +25,13 @@ export function validateMatchResources(match: MatchResources, path: FieldPath): 
   if (matchPolicy !== "Exact" && matchPolicy !== "Equivalent") {
     errors.push(notSupported(path.child("matchPolicy"), matchPolicy ?? "", ["Equivalent", "Exact"]));
   }
-  errors.push(...validateLabelSelector(namespaceSelector ?? {}, path.child("namespaceSelector")));
-  errors.push(...validateLabelSelector(objectSelector ?? {}, path.child("objectSelector")));
+  addAll(errors, validateLabelSelector(namespaceSelector ?? {}, path.child("namespaceSelector")));
+  addAll(errors, validateLabelSelector(objectSelector ?? {}, path.child("objectSelector")));
   for (const [at, rule] of resourceRules.entries()) {
-    errors.push(...validateNamedRule(rule, path.child("resourceRules").index(at)));
+    addAll(errors, validateNamedRule(rule, path.child("resourceRules").index(at)));
   }
   for (const [at, rule] of excludeResourceRules.entries()) {
-    errors.push(...validateNamedRule(rule, path.child("excludeResourceRules").index(at)));
+    addAll(errors, validateNamedRule(rule, path.child("excludeResourceRules").index(at)));
   }
   return errors;
 }
@@ -61,12 +62,12 @@ export function validateRule(rule: Omit<NamedRuleWithOperations, "resourceNames"
     if (operationNames.includes(operation)) continue;
     errors.push(notSupported(path.child("operations").index(at), operation, operationNames));
   }
-  errors.push(...validateNames(apiGroups, path.child("apiGroups"), "API groups"));
-  errors.push(...validateNames(apiVersions, path.child("apiVersions"), "API versions"));
+  addAll(errors, validateNames(apiGroups, path.child("apiGroups"), "API groups"));
+  addAll(errors, validateNames(apiVersions, path.child("apiVersions"), "API versions"));
   for (const [at, version] of apiVersions.entries()) {
     if (version === "") errors.push(required(path.child("apiVersions").index(at)));
   }
-  errors.push(...validateResources(resources, path.child("resources")));
+  addAll(errors, validateResources(resources, path.child("resources")));
   if (scope !== undefined && !scopes.includes(scope)) {
     errors.push(notSupported(path.child("scope"), scope, scopes));
   }

@@ -8,6 +8,7 @@ import type {
 } from "#api/admissionregistration/v1alpha1.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { Expressions, type PolicyCheck, validateBindingCommon, validateCommon } from "./validate-policy.ts";
 
 const specPath = FieldPath.of("spec");
@@ -27,7 +28,7 @@ export function validateMutatingPolicy(
   errors.push(...expressions.conditions(), ...expressions.variables());
   if (mutations.length === 0) errors.push(required(path, "mutations must contain at least one item"));
   for (const [at, mutation] of mutations.entries())
-    errors.push(...validateMutation(mutation, path.index(at), expressions));
+    addAll(errors, validateMutation(mutation, path.index(at), expressions));
   const reinvocation = specPath.child("reinvocationPolicy");
   if (reinvocationPolicy === "") errors.push(required(reinvocation));
   else if (reinvocationPolicy !== "IfNeeded" && reinvocationPolicy !== "Never") {

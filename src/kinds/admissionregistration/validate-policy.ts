@@ -28,6 +28,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { validateConditions } from "../conditions.ts";
 import { checkConditions, checkExpression } from "./check-conditions.ts";
 import { validateMatchResources } from "./rules.ts";
@@ -56,9 +57,9 @@ export function validatePolicy(
     return errors;
   }
   for (const [at, validation] of validations.entries()) {
-    errors.push(...validateValidation(validation, specPath.child("validations").index(at), expressions));
+    addAll(errors, validateValidation(validation, specPath.child("validations").index(at), expressions));
   }
-  errors.push(...validateAuditAnnotations(auditAnnotations, metadata.name ?? "", expressions));
+  addAll(errors, validateAuditAnnotations(auditAnnotations, metadata.name ?? "", expressions));
   return errors;
 }
 
@@ -73,10 +74,10 @@ export function validateCommon({ failurePolicy, paramKind, matchConstraints }: C
   if (failurePolicy !== "Fail" && failurePolicy !== "Ignore") {
     errors.push(notSupported(specPath.child("failurePolicy"), failurePolicy ?? "", ["Fail", "Ignore"]));
   }
-  if (paramKind !== undefined) errors.push(...validateParamKind(paramKind, specPath.child("paramKind")));
+  if (paramKind !== undefined) addAll(errors, validateParamKind(paramKind, specPath.child("paramKind")));
   const path = specPath.child("matchConstraints");
   if (matchConstraints === undefined) return [...errors, required(path)];
-  errors.push(...validateMatchResources(matchConstraints, path));
+  addAll(errors, validateMatchResources(matchConstraints, path));
   if ((matchConstraints.resourceRules ?? []).length === 0) errors.push(required(path.child("resourceRules")));
   return errors;
 }
@@ -196,11 +197,11 @@ function validateValidation(validation: Validation, path: FieldPath, expressions
   const { expression, message = "", messageExpression = "", reason } = validation;
   const errors: FieldError[] = [];
   if (expression.trim() === "") errors.push(required(path.child("expression"), "expression is not specified"));
-  else errors.push(...expressions.check(expression, "condition", path.child("expression")));
+  else addAll(errors, expressions.check(expression, "condition", path.child("expression")));
   const messagePath = path.child("messageExpression");
   if (messageExpression !== "" && messageExpression.trim() === "") {
     errors.push(invalid(messagePath, messageExpression, "must be non-empty if specified"));
-  } else if (messageExpression !== "") errors.push(...expressions.check(messageExpression, "message", messagePath));
+  } else if (messageExpression !== "") addAll(errors, expressions.check(messageExpression, "message", messagePath));
   if (message !== "" && message.trim() === "") {
     errors.push(invalid(path.child("message"), message, "message must be non-empty if specified"));
   } else if (message.trim().includes("\n")) {
@@ -234,13 +235,16 @@ function validateAuditAnnotations(
   for (const [index, { key = "", valueExpression = "" }] of annotations.entries()) {
     const at = path.index(index);
     const name = `${policy}/${key}`;
-    errors.push(...qualifiedName(name).map((message) => invalid(at.child("key"), name, message)));
+    addAll(
+      errors,
+      qualifiedName(name).map((message) => invalid(at.child("key"), name, message)),
+    );
     const field = at.child("valueExpression");
     const source = valueExpression.trim();
     if (source === "") errors.push(required(field, "valueExpression is not specified"));
     else if (Buffer.byteLength(source) > valueExpressionBytesMax) {
       errors.push(required(field, `must not exceed ${valueExpressionBytesMax} bytes in length`));
-    } else errors.push(...expressions.check(valueExpression, "auditAnnotation", field));
+    } else addAll(errors, expressions.check(valueExpression, "auditAnnotation", field));
     if (seen.has(key)) errors.push(duplicate(at.child("key"), key));
     seen.add(key);
   }
@@ -295,9 +299,9 @@ export function validateBindingCommon(
     policyName === ""
       ? [required(field)]
       : dns1123Subdomain(policyName).map((message) => invalid(field, policyName, message));
-  if (paramRef !== undefined) errors.push(...validateParamRef(paramRef, specPath.child("paramRef")));
+  if (paramRef !== undefined) addAll(errors, validateParamRef(paramRef, specPath.child("paramRef")));
   if (matchResources !== undefined) {
-    errors.push(...validateMatchResources(matchResources, specPath.child("matchResources")));
+    addAll(errors, validateMatchResources(matchResources, specPath.child("matchResources")));
   }
   return errors;
 }
@@ -308,13 +312,16 @@ function validateParamRef(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (name !== "") {
-    errors.push(...pathSegment(name).map((message) => invalid(path.child("name"), name, message)));
+    addAll(
+      errors,
+      pathSegment(name).map((message) => invalid(path.child("name"), name, message)),
+    );
     if (selector !== undefined) {
       const detail = "name and selector are mutually exclusive";
       errors.push(forbidden(path.child("name"), detail), forbidden(path.child("selector"), detail));
     }
   } else if (selector === undefined) errors.push(required(path, "one of name or selector must be specified"));
-  if (selector !== undefined) errors.push(...validateLabelSelector(selector, path.child("selector")));
+  if (selector !== undefined) addAll(errors, validateLabelSelector(selector, path.child("selector")));
   const action = path.child("parameterNotFoundAction");
   if (parameterNotFoundAction === "") errors.push(required(action));
   else if (parameterNotFoundAction !== "Deny" && parameterNotFoundAction !== "Allow") {

@@ -14,6 +14,7 @@ import { duplicate, type FieldError, invalid, notSupported, required } from "#me
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import {
   acceptedReviewVersions,
   checkReviewVersions,
@@ -46,7 +47,7 @@ export function validateWebhooks(
   const errors: FieldError[] = [];
   for (const [index, webhook] of webhooks.entries()) {
     const at = FieldPath.of("webhooks").index(index);
-    errors.push(...validateWebhook(webhook, at, demands));
+    addAll(errors, validateWebhook(webhook, at, demands));
     const { name } = webhook;
     if (demands.hasUniqueNames && name !== "" && names.has(name)) errors.push(duplicate(at.child("name"), name));
     names.add(name);
@@ -92,21 +93,21 @@ function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): Fie
   if (sideEffects === undefined || sideEffects === null) {
     errors.push(required(at.child("sideEffects"), `must specify one of ${effects.join(", ")}`));
   }
-  errors.push(...checkOneOf(sideEffects ?? undefined, effects, at.child("sideEffects")));
+  addAll(errors, checkOneOf(sideEffects ?? undefined, effects, at.child("sideEffects")));
   if (timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > 30)) {
     const detail = "the timeout value must be between 1 and 30 seconds";
     errors.push(invalid(at.child("timeoutSeconds"), timeoutSeconds, detail));
   }
-  errors.push(...validateLabelSelector(namespaceSelector ?? {}, at.child("namespaceSelector")));
-  errors.push(...validateLabelSelector(objectSelector ?? {}, at.child("objectSelector")));
+  addAll(errors, validateLabelSelector(namespaceSelector ?? {}, at.child("namespaceSelector")));
+  addAll(errors, validateLabelSelector(objectSelector ?? {}, at.child("objectSelector")));
   if ("reinvocationPolicy" in webhook) {
-    errors.push(...checkOneOf(webhook.reinvocationPolicy, reinvocations, at.child("reinvocationPolicy")));
+    addAll(errors, checkOneOf(webhook.reinvocationPolicy, reinvocations, at.child("reinvocationPolicy")));
   }
-  errors.push(...checkClient(webhook, at.child("clientConfig")));
+  addAll(errors, checkClient(webhook, at.child("clientConfig")));
   if (demands.conditions !== undefined) {
     const allowance = new Allowance("a webhook");
     const check = { hasParams: false, allowance, ...demands.conditions };
-    errors.push(...checkConditions(webhook.matchConditions ?? [], at.child("matchConditions"), check));
+    addAll(errors, checkConditions(webhook.matchConditions ?? [], at.child("matchConditions"), check));
   }
   errors.push(
     ...checkReviewVersions(webhook.admissionReviewVersions ?? [], at.child("admissionReviewVersions"), {

@@ -5,6 +5,7 @@
 import type { CustomResourceConversion, WebhookClientConfig } from "#api/apiextensions/v1.ts";
 import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import {
   acceptedReviewVersions,
   checkReviewVersions,
@@ -35,10 +36,10 @@ export function checkConversion(
   }
   const versions = webhook?.conversionReviewVersions ?? [];
   if (strategy === "Webhook") {
-    errors.push(...checkClient(webhook?.clientConfig, old, isEstablished));
+    addAll(errors, checkClient(webhook?.clientConfig, old, isEstablished));
     const before = old?.webhook?.conversionReviewVersions ?? [];
     const mustKnow = before.length === 0 || before.some((version) => acceptedReviewVersions.includes(version));
-    errors.push(...checkReviewVersions(versions, reviewVersionsPath, { mustKnow }));
+    addAll(errors, checkReviewVersions(versions, reviewVersionsPath, { mustKnow }));
     return errors;
   }
   const unused = "should not be set when strategy is not set to Webhook";
@@ -57,8 +58,8 @@ function checkClient(
   const errors: FieldError[] = [];
   if ((url === undefined) === (service === undefined)) {
     errors.push(required(clientPath, "exactly one of url or service is required"));
-  } else if (url !== undefined) errors.push(...checkWebhookUrl(url, clientPath.child("url")));
-  else if (service !== undefined) errors.push(...checkWebhookService(service, clientPath.child("service")));
+  } else if (url !== undefined) addAll(errors, checkWebhookUrl(url, clientPath.child("url")));
+  else if (service !== undefined) addAll(errors, checkWebhookService(service, clientPath.child("service")));
   // Authorities that are none were accepted once; they may stay, and a definition may start with one.
   const before = old?.webhook?.clientConfig?.caBundle ?? "";
   const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));

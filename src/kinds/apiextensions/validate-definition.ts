@@ -27,6 +27,7 @@ import {
   ratchetedChecks,
   someSchema,
 } from "#schema/structural.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
@@ -247,17 +248,17 @@ function checkVersion(
     errors.push(invalid(path.child("deprecationWarning"), version.deprecationWarning, problem));
   }
   const hasStatus = version.subresources?.status !== undefined;
-  errors.push(...checkSchema(schema, hasStatus, schemas, path.child("schema"), version.name));
-  if (!is.subresources) errors.push(...checkSubresources(version.subresources, path.child("subresources")));
+  addAll(errors, checkSchema(schema, hasStatus, schemas, path.child("schema"), version.name));
+  if (!is.subresources) addAll(errors, checkSubresources(version.subresources, path.child("subresources")));
   if (!is.additionalPrinterColumns) {
-    errors.push(...checkColumns(version.additionalPrinterColumns, path.child("additionalPrinterColumns")));
+    addAll(errors, checkColumns(version.additionalPrinterColumns, path.child("additionalPrinterColumns")));
   }
   if (selectable !== undefined && selectable.length > 0) {
     const at = path.child("selectableFields");
     if (schema?.openAPIV3Schema === undefined) {
       const detail = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
       errors.push(invalid(at, "", detail));
-    } else errors.push(...checkSelectableFields(selectable, schema.openAPIV3Schema, at));
+    } else addAll(errors, checkSelectableFields(selectable, schema.openAPIV3Schema, at));
   }
   return errors;
 }
@@ -356,8 +357,8 @@ function hasDefaults(props: JsonSchemaProps | undefined): boolean {
 function checkNames(names: CustomResourceDefinitionNames, path: FieldPath): FieldError[] {
   const { plural, singular = "", kind, listKind = "", shortNames, categories } = names;
   const errors: FieldError[] = [];
-  if (plural !== "") errors.push(...label(path.child("plural"), plural));
-  if (singular !== "") errors.push(...label(path.child("singular"), singular));
+  if (plural !== "") addAll(errors, label(path.child("plural"), plural));
+  if (singular !== "") addAll(errors, label(path.child("singular"), singular));
   for (const [key, value] of Object.entries({ kind, listKind })) {
     const problems = dns1035Label(value.toLowerCase());
     if (value === "" || problems.length === 0) continue;
@@ -365,12 +366,12 @@ function checkNames(names: CustomResourceDefinitionNames, path: FieldPath): Fiel
     errors.push(invalid(path.child(key), value, detail));
   }
   for (const [index, name] of (shortNames ?? []).entries())
-    errors.push(...label(path.child("shortNames").index(index), name));
+    addAll(errors, label(path.child("shortNames").index(index), name));
   if (kind !== "" && kind === listKind) {
     errors.push(invalid(path.child("listKind"), listKind, "kind and listKind may not be the same"));
   }
   for (const [index, name] of (categories ?? []).entries())
-    errors.push(...label(path.child("categories").index(index), name));
+    addAll(errors, label(path.child("categories").index(index), name));
   return errors;
 }
 

@@ -3,6 +3,7 @@ import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, portNumber } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
@@ -56,9 +57,15 @@ function validateApiService({ metadata, spec: { group = "", version = "", ...res
     errors.push(required(spec.child("group"), "only v1 may have an empty group and it better be legacy kube"));
   }
   if (group !== "") {
-    errors.push(...dns1123Subdomain(group).map((text) => invalid(spec.child("group"), group, text)));
+    addAll(
+      errors,
+      dns1123Subdomain(group).map((text) => invalid(spec.child("group"), group, text)),
+    );
   }
-  errors.push(...dns1035Label(version).map((text) => invalid(spec.child("version"), version, text)));
+  addAll(
+    errors,
+    dns1035Label(version).map((text) => invalid(spec.child("version"), version, text)),
+  );
   for (const [field, max] of priorities) {
     const value = rest[field];
     if (value <= 0 || value > max) {
@@ -99,7 +106,10 @@ function validateServer({
   if (namespace === "") errors.push(required(path.child("namespace")));
   if (name === "") errors.push(required(path.child("name")));
   const wrong = portNumber(port).map((text) => `port is not valid: ${text}`);
-  errors.push(...wrong.map((text) => invalid(path.child("port"), port, text)));
+  addAll(
+    errors,
+    wrong.map((text) => invalid(path.child("port"), port, text)),
+  );
   if (insecureSkipTLSVerify && caBundle !== "") {
     errors.push(invalid(insecure, true, "may not be true if caBundle is present"));
   }

@@ -4,6 +4,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
+import { addAll } from "#std/add-all.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { numberOf, printIntOrString, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
@@ -24,7 +25,7 @@ const strategies = ["RollingUpdate", "OnDelete"];
 export function validateDaemonSet({ spec }: DaemonSet, domain: ApiDomain): FieldError[] {
   const { selector, template, updateStrategy } = spec;
   const errors = selector === null ? [] : validateLabelSelector(selector, specPath.child("selector"));
-  if (errors.length === 0) errors.push(...validateMatch(selector, template));
+  if (errors.length === 0) addAll(errors, validateMatch(selector, template));
   if (selector !== null && isEmpty(selector)) {
     errors.push(invalidSelector(selector, "empty selector is invalid for daemonset"));
   }

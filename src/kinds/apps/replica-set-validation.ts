@@ -7,6 +7,7 @@ import type { ReplicationController, ReplicationControllerStatus } from "#api/co
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import {
   mismatch,
   validateCounts,
@@ -31,7 +32,7 @@ export function validateReplicationController({ spec }: ReplicationController, d
   const selector = Object.entries(spec.selector ?? {});
   const errors = validateCounts(spec, ["minReadySeconds"], specPath);
   if (selector.length === 0) errors.push(required(specPath.child("selector")));
-  errors.push(...validateCounts(spec, ["replicas"], specPath));
+  addAll(errors, validateCounts(spec, ["replicas"], specPath));
   if (template === undefined) return [...errors, required(specPath.child("template"))];
   const { labels = {} } = template.metadata;
   if (selector.some(([key, value]) => labels[key] !== value)) errors.push(mismatch(template.metadata.labels));

@@ -8,6 +8,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { addAll } from "#std/add-all.ts";
 import { printIntOrString, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
   validateCollisions,
@@ -70,7 +71,7 @@ function validateStrategy({ updateStrategy }: StatefulSetSpec): FieldError[] {
   const errors = validateCounts(rollingUpdate, ["partition"], rollingPath);
   if (maxUnavailable === undefined) return errors;
   const path = rollingPath.child("maxUnavailable");
-  errors.push(...validateNumberOrPercent(maxUnavailable, path));
+  addAll(errors, validateNumberOrPercent(maxUnavailable, path));
   if (maxUnavailable === 0 || maxUnavailable === "0%") {
     errors.push(invalid(path, printIntOrString(maxUnavailable), "cannot be 0"));
   }

@@ -16,6 +16,7 @@ import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, r
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, pathSegment, qualifiedName } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
+import { addAll } from "#std/add-all.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
 import { type OwnPrefix, validateContainerResourceName } from "../core/resource-names.ts";
 
@@ -48,13 +49,16 @@ export function validateAutoscaler(
   if (minReplicas !== undefined && maxReplicas < minReplicas) {
     errors.push(invalid(maxPath, maxReplicas, "must be greater than or equal to `minReplicas`"));
   }
-  errors.push(...validateReference(spec.scaleTargetRef, specPath.child("scaleTargetRef")));
-  errors.push(...metrics.flatMap((metric, i) => validateMetric(metric, metricsPath.index(i), own)));
-  errors.push(...validateScalingToZero(spec));
+  addAll(errors, validateReference(spec.scaleTargetRef, specPath.child("scaleTargetRef")));
+  addAll(
+    errors,
+    metrics.flatMap((metric, i) => validateMetric(metric, metricsPath.index(i), own)),
+  );
+  addAll(errors, validateScalingToZero(spec));
   if (behavior !== undefined) {
     for (const name of ["scaleUp", "scaleDown"] as const) {
       const rules = behavior[name];
-      if (rules !== undefined) errors.push(...validateRules(rules, specPath.child("behavior", name)));
+      if (rules !== undefined) addAll(errors, validateRules(rules, specPath.child("behavior", name)));
     }
   }
   return errors;

@@ -22,6 +22,7 @@ import {
 } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { validateNotNegative } from "../numbers.ts";
 import { countIndexes } from "./index-list.ts";
 
@@ -42,7 +43,7 @@ export function validatePodFailurePolicy(spec: JobSpec, policy: PodFailurePolicy
   const names = new Set([...(containers ?? []), ...(initContainers ?? [])].map(({ name }) => name));
   const isPerIndex = spec.backoffLimitPerIndex !== undefined;
   for (const [i, rule] of rules.entries())
-    errors.push(...validateRule(rule, rulesPath.index(i), { names, isPerIndex }));
+    addAll(errors, validateRule(rule, rulesPath.index(i), { names, isPerIndex }));
   return errors;
 }
 
@@ -57,8 +58,8 @@ function validateRule(
     action === "FailIndex" && !job.isPerIndex
       ? [invalid(at, action, "requires the backoffLimitPerIndex to be set")]
       : validateChoice(action, actions, at);
-  if (onExitCodes !== undefined) errors.push(...validateExitCodes(onExitCodes, path.child("onExitCodes"), job.names));
-  errors.push(...validatePatterns(patterns, path.child("onPodConditions")));
+  if (onExitCodes !== undefined) addAll(errors, validateExitCodes(onExitCodes, path.child("onExitCodes"), job.names));
+  addAll(errors, validatePatterns(patterns, path.child("onPodConditions")));
   if (onExitCodes !== undefined && patterns.length > 0) {
     errors.push(invalidPart(path, "specifying both OnExitCodes and OnPodConditions is not supported"));
   }
@@ -102,8 +103,11 @@ function validatePatterns(patterns: readonly PodFailurePolicyOnPodConditionsPatt
   const errors = patterns.length > patternsMax ? [tooMany(path, patterns.length, patternsMax)] : [];
   for (const [i, { type, status }] of patterns.entries()) {
     const at = path.index(i);
-    errors.push(...qualifiedName(type).map((message) => invalid(at.child("type"), type, message)));
-    errors.push(...validateChoice(status, statuses, at.child("status")));
+    addAll(
+      errors,
+      qualifiedName(type).map((message) => invalid(at.child("type"), type, message)),
+    );
+    addAll(errors, validateChoice(status, statuses, at.child("status")));
   }
   return errors;
 }
@@ -122,7 +126,7 @@ export function validateSuccessPolicy(spec: JobSpec, policy: SuccessPolicy, path
   }
   const errors = rules.length > rulesMax ? [tooMany(rulesPath, rules.length, rulesMax)] : [];
   const { completions = 0 } = spec;
-  for (const [i, rule] of rules.entries()) errors.push(...validateSuccessRule(rule, rulesPath.index(i), completions));
+  for (const [i, rule] of rules.entries()) addAll(errors, validateSuccessRule(rule, rulesPath.index(i), completions));
   return errors;
 }
 
@@ -147,7 +151,7 @@ function validateSuccessRule(
   const at = path.child("succeededCount");
   const tooHigh = (max: number, what: string): FieldError =>
     invalid(at, count, `must be less than or equal to ${max} (the number of ${what})`);
-  errors.push(...validateNotNegative(count, at));
+  addAll(errors, validateNotNegative(count, at));
   if (count > completions) errors.push(tooHigh(completions, "specified completions"));
   if (indexes !== undefined && count > total) {
     errors.push(tooHigh(total, "indexes in the specified succeededIndexes field"));

@@ -25,6 +25,7 @@ import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { addAll } from "#std/add-all.ts";
 import { parseCertificateRequest, type ParsedRequest } from "#std/certificate-request.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { pemBlocks } from "#std/pem.ts";
@@ -191,7 +192,7 @@ function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest
   if (signerName === legacySigner) {
     const reason = "the legacy signerName is not allowed via this API version";
     errors.push(invalid(FieldPath.of("spec", "signerName"), signerName, reason));
-  } else errors.push(...validateSignerName(FieldPath.of("spec", "signerName"), signerName));
+  } else addAll(errors, validateSignerName(FieldPath.of("spec", "signerName"), signerName));
   if (seconds !== undefined && seconds < 600) {
     const reason = "may not specify a duration less than 600 seconds (10 minutes)";
     errors.push(invalid(FieldPath.of("spec", "expirationSeconds"), seconds, reason));

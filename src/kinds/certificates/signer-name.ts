@@ -2,6 +2,7 @@
 import { type FieldError, goQuote, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 
 const domainMax = 253;
 /** A namespace, a dot and a name fit behind the slash. */
@@ -15,11 +16,11 @@ export function validateSignerName(field: FieldPath, name: string): FieldError[]
     return [invalid(field, name, form)];
   }
   const errors: FieldError[] = domain.length > domainMax ? [tooLong(field, domainMax)] : [];
-  errors.push(...firstBadPart(field, domain, dns1123Label));
+  addAll(errors, firstBadPart(field, domain, dns1123Label));
   if (!domain.includes(".")) {
     errors.push(invalid(field, domain, "should be a domain with at least two segments separated by dots"));
   }
-  errors.push(...firstBadPart(field, path, dns1123Subdomain));
+  addAll(errors, firstBadPart(field, path, dns1123Subdomain));
   if (name.length > nameMax) errors.push(tooLong(field, nameMax));
   return errors;
 }

@@ -4,6 +4,7 @@ import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
 
@@ -26,7 +27,7 @@ function validate({ spec }: Lease): FieldError[] {
   if (transitions !== undefined && transitions < 0) {
     errors.push(invalid(FieldPath.of("spec", "leaseTransitions"), transitions, "must be greater than or equal to 0"));
   }
-  if (strategy !== undefined) errors.push(...validateStrategy(strategy));
+  if (strategy !== undefined) addAll(errors, validateStrategy(strategy));
   if (preferredHolder && !strategy) {
     errors.push(forbidden(FieldPath.of("spec", "preferredHolder"), "may only be specified if `strategy` is defined"));
   }

@@ -13,6 +13,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkOneOf, type Errors } from "../checks.ts";
 import { withField } from "../edit.ts";
 import type { KindEnvironment } from "../generic.ts";
@@ -90,8 +91,8 @@ export function validateClaimSpec(
 ): FieldError[] {
   const { selector, storageClassName, volumeMode, volumeAttributesClassName } = spec;
   const errors = selector === undefined ? [] : validateLabelSelector(selector, path.child("selector"));
-  errors.push(...validateAccessModes(spec, path.child("accessModes")));
-  errors.push(...validateSize(spec.resources, path.child("resources")));
+  addAll(errors, validateAccessModes(spec, path.child("accessModes")));
+  addAll(errors, validateSize(spec.resources, path.child("resources")));
   if (storageClassName) {
     for (const message of dns1123Subdomain(storageClassName)) {
       errors.push(invalid(path.child("storageClassName"), storageClassName, message));
@@ -102,7 +103,7 @@ export function validateClaimSpec(
   }
   // Upstream: claims that have a group may have any.
   const takesAnyGroup = [old?.dataSource, old?.dataSourceRef].some((source) => (source?.apiGroup ?? null) !== null);
-  errors.push(...validateSources(spec, takesAnyGroup, path));
+  addAll(errors, validateSources(spec, takesAnyGroup, path));
   if (gates.attributesClass && volumeAttributesClassName) {
     for (const message of dns1123Subdomain(volumeAttributesClassName)) {
       errors.push(invalid(path.child("volumeAttributesClassName"), volumeAttributesClassName, message));
@@ -158,9 +159,9 @@ function validateSources(
   const sourcePath = path.child("dataSource");
   const refPath = path.child("dataSourceRef");
   const errors: FieldError[] = [];
-  if (dataSource !== undefined) errors.push(...validateSource(dataSource, takesAnyGroup, sourcePath));
+  if (dataSource !== undefined) addAll(errors, validateSource(dataSource, takesAnyGroup, sourcePath));
   if (dataSourceRef === undefined) return errors;
-  errors.push(...validateSource(dataSourceRef, takesAnyGroup, refPath));
+  addAll(errors, validateSource(dataSourceRef, takesAnyGroup, refPath));
   // Upstream: the path of the source is the value that is shown.
   const wrongSource = (detail: string): FieldError => invalid(path, String(sourcePath), detail);
   if (dataSourceRef.namespace) {

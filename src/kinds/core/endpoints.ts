@@ -3,6 +3,7 @@ import type { EndpointAddress, EndpointPort, Endpoints, EndpointSubset } from "#
 import { type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { editItems, fillZero } from "../edit.ts";
@@ -50,7 +51,7 @@ function checkAddress({ ip, hostname, nodeName }: EndpointAddress, path: FieldPa
   checkName(ip, ipAddress, path.child("ip"), errors);
   checkOptionalName(hostname, dns1123Label, path.child("hostname"), errors);
   if (nodeName !== undefined) checkName(nodeName, dns1123Subdomain, path.child("nodeName"), errors);
-  errors.push(...validateReachable(ip, path.child("ip")));
+  addAll(errors, validateReachable(ip, path.child("ip")));
 }
 
 function checkPort(

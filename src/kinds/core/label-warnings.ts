@@ -1,6 +1,7 @@
 /** Warnings about where a pod may run, by labels of nodes that have other names now. Source: the answers of kube-apiserver. */
 import type { PodSpec } from "#api/core/v1.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { about } from "../checks.ts";
 import { type NodeLabels, nodeSelectorWarnings, requirementWarnings } from "../node-labels.ts";
 
@@ -17,11 +18,11 @@ export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLa
     preferredDuringSchedulingIgnoredDuringExecution: preferred = [],
   } = spec.affinity?.nodeAffinity ?? {};
   const requiredPath = affinityPath.child("requiredDuringSchedulingIgnoredDuringExecution");
-  warnings.push(...nodeSelectorWarnings(required, requiredPath, labels));
+  addAll(warnings, nodeSelectorWarnings(required, requiredPath, labels));
   const preferredPath = affinityPath.child("preferredDuringSchedulingIgnoredDuringExecution");
   for (const [i, { preference }] of preferred.entries()) {
     const at = preferredPath.index(i).child("preference", "matchExpressions");
-    warnings.push(...requirementWarnings(preference.matchExpressions, at, labels));
+    addAll(warnings, requirementWarnings(preference.matchExpressions, at, labels));
   }
   return warnings;
 }

@@ -4,6 +4,7 @@ import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts } from "./amounts.ts";
@@ -62,7 +63,7 @@ function validateItem(item: LimitRangeItem, path: FieldPath, own: OwnPrefix): Fi
   const read = (field: Exclude<keyof LimitRangeItem, "type">): void => {
     for (const name of Object.keys(item[field] ?? {})) {
       const at = path.child(field).key(name);
-      errors.push(...(isOfContainers ? validateContainerResourceName(name, at, own) : validateResourceName(name, at)));
+      addAll(errors, isOfContainers ? validateContainerResourceName(name, at, own) : validateResourceName(name, at));
       names.add(name);
     }
   };
@@ -79,7 +80,7 @@ function validateItem(item: LimitRangeItem, path: FieldPath, own: OwnPrefix): Fi
     errors.push(required(path.child("limits"), detail));
   }
   read("maxLimitRequestRatio");
-  for (const name of names) errors.push(...validateBounds(item, name, path, own));
+  for (const name of names) addAll(errors, validateBounds(item, name, path, own));
   return errors;
 }
 

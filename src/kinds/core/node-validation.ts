@@ -14,6 +14,7 @@ import {
 import { FieldPath } from "#meta/field-path.ts";
 import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { labelValue, qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkName, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { type OwnPrefix, validateResourceQuantity } from "./resource-names.ts";
 
@@ -92,7 +93,7 @@ function goStruct(type: string, texts: Readonly<Record<string, string>>, ...more
 function checkResources({ capacity = {}, allocatable = {} }: NodeStatus, own: OwnPrefix, errors: Errors): void {
   for (const [field, amounts] of Object.entries({ capacity, allocatable })) {
     for (const [name, text] of Object.entries(amounts)) {
-      errors.push(...validateResourceQuantity(name, text, statusPath.child(field, name), own));
+      addAll(errors, validateResourceQuantity(name, text, statusPath.child(field, name), own));
     }
   }
 }

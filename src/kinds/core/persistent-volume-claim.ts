@@ -14,6 +14,7 @@ import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required }
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
+import { addAll } from "#std/add-all.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -139,11 +140,11 @@ function validateSpecUpdate(
       ),
     );
   }
-  errors.push(...validateShrink(object, old, gates));
+  addAll(errors, validateShrink(object, old, gates));
   if (after.volumeMode !== before.volumeMode) {
     errors.push(invalid(FieldPath.of("volumeMode"), after.volumeMode, "field is immutable"));
   }
-  errors.push(...validateAttributesClass(after, before, gates));
+  addAll(errors, validateAttributesClass(after, before, gates));
   return errors;
 }
 
@@ -198,13 +199,13 @@ function validateStatus(
   if (status.modifyVolumeStatus?.status === "") errors.push(required(statusPath.child("modifyVolumeStatus", "status")));
   if (!gates.recoverExpansion) return errors;
   for (const [key, state] of Object.entries(status.allocatedResourceStatuses ?? {})) {
-    errors.push(...validateResourceKey(key, allocatedStatesPath, reservedPrefix));
+    addAll(errors, validateResourceKey(key, allocatedStatesPath, reservedPrefix));
     // Upstream: shows the key.
     if (!resizeStates.includes(state)) errors.push(notSupported(allocatedStatesPath, new GoSyntax(key), resizeStates));
   }
   for (const [key, quantity] of Object.entries(status.allocatedResources ?? {})) {
     const found = validateResourceKey(key, allocatedPath, reservedPrefix);
-    errors.push(...found);
+    addAll(errors, found);
     if (found.length === 0) checkAmount(quantity, allocatedPath.key(key), errors);
   }
   return errors;

@@ -70,6 +70,7 @@ test("policy, class and mode are known ones", () => {
     `spec.storageClassName: ${badName("A_")}`,
     'spec.volumeMode: Unsupported value: "": supported values: "Block", "Filesystem"',
   );
+  refuses({ hostPath: { path: "/a/." }, persistentVolumeReclaimPolicy: "Recycle" });
   for (const path of ["/", "//", "/./."]) {
     refuses(
       { hostPath: { path }, persistentVolumeReclaimPolicy: "Recycle" },

@@ -64,9 +64,10 @@ function validateDeadline(
 }
 
 function validateTolerations({ tolerations = [] }: PodSpec, { tolerations: before = [] }: PodSpec): FieldError[] {
-  const timeless = ({ tolerationSeconds: _seconds, ...rest }: Toleration): Toleration => rest;
-  const now = tolerations.map(timeless);
-  const isKept = before.every((toleration) => now.some((candidate) => jsonEquals(candidate, timeless(toleration))));
+  const timeless = ({ key = "", operator = "", value = "", effect = "" }: Toleration): string =>
+    JSON.stringify([key, operator, value, effect]);
+  const now = new Set(tolerations.map(timeless));
+  const isKept = before.every((toleration) => now.has(timeless(toleration)));
   const errors: FieldError[] = [];
   const detail = "existing toleration can not be modified except its tolerationSeconds";
   if (isKept) checkTolerations(tolerations, tolerationsPath, errors);

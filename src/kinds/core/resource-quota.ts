@@ -2,6 +2,7 @@
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import { type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -79,13 +80,13 @@ function validateAmounts(
 
 function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
   const { scopes = [] } = spec;
+  if (scopes.length === 0) return [];
   const shown = goScopes(scopes);
   const errors: FieldError[] = [];
+  const misfits = misfitsOf(spec, shown, scopesPath);
   for (const scope of scopes) {
     if (!allScopes.includes(scope)) errors.push(invalid(scopesPath, shown, "unsupported scope"));
-    for (const _name of misfits(spec, scope)) {
-      errors.push(invalid(scopesPath, shown, "unsupported scope applied to resource"));
-    }
+    if (errors.length < misfitsMax) addAll(errors, misfits.get(scope) ?? []);
   }
   for (const _pair of conflicts(scopes)) errors.push(invalid(scopesPath, shown, "conflicting scopes"));
   return errors;
@@ -94,12 +95,23 @@ function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
 const goScopes = (scopes: readonly string[]): GoSyntax =>
   new GoSyntax(`[]core.ResourceQuotaScope{${scopes.map(goQuote).join(", ")}}`);
 
-/** Limits that are not about pods, or that a pod without requests has no part in. */
-function misfits({ hard = {} }: ResourceQuotaSpec, scope: string): readonly string[] {
-  if (!allScopes.includes(scope)) return [];
-  const fits = scope === "BestEffort" ? ["pods"] : podNames;
-  return Object.keys(hard).filter((name) => isQuotaName(name) && !fits.includes(name));
+/** Findings about one scope, or about all, after which no more are made: there may be one for each scope and each limit. */
+const misfitsMax = 1000;
+
+/** Findings by scope, one for each limit that is not about pods, or that a pod without requests has no part in. */
+function misfitsOf({ hard = {} }: ResourceQuotaSpec, shown: unknown, path: FieldPath): Misfits {
+  const limits = Object.keys(hard).filter(isQuotaName);
+  const finding = invalid(path, shown, "unsupported scope applied to resource");
+  const outside = (fits: readonly string[]): readonly FieldError[] =>
+    limits
+      .filter((name) => !fits.includes(name))
+      .slice(0, misfitsMax)
+      .map(() => finding);
+  const others = outside(podNames);
+  return new Map(allScopes.map((scope) => [scope, scope === "BestEffort" ? outside(["pods"]) : others]));
 }
+
+type Misfits = ReadonlyMap<string, readonly FieldError[]>;
 
 const podNames = ["pods", ...["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`])];
 
@@ -108,24 +120,24 @@ const conflicts = (scopes: readonly string[]) =>
 
 function validateSelector(spec: ResourceQuotaSpec): FieldError[] {
   const expressions = spec.scopeSelector?.matchExpressions ?? [];
-  const errors = expressions.flatMap((expression) => validateExpression(spec, expression));
+  if (expressions.length === 0) return [];
+  const misfits = misfitsOf(spec, spec.scopeSelector, expressionsPath);
+  const errors: FieldError[] = [];
+  for (const expression of expressions) {
+    if (!allScopes.includes(expression.scopeName)) {
+      errors.push(invalid(expressionsPath.child("scopeName"), expression.scopeName, "unsupported scope"));
+    }
+    if (errors.length < misfitsMax) addAll(errors, misfits.get(expression.scopeName) ?? []);
+    addAll(errors, validateExpression(expression));
+  }
   for (const _pair of conflicts(expressions.map(({ scopeName }) => scopeName))) {
     errors.push(invalid(expressionsPath, goScopes(spec.scopes ?? []), "conflicting scopes"));
   }
   return errors;
 }
 
-function validateExpression(
-  spec: ResourceQuotaSpec,
-  { scopeName, operator, values = [] }: ScopedResourceSelectorRequirement,
-): FieldError[] {
+function validateExpression({ scopeName, operator, values = [] }: ScopedResourceSelectorRequirement): FieldError[] {
   const errors: FieldError[] = [];
-  if (!allScopes.includes(scopeName)) {
-    errors.push(invalid(expressionsPath.child("scopeName"), scopeName, "unsupported scope"));
-  }
-  for (const _name of misfits(spec, scopeName)) {
-    errors.push(invalid(expressionsPath, spec.scopeSelector, "unsupported scope applied to resource"));
-  }
   if (plainScopes.includes(scopeName) && operator !== "Exists") {
     errors.push(invalid(expressionsPath.child("operator"), operator, onlyExists));
   }

@@ -115,3 +115,10 @@ test("annotations of AppArmor and of mirror pods stay as they are, also in write
     ]);
   }
 });
+
+test("a profile that is refused is not copied into annotations", () => {
+  const long = profile("Localhost", "x".repeat(100_000));
+  const containers = Array.from({ length: 1000 }, (_, i) => ({ name: `c${i}`, image: "x", securityContext: long }));
+  const { metadata } = pods.create({ metadata: { name: "p" }, spec: { containers } });
+  assert.equal(metadata.annotations, undefined);
+});

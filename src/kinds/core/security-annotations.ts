@@ -81,7 +81,7 @@ export function withAppArmor<T extends Confined>(
     const text = annotated?.get(container.name);
     const said = own ?? ofPod;
     if (text === undefined) {
-      const shown = said && annotationOf(said);
+      const shown = said && isUsable(said) ? annotationOf(said) : undefined;
       if (shown !== undefined) added.push([appArmor + container.name, shown]);
       return container;
     }

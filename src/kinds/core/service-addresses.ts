@@ -7,6 +7,7 @@ import { duplicate, type FieldError, goTexts, invalid, notSupported, required } 
 import { FieldPath } from "#meta/field-path.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
 import { ipAddress } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import {
   headless,
   isHeadless,
@@ -35,15 +36,15 @@ export function validateAddresses(spec: ServiceSpec): FieldError[] {
     }
     return addresses.length > 1 ? [invalid(ips, goTexts(addresses), "'None' must be the first and only value")] : [];
   });
-  errors.push(...wrong);
+  addAll(errors, wrong);
   if (addresses.length > 2) errors.push(invalid(ips, goTexts(addresses), "may only hold up to 2 values"));
   // What is said of several addresses would be skewed by a wrong one among them.
   if (wrong.length > 0) return errors;
   if (addresses.length > 1 && new Set(addresses.map(ipFamily)).size < 2) {
     errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
   }
-  if (!isHeadless(spec) && errors.length === 0) errors.push(...validateMatch(spec, addresses));
-  if (policyOf(spec) === singleStack && errors.length === 0) errors.push(...validateSingle(spec));
+  if (!isHeadless(spec) && errors.length === 0) addAll(errors, validateMatch(spec, addresses));
+  if (policyOf(spec) === singleStack && errors.length === 0) addAll(errors, validateSingle(spec));
   return errors;
 }
 

@@ -19,6 +19,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { cidr } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, portName, portNumber, qualifiedName } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
+import { addAll } from "#std/add-all.ts";
 import { aboutIp, aboutRange, validateBalancerHost, validateReachable } from "./address-checks.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
@@ -91,7 +92,7 @@ function validateByType(spec: ServiceSpec): FieldError[] {
       invalid(specPath.child("clusterIPs").index(0), "None", `may not be set to 'None' for ${type} services`),
     );
   }
-  if (type === "ExternalName") errors.push(...validateExternalName(spec));
+  if (type === "ExternalName") addAll(errors, validateExternalName(spec));
   return errors;
 }
 
@@ -116,17 +117,29 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
     if (name === "") {
       if (ports.length > 1) errors.push(required(path.child("name")));
     } else {
-      errors.push(...dns1123Label(name).map((message) => invalid(path.child("name"), name, message)));
+      addAll(
+        errors,
+        dns1123Label(name).map((message) => invalid(path.child("name"), name, message)),
+      );
       if (names.has(name)) errors.push(duplicate(path.child("name"), name));
       names.add(name);
     }
-    errors.push(...portNumber(port).map((message) => invalid(path.child("port"), port, message)));
-    errors.push(...oneOf(path.child("protocol"), protocol, protocols));
+    addAll(
+      errors,
+      portNumber(port).map((message) => invalid(path.child("port"), port, message)),
+    );
+    addAll(errors, oneOf(path.child("protocol"), protocol, protocols));
     const messages = typeof targetPort === "string" ? portName(targetPort) : portNumber(targetPort);
-    errors.push(...messages.map((message) => invalid(path.child("targetPort"), targetPort, message)));
+    addAll(
+      errors,
+      messages.map((message) => invalid(path.child("targetPort"), targetPort, message)),
+    );
     if (appProtocol !== undefined) {
       const wrong = qualifiedName(appProtocol);
-      errors.push(...wrong.map((message) => invalid(path.child("appProtocol"), appProtocol, message)));
+      addAll(
+        errors,
+        wrong.map((message) => invalid(path.child("appProtocol"), appProtocol, message)),
+      );
     }
     return errors;
   });
@@ -169,7 +182,10 @@ function validateNodePorts({ type, ports = [] }: ServiceSpec): FieldError[] {
   const nodePorts = [...ports.entries()].filter(([, { nodePort = 0 }]) => nodePort !== 0);
   if (type === "ClusterIP") {
     const text = "may not be used when `type` is 'ClusterIP'";
-    errors.push(...nodePorts.map(([i]) => forbidden(portsPath.index(i).child("nodePort"), text)));
+    addAll(
+      errors,
+      nodePorts.map(([i]) => forbidden(portsPath.index(i).child("nodePort"), text)),
+    );
   }
   const repeatsNodePort = isRepeated();
   for (const [i, { protocol, nodePort = 0 }] of nodePorts) {
@@ -230,14 +246,18 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   const { externalTrafficPolicy = "", healthCheckNodePort = 0, trafficDistribution } = spec;
   const policyField = specPath.child("externalTrafficPolicy");
-  if (isExternal(spec)) errors.push(...oneOf(policyField, externalTrafficPolicy, trafficPolicies));
+  if (isExternal(spec)) addAll(errors, oneOf(policyField, externalTrafficPolicy, trafficPolicies));
   else if (externalTrafficPolicy !== "") {
     errors.push(invalid(policyField, externalTrafficPolicy, "may only be set for externally-accessible services"));
   }
   const portField = specPath.child("healthCheckNodePort");
   if (needsHealthCheckPort(spec)) {
     if (healthCheckNodePort === 0) errors.push(required(portField));
-    else errors.push(...portNumber(healthCheckNodePort).map((text) => invalid(portField, healthCheckNodePort, text)));
+    else
+      addAll(
+        errors,
+        portNumber(healthCheckNodePort).map((text) => invalid(portField, healthCheckNodePort, text)),
+      );
   } else if (healthCheckNodePort !== 0) {
     const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     errors.push(invalid(portField, healthCheckNodePort, text));
@@ -272,7 +292,7 @@ export function validateServiceStatus(object: Service, old: Service): FieldError
     } else if (ipMode !== undefined && ipMode !== "VIP" && ipMode !== "Proxy") {
       errors.push(notSupported(path.child("ipMode"), ipMode, ["Proxy", "VIP"]));
     }
-    if (hostname !== "") errors.push(...validateBalancerHost(hostname, path.child("hostname")));
+    if (hostname !== "") addAll(errors, validateBalancerHost(hostname, path.child("hostname")));
     return errors;
   });
 }
@@ -287,12 +307,12 @@ export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain):
     warnings.push(`annotation ${annotation} is deprecated, please use ${instead} instead`);
   }
   if (!isHeadless(spec)) {
-    for (const [i, ip] of clusterIPs.entries()) warnings.push(...aboutIp(`spec.clusterIPs[${i}]`, ip));
+    for (const [i, ip] of clusterIPs.entries()) addAll(warnings, aboutIp(`spec.clusterIPs[${i}]`, ip));
   }
-  for (const [i, ip] of externalIPs.entries()) warnings.push(...aboutIp(`spec.externalIPs[${i}]`, ip));
-  if (spec.loadBalancerIP) warnings.push(...aboutIp("spec.loadBalancerIP", spec.loadBalancerIP));
+  for (const [i, ip] of externalIPs.entries()) addAll(warnings, aboutIp(`spec.externalIPs[${i}]`, ip));
+  if (spec.loadBalancerIP) addAll(warnings, aboutIp("spec.loadBalancerIP", spec.loadBalancerIP));
   for (const [i, range] of loadBalancerSourceRanges.entries()) {
-    warnings.push(...aboutRange(`spec.loadBalancerSourceRanges[${i}]`, range));
+    addAll(warnings, aboutRange(`spec.loadBalancerSourceRanges[${i}]`, range));
   }
   if (spec.type !== "ExternalName" && spec.externalName) {
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');

@@ -64,3 +64,14 @@ test("a secret for TLS is warned of, and others are not", () => {
   assert.deepEqual(warnings("kubernetes.io/tls"), ["tls: failed to find any PEM data in certificate input"]);
   assert.deepEqual(warnings("Opaque"), []);
 });
+
+test("a certificate with a key of an algorithm that nobody knows is told, not failed on", () => {
+  const bytes = Buffer.from(certificate.replace(/-----.*-----|\s/g, ""), "base64");
+  const algorithm = bytes.indexOf(Buffer.from("2a8648ce3d0201", "hex"));
+  bytes[algorithm + 6] = 0x7f;
+  assert.equal(keyPairProblem(printPem("CERTIFICATE", bytes), pkcs8(key)), "tls: unknown public key algorithm");
+  const point = Buffer.from(certificate.replace(/-----.*-----|\s/g, ""), "base64");
+  const at = point.indexOf(Buffer.from("03420004", "hex"));
+  point.fill(0xff, at + 4, at + 36);
+  assert.ok(keyPairProblem(printPem("CERTIFICATE", point), pkcs8(key)));
+});

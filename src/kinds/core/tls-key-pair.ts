@@ -15,10 +15,13 @@ export function keyPairProblem(certificates: string, keys: string): string | und
   if (read === undefined) return "x509: malformed certificate";
   const key = keyOf(keyBlock);
   if (key === undefined) return "tls: failed to parse private key";
-  if (read.publicKey.asymmetricKeyType !== key.asymmetricKeyType) {
+  // A key of an algorithm or curve that OpenSSL cannot read.
+  const publicKey = attempt(() => read.publicKey);
+  if (publicKey === undefined) return "tls: unknown public key algorithm";
+  if (publicKey.asymmetricKeyType !== key.asymmetricKeyType) {
     return "tls: private key type does not match public key type";
   }
-  return read.checkPrivateKey(key) ? undefined : "tls: private key does not match public key";
+  return attempt(() => read.checkPrivateKey(key)) === true ? undefined : "tls: private key does not match public key";
 }
 
 interface Search {

@@ -1,6 +1,7 @@
 /** Warnings about files of a volume of which one lies where another is, or below it. Source: the answers of kube-apiserver. */
 import type { Volume, VolumeProjection } from "#api/core/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
+import { addAll } from "#std/add-all.ts";
 
 /** A file of a volume. */
 interface File {
@@ -23,7 +24,7 @@ export function overlapWarnings(volume: Volume): string[] {
   for (const [i, { path, source }] of files.entries()) {
     const others = [...(seen.get(path) ?? []), ...(below.get(path) ?? [])];
     for (const above of foldersOf(path)) {
-      others.push(...(seen.get(above) ?? []));
+      addAll(others, seen.get(above) ?? []);
       add(below, above, i);
     }
     for (const at of others.sort((a, b) => a - b)) {

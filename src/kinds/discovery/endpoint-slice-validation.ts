@@ -4,6 +4,7 @@ import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/fi
 import { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { validateReachable } from "../core/address-checks.ts";
 import { validateImmutable } from "../immutable.ts";
@@ -53,7 +54,7 @@ function checkAddress(address: string, type: string, path: FieldPath, errors: Er
   if (!Object.hasOwn(bytesOf, type)) return;
   if (plainBytes(address)?.length !== bytesOf[type])
     errors.push(invalid(path, address, `must be a valid ${type} address`));
-  errors.push(...validateReachable(address, path));
+  addAll(errors, validateReachable(address, path));
 }
 
 /** A name with a dot at its end is one, too. */

@@ -30,6 +30,7 @@ import {
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 
 export type Check<T> = (object: T) => readonly FieldError[];
 
@@ -140,8 +141,12 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
   const level = spec.priorityLevelConfiguration.name;
   const levelField = FieldPath.of("spec", "priorityLevelConfiguration", "name");
   if (level === "") errors.push(required(levelField, "must reference a priority level"));
-  else errors.push(...dns1123Subdomain(level).map((message) => invalid(levelField, level, message)));
-  for (const [index, rule] of (spec.rules ?? []).entries()) errors.push(...validateRule(rule, rulesPath.index(index)));
+  else
+    addAll(
+      errors,
+      dns1123Subdomain(level).map((message) => invalid(levelField, level, message)),
+    );
+  for (const [index, rule] of (spec.rules ?? []).entries()) addAll(errors, validateRule(rule, rulesPath.index(index)));
   return errors;
 }
 
@@ -151,17 +156,17 @@ function validateRule(rule: PolicyRulesWithSubjects, path: FieldPath): readonly 
   const subjectsPath = path.child("subjects");
   if (subjects.length === 0) errors.push(required(subjectsPath, "subjects must contain at least one value"));
   for (const [index, subject] of subjects.entries()) {
-    errors.push(...validateSubject(subject, subjectsPath.index(index)));
+    addAll(errors, validateSubject(subject, subjectsPath.index(index)));
   }
   const { resourceRules = [], nonResourceRules = [] } = rule;
   if (resourceRules.length + nonResourceRules.length === 0) {
     errors.push(required(path, "at least one of resourceRules and nonResourceRules has to be non-empty"));
   }
   for (const [index, one] of resourceRules.entries()) {
-    errors.push(...validateResourceRule(one, path.child("resourceRules").index(index)));
+    addAll(errors, validateResourceRule(one, path.child("resourceRules").index(index)));
   }
   for (const [index, one] of nonResourceRules.entries()) {
-    errors.push(...validateNonResourceRule(one, path.child("nonResourceRules").index(index)));
+    addAll(errors, validateNonResourceRule(one, path.child("nonResourceRules").index(index)));
   }
   return errors;
 }
@@ -182,7 +187,7 @@ function validateSubject(subject: Subject, path: FieldPath): readonly FieldError
   const ownPath = path.child(member);
   if (subject[member] === undefined) {
     errors.push(required(ownPath, `${member} is required when subject kind is '${kind}'`));
-  } else if (member === "serviceAccount") errors.push(...validateAccount(subject[member], ownPath));
+  } else if (member === "serviceAccount") addAll(errors, validateAccount(subject[member], ownPath));
   else if (subject[member].name === "") errors.push(required(ownPath.child("name")));
   for (const [other, otherKind] of members) {
     if (other !== member && subject[other] !== undefined) {
@@ -196,10 +201,17 @@ function validateAccount({ name, namespace }: ServiceAccountSubject, path: Field
   const errors: FieldError[] = [];
   if (name === "") errors.push(required(path.child("name")));
   else if (name !== "*") {
-    errors.push(...dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)));
+    addAll(
+      errors,
+      dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)),
+    );
   }
   if (namespace === "") errors.push(required(path.child("namespace"), "must specify namespace for service account"));
-  else errors.push(...dns1123Label(namespace).map((message) => invalid(path.child("namespace"), namespace, message)));
+  else
+    addAll(
+      errors,
+      dns1123Label(namespace).map((message) => invalid(path.child("namespace"), namespace, message)),
+    );
   return errors;
 }
 
@@ -297,7 +309,7 @@ function validateLevel(name: string, { type, exempt, limited }: PriorityLevelCon
   } else if (type === "Limited") {
     if (exempt !== undefined) errors.push(forbidden(exemptPath, "must be nil if the type is Limited"));
     if (limited === undefined) errors.push(required(limitedPath, "must not be empty when type is Limited"));
-    else errors.push(...validateLimited(limited, limitedPath));
+    else addAll(errors, validateLimited(limited, limitedPath));
   } else errors.push(notSupported(FieldPath.of("spec", "type"), type, ["Exempt", "Limited"]));
   return errors;
 }

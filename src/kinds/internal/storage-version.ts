@@ -4,6 +4,7 @@ import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts"
 import { duplicate, type FieldError, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, emptyMessage, formMessage, qualifiedName } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
 
@@ -38,7 +39,7 @@ function validateStatus({ status }: StorageVersion): FieldError[] {
     const { apiServerID = "" } = entry;
     const path = statusPath.child("storageVersions").index(at);
     if (servers.has(apiServerID)) errors.push(duplicate(path.child("apiServerID"), apiServerID));
-    else errors.push(...validateEntry(entry, path));
+    else addAll(errors, validateEntry(entry, path));
     servers.add(apiServerID);
   }
   return [
@@ -103,9 +104,17 @@ function apiVersionProblems(version: string): string[] {
   const [group] = parts;
   const problems: string[] = [];
   if (group === "") problems.push(`prefix part: ${emptyMessage}`);
-  else if (group !== undefined) problems.push(...dns1123Subdomain(group).map((message) => `prefix part: ${message}`));
+  else if (group !== undefined)
+    addAll(
+      problems,
+      dns1123Subdomain(group).map((message) => `prefix part: ${message}`),
+    );
   if (name === "") problems.push(`version part: ${emptyMessage}`);
-  else problems.push(...dns1035Label(name).map((message) => `version part: ${message}`));
+  else
+    addAll(
+      problems,
+      dns1035Label(name).map((message) => `version part: ${message}`),
+    );
   return problems;
 }
 

@@ -4,6 +4,7 @@ import { type FieldError, forbidden, required, tooLong } from "#meta/field-error
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validatePrefixedPath } from "#meta/prefixed-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { checkName, checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
@@ -47,7 +48,7 @@ function validate({ spec: { controller = "", parameters } }: IngressClass): Fiel
   const errors: Errors = [];
   const path = specPath.child("controller");
   if (Buffer.byteLength(controller) > controllerBytesMax) errors.push(tooLong(path, controllerBytesMax));
-  errors.push(...validatePrefixedPath(controller, path));
+  addAll(errors, validatePrefixedPath(controller, path));
   if (parameters !== undefined) checkParameters(parameters, specPath.child("parameters"), errors);
   return errors;
 }

@@ -21,6 +21,7 @@ import {
   portNumber,
   wildcardSubdomain,
 } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";
 import { checkTypedReference } from "./typed-reference.ts";
@@ -133,7 +134,7 @@ export function validateIngressStatus({ status }: Ingress): FieldError[] {
   for (const [i, { ip, hostname = "" }] of (status.loadBalancer.ingress ?? []).entries()) {
     const path = addressesPath.index(i);
     checkOptionalName(ip, ipAddress, path.child("ip"), errors);
-    if (hostname !== "") errors.push(...validateBalancerHost(hostname, path.child("hostname")));
+    if (hostname !== "") addAll(errors, validateBalancerHost(hostname, path.child("hostname")));
   }
   return errors;
 }

@@ -5,6 +5,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { cidr, isStrictlyInside, parseIpRange } from "#meta/ip-range.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { portName, rangeMessage } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkRange, type Errors } from "../checks.ts";
 
 const protocols = ["TCP", "UDP", "SCTP"];
@@ -56,7 +57,7 @@ function checkPort({ port, endPort, protocol = "" }: NetworkPolicyPort, path: Fi
 
 function checkPeer({ podSelector, namespaceSelector, ipBlock }: NetworkPolicyPeer, path: FieldPath, errors: Errors) {
   for (const [name, selector] of Object.entries({ podSelector, namespaceSelector })) {
-    if (selector !== undefined) errors.push(...validateLabelSelector(selector, path.child(name)));
+    if (selector !== undefined) addAll(errors, validateLabelSelector(selector, path.child(name)));
   }
   if (ipBlock !== undefined) checkBlock(ipBlock, path.child("ipBlock"), errors);
   const hasSelector = podSelector !== undefined || namespaceSelector !== undefined;

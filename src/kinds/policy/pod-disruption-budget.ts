@@ -6,6 +6,7 @@ import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from "#api/policy/v
 import { type FieldError, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { validateConditions } from "../conditions.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -50,7 +51,7 @@ function validateSpec(spec: PodDisruptionBudgetSpec, allowInvalidValues: boolean
     const path = specPath.child(name);
     errors.push(...validateNumberOrPercent(value, path), ...validateAtMost100Percent(value, path));
   }
-  if (selector !== undefined) errors.push(...validateLabelSelector(selector, selectorPath, { allowInvalidValues }));
+  if (selector !== undefined) addAll(errors, validateLabelSelector(selector, selectorPath, { allowInvalidValues }));
   if (policy !== undefined && !unhealthyPodEvictionPolicies.includes(policy)) {
     errors.push(notSupported(specPath.child("unhealthyPodEvictionPolicy"), policy, unhealthyPodEvictionPolicies));
   }

@@ -5,6 +5,7 @@ import { type FieldError, goQuote, GoSyntax, invalid, notSupported, required } f
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
+import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editItems, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -54,7 +55,11 @@ function validateRole({ apiGroup, kind, name }: RoleRef, group: string, kinds: r
   if (apiGroup !== group) errors.push(notSupported(FieldPath.of("roleRef", "apiGroup"), apiGroup, [group]));
   if (!kinds.includes(kind)) errors.push(notSupported(FieldPath.of("roleRef", "kind"), kind, kinds));
   if (name === "") errors.push(required(FieldPath.of("roleRef", "name")));
-  else errors.push(...pathSegment(name).map((message) => invalid(FieldPath.of("roleRef", "name"), name, message)));
+  else
+    addAll(
+      errors,
+      pathSegment(name).map((message) => invalid(FieldPath.of("roleRef", "name"), name, message)),
+    );
   return errors;
 }
 
@@ -67,7 +72,10 @@ function validateSubject(
   if (name === "") errors.push(required(path.child("name")));
   const isAccount = kind === "ServiceAccount";
   if (isAccount && name !== "") {
-    errors.push(...dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)));
+    addAll(
+      errors,
+      dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)),
+    );
   }
   if (!isAccount && !isPerson(kind)) {
     return [...errors, notSupported(path.child("kind"), kind, ["ServiceAccount", "User", "Group"])];

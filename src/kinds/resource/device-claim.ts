@@ -12,6 +12,7 @@ import type {
 import { type FieldError, duplicate, invalid, notSupported, required, tooLong, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { editField, editItems, fillZero } from "../edit.ts";
 
@@ -64,7 +65,7 @@ function limited<T>(
   check: (item: T, path: FieldPath) => FieldError[],
 ): FieldError[] {
   const errors: FieldError[] = items.length > max ? [tooMany(path, items.length, max)] : [];
-  for (const [index, item] of items.slice(0, max).entries()) errors.push(...check(item, path.index(index)));
+  for (const [index, item] of items.slice(0, max).entries()) addAll(errors, check(item, path.index(index)));
   return errors;
 }
 
@@ -81,7 +82,7 @@ function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<str
       errors.push(invalid(path.child("deviceClassName"), deviceClassName, message));
     }
   }
-  errors.push(...limited(selectors, selectorsMax, path.child("selectors"), validateSelector));
+  addAll(errors, limited(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
 }
 

@@ -4,6 +4,7 @@
  */
 import { type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { setKey } from "../json-values.ts";
 import type { Schema } from "../schema.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
@@ -83,7 +84,7 @@ class Walk {
     }
     const embedded = embeddedFindings(node, value, field, options);
     const found = embedded.length > 0 ? embedded : valueFindings(node, value, field);
-    this.findings.push(...(found.length > 0 || !node.hasRules ? found : this.#rules(node, value, field, isWhole)));
+    addAll(this.findings, found.length > 0 || !node.hasRules ? found : this.#rules(node, value, field, isWhole));
   }
 
   #rules(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): readonly FieldError[] {
@@ -98,7 +99,7 @@ class Walk {
     const found = coercion === undefined ? embeddedFindings(place.root, object, FieldPath.root, options) : [coercion];
     if (found.length === 0) {
       const wrong = valueFindings(node, value, field);
-      this.findings.push(...(wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false)));
+      addAll(this.findings, wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false));
     } else {
       const texts = [...new Set(found.map(printFieldError))];
       const text = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;

@@ -4,6 +4,7 @@
  */
 import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
@@ -82,7 +83,7 @@ class Walk {
       if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), place); // no list
     }
     this.#extensions(props, path);
-    if (this.#checks.mapKeys !== false) this.findings.push(...mapKeyFindings(props, path));
+    if (this.#checks.mapKeys !== false) addAll(this.findings, mapKeyFindings(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
     for (const [at, rule] of rules.entries()) this.#rule(rule, props, path.child("x-kubernetes-validations").index(at));
     if (rules.length > 0 && this.findings.length === found) this.#right.add(props);

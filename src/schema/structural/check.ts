@@ -5,6 +5,7 @@
  */
 import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { addAll } from "#std/add-all.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
@@ -62,7 +63,7 @@ export function checkStructural(props: JsonSchemaProps, path: FieldPath, options
     ...keywordFindings(props, path, options, right),
   ];
   if (isRead && structure.length === 0 && right.size > 0) {
-    findings.push(...(options.rules?.schema(props, path, (inner) => right.has(inner)) ?? []));
+    addAll(findings, options.rules?.schema(props, path, (inner) => right.has(inner)) ?? []);
   }
   if (findings.length === 0 && problem !== undefined) return [invalid(path, "", problem)];
   if (findings.length <= findingsMax) return findings;
@@ -177,7 +178,7 @@ function hasUnprunedDefault(props: JsonSchemaProps): boolean {
       if (prune(value, node, { isResourceRoot: node.embedded }).value !== value) return true;
     }
     if (node.items !== undefined) waiting.push(node.items);
-    waiting.push(...(node.properties?.values() ?? []));
+    addAll(waiting, node.properties?.values() ?? []);
   }
   return false;
 }

@@ -8,6 +8,7 @@ import { parseApiVersion } from "#meta/group-version.ts";
 import { dns1035Label } from "#meta/names.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { validateObjectMeta } from "#meta/validate-object-meta.ts";
+import { addAll } from "#std/add-all.ts";
 import { DecodeError } from "../decode-error.ts";
 import type { Schema } from "../schema.ts";
 import { decodeTyped } from "../typed.ts";
@@ -71,14 +72,14 @@ function checkWhole(object: Json, field: FieldPath, options: EmbeddedMetaOptions
     const path = field.child(name);
     if (typeof value !== "string") findings.push(invalid(path, shown(value), "must be a string"));
     else if (value === "") findings.push(invalid(path, shown(value), "must not be empty"));
-    else findings.push(...(name === "kind" ? checkKind(value, path) : checkApiVersion(value, path)));
+    else addAll(findings, name === "kind" ? checkKind(value, path) : checkApiVersion(value, path));
   }
   if (!Object.hasOwn(object, "metadata")) return;
   const path = field.child("metadata");
   const meta =
     options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // as promised
   if (typeof meta === "string") findings.push(invalid(path, shown(object["metadata"]), meta));
-  else findings.push(...checkMetadata(meta, path));
+  else addAll(findings, checkMetadata(meta, path));
 }
 
 function checkKind(kind: string, field: FieldPath): FieldError[] {

@@ -20,6 +20,7 @@ import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { validateSignerName } from "../../certificates/signer-name.ts";
 import { validateClaimSpec } from "../claim-spec.ts";
@@ -375,8 +376,8 @@ function checkTrustBundle(bundle: ClusterTrustBundleProjection, path: FieldPath,
   } else if (signerName !== undefined) {
     const at = path.child("signerName");
     if (signerName === "") errors.push(required(at, "must be a valid signer name"));
-    errors.push(...validateSignerName(at, signerName));
-    if (labelSelector !== undefined) errors.push(...validateLabelSelector(labelSelector, path.child("labelSelector")));
+    addAll(errors, validateSignerName(at, signerName));
+    if (labelSelector !== undefined) addAll(errors, validateLabelSelector(labelSelector, path.child("labelSelector")));
   } else errors.push(required(path, "either name or signerName must be specified"));
   checkVolumePath(bundle.path, path.child("path"), errors);
 }

@@ -1,0 +1,38 @@
+/** What kube-apiserver 1.32.1 says of quotas, and how much of it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const quotas = kindUnderTest({ group: "", version: "v1", kind: "ResourceQuota" });
+const quota = (spec: object): Unstructured => ({ metadata: { name: "q" }, spec });
+const many = (count: number): string[] => Array.from({ length: count }, (_, i) => `hugepages-${i + 1}`);
+
+test("a scope fits the limits beside it", () => {
+  const shown = '[]core.ResourceQuotaScope{"BestEffort", "x"}';
+  assert.deepEqual(
+    quotas.refuseCreate(quota({ hard: { pods: "1", cpu: "1", secrets: "1" }, scopes: ["BestEffort", "x"] })),
+    [
+      `spec.scopes: Invalid value: ${shown}: unsupported scope applied to resource`,
+      `spec.scopes: Invalid value: ${shown}: unsupported scope applied to resource`,
+      `spec.scopes: Invalid value: ${shown}: unsupported scope`,
+    ],
+  );
+  const matchExpressions = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
+  assert.deepEqual(quotas.refuseCreate(quota({ hard: { cpu: "1" }, scopeSelector: { matchExpressions } })), []);
+  assert.equal(quotas.refuseCreate(quota({ hard: { secrets: "1" }, scopeSelector: { matchExpressions } })).length, 1);
+});
+
+test("many scopes beside many limits have a bounded number of findings", () => {
+  const hard = Object.fromEntries(
+    many(2000)
+      .map((name) => [`requests.storage-${name}`, "1"])
+      .concat(many(2000).map((name) => [name, "1"])),
+  );
+  const scopes = Array.from({ length: 2000 }, () => "NotBestEffort");
+  const matchExpressions = scopes.map((scopeName) => ({ scopeName, operator: "Exists" }));
+  const start = process.cpuUsage();
+  assert.ok(quotas.refuseCreate(quota({ hard, scopes, scopeSelector: { matchExpressions } })).length < 10_000);
+  const { user } = process.cpuUsage(start);
+  assert.ok(user < 2e6, `took ${user} us`);
+});
