@@ -102,18 +102,28 @@ function withNamesOf(body: Json): (edit: Edit) => Edit {
   });
 }
 
-/** What an answer says: of a refusal each finding once, of a write what is stored, a line for each value. */
+/** What an answer says: of a refusal its findings, each as often as it comes, of a write what is stored, a line for each value. */
 function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
   // What is no finding are lines of differences in Go syntax.
   const found = essence(answer)
     .split("\n")
-    .filter((line) => /^\w/.test(line))
+    .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line))
     .map(withoutValues);
-  if (answer.code >= 300) return [...new Set(found)];
+  if (answer.code >= 300) return numbered(found);
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
   const { status: _status, ...withoutStatus } = whole;
   const content = hasServerStatus ? withoutStatus : whole;
   return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
+}
+
+/** The lines, where one comes again with a number: how often a finding comes is compared. */
+function numbered(lines: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return lines.map((line) => {
+    const count = (counts.get(line) ?? 0) + 1;
+    counts.set(line, count);
+    return count === 1 ? line : `${line} (${count})`;
+  });
 }
 
 /** Addresses and ports that each server gives from a range of its own. */
