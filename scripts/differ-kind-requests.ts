@@ -3,9 +3,14 @@ import { type Edit, edited } from "./differ-edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
 import { type Answer, ask, type Comparison, essence, type Json, type Question } from "./differ-servers.ts";
 
-/** With the account that pods have: the servers may run no controllers. */
-async function makeNamespace(comparison: Comparison, name: string): Promise<void> {
-  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name } });
+/**
+ * With the account that pods have: the servers may run no controllers. Pods are warned about what they violate of the Pod
+ * Security Standards, in a version for each case.
+ */
+async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
+  const warn = "pod-security.kubernetes.io/warn";
+  const labels = { [warn]: seed % 2 === 0 ? "restricted" : "baseline", [`${warn}-version`]: `v1.${seed % 33}` };
+  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name, labels } });
   await comparison.each("POST", `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
 }
 
@@ -19,7 +24,7 @@ export async function compareKinds(
   const wanted = kindCase(set, seed);
   if (resources?.includes(wanted.kind.resource) === false) return;
   const ns = `differ-${set}-${seed}-${Date.now().toString(36)}`;
-  await makeNamespace(comparison, ns);
+  await makeNamespace(comparison, ns, seed);
   try {
     try {
       await compareCase(comparison, wanted, ns, seed);

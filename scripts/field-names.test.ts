@@ -16,6 +16,8 @@ const oddNames: ReadonlySet<string> = new Set([
   "allocatedResourceStatus",
   "attachedRequired",
   "cephFS",
+  // Of a configuration.
+  "exemptions",
   "initiatorname",
   "patch",
   "persistentDisk",

@@ -31,6 +31,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { StartError } from "#std/start-error.ts";
 import { ServedForms } from "./admission/object-forms.ts";
+import { podSecurityPlugin } from "./admission/pod-security.ts";
 import { policyPlugins } from "./admission/policies.ts";
 import { openWebhooks } from "./admission/webhooks.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -89,6 +90,7 @@ export async function serverAdmission(
       : []),
     taintNodesByCondition({ domain }),
     ...called.images,
+    podSecurityPlugin(config, state),
     ...schedulingPlugins(config, state),
     ...storagePlugins(config, lookups),
     ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),

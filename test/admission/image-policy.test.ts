@@ -163,11 +163,11 @@ test("without its configuration the server does not start", () =>
 test("plugins that this server does not have are named in its log, and do not run", async () => {
   await usingObserved(
     "k8s.io",
-    { enableAdmissionPlugins: ["PodSecurity", "NodeRestriction", "AlwaysDeny", "ServiceAccount"] },
+    { enableAdmissionPlugins: ["AlwaysPullImages", "NodeRestriction", "AlwaysDeny", "ServiceAccount"] },
     async ({ api, logged }) => {
       (await api.post("/api/v1/namespaces/default/configmaps", configMap("c"))).expect(201);
       const [line, ...more] = logged.filter((one) => one.includes("--enable-admission-plugins"));
-      assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "PodSecurity,AlwaysDeny");
+      assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "AlwaysPullImages,AlwaysDeny");
       assert.deepEqual(more, []);
     },
   );

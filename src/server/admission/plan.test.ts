@@ -167,3 +167,63 @@ test("what may only be used under a quota is read, and a mistake in it stops the
   });
   await assert.rejects(limited({ kind: "Other" }), { name: "StartError", message: /ResourceQuotaConfiguration/ });
 });
+
+const podSecurity = async (plugin: object, settings: ServerSettings = {}) => {
+  const config = file("pod-security", {
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "AdmissionConfiguration",
+    plugins: [{ name: "PodSecurity", ...plugin }],
+  });
+  const options = resolveOptions({ admissionControlConfigFile: config, ...settings });
+  return (await planAdmission(options, kubernetesDomain)).podSecurity;
+};
+
+test("PodSecurity has defaults and exemptions of a configuration, in each of its versions", async () => {
+  for (const version of ["v1", "v1beta1", "v1alpha1"]) {
+    const configuration = {
+      apiVersion: `pod-security.admission.config.k8s.io/${version}`,
+      kind: "PodSecurityConfiguration",
+      defaults: { enforce: "baseline", "enforce-version": "v1.5", audit: "" },
+      exemptions: { usernames: ["u"], namespaces: ["n"], runtimeClasses: ["r.x"] },
+    };
+    const privileged = { level: "privileged", version: "latest", minor: Number.POSITIVE_INFINITY };
+    assert.deepEqual(await podSecurity({ configuration }), {
+      defaults: { enforce: { level: "baseline", version: "v1.5", minor: 5 }, audit: privileged, warn: privileged },
+      exemptUsers: new Set(["u"]),
+      exemptNamespaces: new Set(["n"]),
+      exemptRuntimeClasses: new Set(["r.x"]),
+    });
+  }
+});
+
+test("without a configuration, or with an empty file of it, PodSecurity forbids nothing and exempts nobody", async () => {
+  file("empty", "");
+  const initial = await podSecurity({});
+  assert.equal(initial.defaults.enforce.level, "privileged");
+  assert.equal(await podSecurity({ configuration: null }), initial);
+  assert.deepEqual(await podSecurity({ path: "empty" }), initial);
+  assert.equal(await podSecurity({ path: "missing" }, { disableAdmissionPlugins: ["PodSecurity"] }), initial);
+});
+
+test("a configuration of PodSecurity that cannot be stops the start", async () => {
+  const head = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
+  const refusedWith = (configuration: object, message: RegExp | string): Promise<void> =>
+    assert.rejects(podSecurity({ configuration }), { name: "StartError", message });
+  const level = "must be one of privileged, baseline, restricted";
+  const initialized = 'failed to initialize admission plugin "PodSecurity": PodSecurity';
+  await refusedWith(
+    { ...head, defaults: { enforce: "x", "audit-version": "1.2" }, exemptions: { namespaces: [""] } },
+    `${initialized} configuration error: [enforce: ${level}, audit-version: must be "latest" or "v1.x"]`,
+  );
+  await refusedWith({ ...head, defaults: { warn: "x" } }, `${initialized} configuration error: warn: ${level}`);
+  await refusedWith(
+    { ...head, exemptions: { usernames: ["", "u", "u"], runtimeClasses: ["r", "r"], namespaces: ["n.m"] } },
+    `${initialized} invalid: [exemptions.namespaces[0]: Invalid value: "n.m": must not contain dots, ` +
+      'exemptions.runtimeClasses[1]: Duplicate value: "r", exemptions.usernames[0]: Invalid value: "": username must ' +
+      'not be empty, exemptions.usernames[2]: Duplicate value: "u"]',
+  );
+  const unread = /^couldn't init admission plugin "PodSecurity": /;
+  await refusedWith({ ...head, defaults: { other: "x" } }, unread);
+  await refusedWith({ ...head, kind: "Other" }, unread);
+  await assert.rejects(podSecurity({ path: "nowhere" }), { name: "StartError", message: unread });
+});

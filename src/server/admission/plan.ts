@@ -3,6 +3,7 @@
  * configuration ends the start here. Source: upstream's `apiserver/pkg/admission/config.go`.
  */
 import { dirname, isAbsolute, resolve } from "node:path";
+import { initialPodSecurity, type PodSecuritySettings } from "#admission/pod-security.ts";
 import type { LimitedResource } from "#admission/quota.ts";
 import type { WebhookCredentials } from "#client/webhook-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -24,6 +25,7 @@ export interface AdmissionPlan {
   readonly imagePolicy: ImagePolicySettings | undefined;
   /** What may only be used under a quota. */
   readonly limitedResources: readonly LimitedResource[];
+  readonly podSecurity: PodSecuritySettings;
 }
 
 interface PluginConfig {
@@ -33,10 +35,12 @@ interface PluginConfig {
 }
 
 const imagePolicyWebhook = "ImagePolicyWebhook";
+const podSecurity = "PodSecurity";
 
 /** Rejects with `StartError`. Loads what reads files only where there are any. */
 export async function planAdmission(options: ServerOptions, domain: ApiDomain): Promise<AdmissionPlan> {
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
+  const { disableAdmissionPlugins: disabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
   /** Of a plugin that does nothing without settings. */
   const needed = async <T>(plugin: string, load: Load<T>): Promise<T | undefined> =>
@@ -44,6 +48,7 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
   return {
     webhookCredentials: await planWebhooks(plugins, domain),
     limitedResources: (await planLimitedResources(plugins, domain)) ?? [],
+    podSecurity: disabled.includes(podSecurity) ? initialPodSecurity : await planPodSecurity(plugins, domain),
     imagePolicy: await needed(imagePolicyWebhook, async () => (await import("./image-policy.ts")).readImagePolicy),
   };
 }
@@ -106,6 +111,18 @@ const planLimitedResources = (plugins: readonly PluginConfig[], domain: ApiDomai
     const { readLimitedResources } = await import("./quota-configuration.ts");
     return (text) => readLimitedResources(text, domain);
   });
+
+/** The configuration of PodSecurity. An empty file is none. */
+async function planPodSecurity(plugins: readonly PluginConfig[], domain: ApiDomain): Promise<PodSecuritySettings> {
+  const load = () => import("./pod-security-configuration.ts");
+  const decoded = await planSettings(plugins, podSecurity, async () => {
+    const { decodePodSecurity } = await load();
+    return (text) => (text === "" ? {} : decodePodSecurity(text, domain));
+  });
+  if (decoded === undefined) return initialPodSecurity;
+  const { podSecuritySettings } = await load();
+  return asStart(`failed to initialize admission plugin "${podSecurity}": `, () => podSecuritySettings(decoded));
+}
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */
 async function readPlugins(file: string, domain: ApiDomain): Promise<readonly PluginConfig[]> {

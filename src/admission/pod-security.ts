@@ -1,0 +1,255 @@
+/**
+ * PodSecurity: the Pod Security Standards. Labels of a namespace say which of them its pods must meet (`enforce`), and
+ * which ones only give audit annotations or warnings; for controllers of pods there are only these two. Source of rules
+ * and texts: https://kubernetes.io/docs/concepts/security/pod-security-admission/ and the answers of kube-apiserver.
+ */
+import type { Namespace, Pod, PodSpec } from "#api/core/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { printFieldError } from "#meta/field-error.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { inTurns, type Pieces } from "#std/turn.ts";
+import { checkedPod, type CheckedPod, type Finding, findingText } from "./pod-security/check.ts";
+import { checkNamespace, type NamespaceOptions, type NamespacePods } from "./pod-security/namespaces.ts";
+import {
+  isPrivileged,
+  type Mode,
+  type SecurityPolicy,
+  PolicyLabels,
+  privilegedLatest,
+  type ReadPolicy,
+  type Standard,
+  standardText,
+} from "./pod-security/policy.ts";
+import { controllers, harmlessSubresources, isSignificant } from "./pod-security/requests.ts";
+import { newestMinor, Standards } from "./pod-security/standards.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+
+export type { NamespacePods } from "./pod-security/namespaces.ts";
+export {
+  levelMessage,
+  type Mode,
+  modes,
+  type SecurityPolicy,
+  privilegedLatest,
+  readLevel,
+  readVersion,
+  versionMessage,
+} from "./pod-security/policy.ts";
+
+/** What metrics say about a request. */
+export interface ObservedRequest {
+  readonly operation: "create" | "update";
+  readonly resource: "pod" | "controller";
+  readonly subresource: string;
+}
+
+export interface ObservedEvaluation extends ObservedRequest {
+  readonly decision: "allow" | "deny";
+  readonly mode: Mode;
+  readonly level: string;
+  /** `latest`, `v1.8`, or `future` for one that is not out yet. */
+  readonly version: string;
+}
+
+export interface PodSecurityObserver {
+  /** Hot path: the policy of the pod's namespace forbids nothing. */
+  passed(operation: ObservedRequest["operation"], subresource: string): void;
+  evaluated(evaluation: ObservedEvaluation): void;
+  exempted(request: ObservedRequest): void;
+  /** The labels of the namespace could not be read. */
+  failed(request: ObservedRequest): void;
+}
+
+export interface PodSecuritySettings {
+  readonly defaults: SecurityPolicy;
+  /** Names of users. */
+  readonly exemptUsers: ReadonlySet<string>;
+  readonly exemptNamespaces: ReadonlySet<string>;
+  readonly exemptRuntimeClasses: ReadonlySet<string>;
+}
+
+/** Settings without a configuration: nothing is forbidden, and nobody exempt. */
+export const initialPodSecurity: PodSecuritySettings = {
+  defaults: { enforce: privilegedLatest, audit: privilegedLatest, warn: privilegedLatest },
+  exemptUsers: new Set(),
+  exemptNamespaces: new Set(),
+  exemptRuntimeClasses: new Set(),
+};
+
+export interface PodSecurityOptions extends PodSecuritySettings {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  /** Checks that concern users are left out for pods with `hostUsers: false`. */
+  readonly relaxesUserNamespaces: boolean;
+  /** From memory; `undefined` when there is none. */
+  getNamespace(name: string): Namespace | undefined;
+  podsOf(namespace: string): NamespacePods;
+  readonly observer: PodSecurityObserver;
+}
+
+export function podSecurity(options: PodSecurityOptions): AdmissionPlugin {
+  const plugin = new PodSecurity(options);
+  return {
+    name: "PodSecurity",
+    operations: ["CREATE", "UPDATE"],
+    validate: (attributes) => plugin.validate(attributes),
+  };
+}
+
+const nothingForbidden = standardText(privilegedLatest);
+
+/** What is decided about one request. */
+interface Decision {
+  readonly attributes: AdmissionAttributes;
+  readonly request: ObservedRequest;
+  readonly read: ReadPolicy;
+  readonly pod: CheckedPod;
+}
+
+class PodSecurity {
+  readonly #options: PodSecurityOptions;
+  readonly #labels: PolicyLabels;
+  readonly #standards: Standards;
+  readonly #namespaces: NamespaceOptions;
+  readonly #annotations: Readonly<Record<"enforced" | "violations" | "exempt" | "error", string>>;
+
+  constructor(options: PodSecurityOptions) {
+    const { domain, defaults } = options;
+    const annotation = (name: string): string => domain.rename(`pod-security.kubernetes.io/${name}`);
+    this.#options = options;
+    this.#labels = new PolicyLabels(domain, defaults);
+    this.#standards = new Standards(domain);
+    this.#namespaces = { ...options, labels: this.#labels, standards: this.#standards };
+    this.#annotations = {
+      enforced: annotation("enforce-policy"),
+      violations: annotation("audit-violations"),
+      exempt: annotation("exempt"),
+      error: annotation("error"),
+    };
+  }
+
+  validate(attributes: AdmissionAttributes): MaybePromise<void> {
+    const { group, resource } = attributes.resource;
+    if (group === "" && resource === "pods") return this.#checkPod(attributes);
+    if (group === "" && resource === "namespaces") return checkNamespace(attributes, this.#namespaces);
+    const controller = controllers.get(resource);
+    return controller === undefined || controller.group !== group ? undefined : this.#checkController(attributes);
+  }
+
+  /** Hot path: without labels a pod costs an annotation and a number. */
+  #checkPod(attributes: AdmissionAttributes): MaybePromise<void> {
+    const { operation, subresource, context } = attributes;
+    if (harmlessSubresources.has(subresource) || this.#isExempt(attributes, "pod")) return undefined;
+    const read = this.#policyOf(attributes);
+    if (read.isPrivileged) {
+      context.annotate(this.#annotations.enforced, nothingForbidden);
+      this.#options.observer.passed(operation === "CREATE" ? "create" : "update", subresource);
+      return undefined;
+    }
+    const pod = attributes.object as Pod; // of the resource
+    if (operation === "UPDATE" && !isSignificant(pod, attributes.oldObject as Pod)) return undefined; // of it, too
+    return this.#decide(attributes, "pod", read, pod);
+  }
+
+  #checkController(attributes: AdmissionAttributes): MaybePromise<void> {
+    if (attributes.subresource !== "" || this.#isExempt(attributes, "controller")) return undefined;
+    const read = this.#policyOf(attributes);
+    const { audit, warn } = read.policy;
+    if (read.errors.length === 0 && isPrivileged(audit) && isPrivileged(warn)) return undefined;
+    const template = controllers.get(attributes.resource.resource)!.template(attributes.object!); // creates and updates have one
+    if (template === undefined) return undefined;
+    return this.#decide(attributes, "controller", read, template);
+  }
+
+  #policyOf({ namespace }: AdmissionAttributes): ReadPolicy {
+    return this.#labels.read(this.#options.getNamespace(namespace)?.metadata.labels);
+  }
+
+  /** Exempt by its namespace or user. */
+  #isExempt(attributes: AdmissionAttributes, resource: ObservedRequest["resource"]): boolean {
+    const { exemptNamespaces, exemptUsers } = this.#options;
+    const { namespace, context } = attributes;
+    if (exemptNamespaces.has(namespace)) this.#exempt(attributes, resource, "namespace");
+    else if (exemptUsers.has(context.user.name)) this.#exempt(attributes, resource, "user");
+    else return false;
+    return true;
+  }
+
+  #exempt(attributes: AdmissionAttributes, resource: ObservedRequest["resource"], by: string): void {
+    attributes.context.annotate(this.#annotations.exempt, by);
+    this.#options.observer.exempted(observed(attributes, resource));
+  }
+
+  #decide(
+    attributes: AdmissionAttributes,
+    resource: ObservedRequest["resource"],
+    read: ReadPolicy,
+    { metadata, spec }: { readonly metadata: Pick<ObjectMeta, "annotations">; readonly spec: PodSpec },
+  ): MaybePromise<void> {
+    const { exemptRuntimeClasses, relaxesUserNamespaces } = this.#options;
+    if (exemptRuntimeClasses.has(spec.runtimeClassName ?? "")) {
+      this.#exempt(attributes, resource, "runtimeClass");
+      return undefined;
+    }
+    const pod = checkedPod(metadata, spec, relaxesUserNamespaces);
+    return inTurns(this.#evaluate({ attributes, request: observed(attributes, resource), read, pod }));
+  }
+
+  *#evaluate({ attributes, request, read, pod }: Decision): Pieces<void> {
+    const { context } = attributes;
+    const { policy, errors } = read;
+    if (errors.length > 0) {
+      const texts = errors.map(printFieldError);
+      const list = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
+      context.annotate(this.#annotations.error, `Failed to parse policy: ${list}`);
+      this.#options.observer.failed(request);
+    }
+    const known = new Map<string, string>();
+    if (request.resource === "pod") context.annotate(this.#annotations.enforced, standardText(policy.enforce));
+    const refused =
+      request.resource === "pod" ? yield* this.#violations(policy.enforce, "enforce", request, pod, known) : "";
+    const audited = yield* this.#violations(policy.audit, "audit", request, pod, known);
+    if (audited !== "") context.annotate(this.#annotations.violations, `would violate ${audited}`);
+    if (refused !== "") throw refusal(attributes, `violates ${refused}`);
+    const warned = yield* this.#violations(policy.warn, "warn", request, pod, known);
+    if (warned !== "") context.warn(`would violate ${warned}`);
+  }
+
+  /** `PodSecurity "baseline:latest": …`; empty if there are none. `known` has what was found before, by standard. */
+  *#violations(
+    standard: Standard,
+    mode: Mode,
+    request: ObservedRequest,
+    pod: CheckedPod,
+    known: Map<string, string>,
+  ): Pieces<string> {
+    const name = standardText(standard);
+    let text = known.get(name);
+    if (text === undefined) {
+      const findings: readonly Finding[] = yield* this.#standards.evaluate(standard, pod);
+      text = findings.length === 0 ? "" : `PodSecurity "${name}": ${findings.map(findingText).join(", ")}`;
+      known.set(name, text);
+    }
+    // Upstream counts what is allowed for the enforced standard only.
+    if (text !== "") this.#observe(request, "deny", mode, standard);
+    else if (mode === "enforce") this.#observe(request, "allow", mode, standard);
+    return text;
+  }
+
+  #observe(request: ObservedRequest, decision: "allow" | "deny", mode: Mode, standard: Standard): void {
+    const { level } = standard;
+    this.#options.observer.evaluated({ ...request, decision, mode, level, version: shownVersion(standard) });
+  }
+}
+
+function shownVersion({ level, version, minor }: Standard): string {
+  if (level === "privileged") return "latest"; // alike in all versions
+  return minor > newestMinor && minor !== Number.POSITIVE_INFINITY ? "future" : version;
+}
+
+const observed = (
+  { operation, subresource }: AdmissionAttributes,
+  resource: ObservedRequest["resource"],
+): ObservedRequest => ({ operation: operation === "CREATE" ? "create" : "update", resource, subresource });

@@ -1,0 +1,175 @@
+/**
+ * Namespaces: their labels must be readable, and who raises the enforced level is warned about the pods that violate it
+ * already. The number of pods that are checked, and the time for it, have bounds.
+ */
+import type { Namespace, Pod } from "#api/core/v1.ts";
+import { invalidObject, StatusError } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
+import { compareCodePoints } from "#std/code-points.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { inTurns, Pace, type Pieces } from "#std/turn.ts";
+import type { AdmissionAttributes } from "../plugin.ts";
+import { checkedPod, plural } from "./check.ts";
+import {
+  isPrivileged,
+  isSameStandard,
+  modes,
+  type SecurityPolicy,
+  type PolicyLabels,
+  type ReadPolicy,
+  type Standard,
+  standardText,
+  strictness,
+} from "./policy.ts";
+import type { Standards } from "./standards.ts";
+
+/** The pods of a namespace at one moment. */
+export interface NamespacePods {
+  readonly count: number;
+  /** In the order of names. Throws `StatusError` for a stored object that cannot be read. */
+  pod(index: number): Pod;
+}
+
+export interface NamespaceOptions {
+  readonly labels: PolicyLabels;
+  readonly standards: Standards;
+  readonly clock: Clock;
+  readonly relaxesUserNamespaces: boolean;
+  /** Where labels say nothing. */
+  readonly defaults: SecurityPolicy;
+  readonly exemptNamespaces: ReadonlySet<string>;
+  readonly exemptRuntimeClasses: ReadonlySet<string>;
+  podsOf(namespace: string): NamespacePods;
+}
+
+/** Upstream's bounds. */
+const checkedMax = 3000;
+const checkMsMax = 1000;
+
+type Labels = Readonly<Record<string, string>>;
+
+/** A create or an update of a namespace. Throws `StatusError` for labels that cannot be read. */
+export function checkNamespace(attributes: AdmissionAttributes, options: NamespaceOptions): MaybePromise<void> {
+  const { context, operation, subresource, name } = attributes;
+  if (subresource !== "") return undefined;
+  const { metadata } = attributes.object as Namespace; // of the resource
+  const read = options.labels.read(metadata.labels);
+  const { policy, errors } = read;
+  const old = operation === "UPDATE" ? options.labels.read(attributes.oldObject?.metadata.labels) : undefined;
+  // Upstream: labels that could not be read before may stay if all of the complaints are the same.
+  if (errors.length > 0 && complaints(errors) !== complaints(old?.errors ?? [])) {
+    throw invalidObject({ group: "", kind: "Namespace" }, name, errors);
+  }
+  if (old !== undefined && !isStricter(policy.enforce, old.policy.enforce)) return undefined;
+  if (options.exemptNamespaces.has(name)) {
+    const ignored = ignoredPolicy(read, metadata.labels ?? {}, options);
+    if (ignored !== undefined) {
+      context.warn(`namespace "${name}" is exempt from Pod Security, and the policy (${ignored}) will be ignored`);
+    }
+    return undefined;
+  }
+  return old === undefined ? undefined : inTurns(warnAboutPods(attributes, policy.enforce, options));
+}
+
+const complaints = (errors: readonly { readonly field: string; readonly message: string }[]): string =>
+  errors.map(({ field, message }) => `${field}: ${message}`).join("\n");
+
+/** Whether pods that were allowed may violate the new standard. */
+function isStricter(next: Standard, last: Standard): boolean {
+  if (isSameStandard(next, last) || isPrivileged(next)) return false;
+  return next.version !== last.version || strictness(next) > strictness(last);
+}
+
+/** What the labels of an exempt namespace ask for; `undefined` when that is nothing, or what is so by default. */
+function ignoredPolicy(read: ReadPolicy, labels: Labels, options: NamespaceOptions): string | undefined {
+  const { policy } = read;
+  const { defaults } = options;
+  const isEqual = (one: Standard, other: Standard): boolean =>
+    isSameStandard(one, other) || (isPrivileged(one) && isPrivileged(other));
+  if (read.isPrivileged || modes.every((mode) => isEqual(policy[mode], defaults[mode]))) return undefined;
+  return modes
+    .filter((mode) => options.labels.names(labels, mode) && !isPrivileged(policy[mode]))
+    .map((mode) => `${mode}=${standardText(policy[mode])}`)
+    .join(", ");
+}
+
+interface Violation {
+  readonly pod: string;
+  readonly count: number;
+}
+
+function* warnAboutPods(
+  { context, name: namespace }: AdmissionAttributes,
+  standard: Standard,
+  options: NamespaceOptions,
+): Pieces<void> {
+  const { clock, podsOf, exemptRuntimeClasses } = options;
+  const pods = podsOf(namespace);
+  const started = clock.monotonic();
+  const timeMs = Math.min(checkMsMax, (context.deadlineMs - clock.now()) / 2);
+  const pace = new Pace(clock);
+  const isOver = (share: number): boolean => clock.monotonic() - started > timeMs * share;
+  const violations = new Map<string, Violation>();
+  let checked = 0;
+  let chosen: readonly Pod[] | undefined;
+  try {
+    if (pods.count > checkedMax) chosen = yield* choosePods(pods, pace, () => isOver(0.5));
+    const count = chosen?.length ?? pods.count;
+    while (checked < count && (checked === 0 || !isOver(1))) {
+      if (pace.isDue) yield pace.pause();
+      const pod = chosen?.[checked] ?? pods.pod(checked);
+      checked++;
+      if (!exemptRuntimeClasses.has(pod.spec.runtimeClassName ?? "")) {
+        yield* addViolation(violations, pod, standard, options);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    context.warn("failed to list pods while checking new PodSecurity enforce level");
+    return;
+  }
+  if (checked < pods.count) {
+    const so = `${checked} of ${pods.count} existing pods`;
+    context.warn(`new PodSecurity enforce level only checked against the first ${so}`);
+  }
+  if (violations.size === 0) return;
+  const text = standardText(standard);
+  context.warn(`existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${text}"`);
+  const lines = [...violations].map(([reasons, violation]) => `${violators(violation)}: ${reasons}`);
+  for (const line of lines.sort(compareCodePoints)) context.warn(line);
+}
+
+function* addViolation(
+  violations: Map<string, Violation>,
+  { metadata, spec }: Pod,
+  standard: Standard,
+  { standards, relaxesUserNamespaces }: NamespaceOptions,
+): Pieces<void> {
+  const findings = yield* standards.evaluate(standard, checkedPod(metadata, spec, relaxesUserNamespaces));
+  if (findings.length === 0) return;
+  const reasons = findings.map(({ reason }) => reason).join(", ");
+  const { pod, count = 0 } = violations.get(reasons) ?? {};
+  const name = metadata.name ?? "";
+  violations.set(reasons, { pod: pod !== undefined && pod < name ? pod : name, count: count + 1 });
+}
+
+function violators({ pod, count }: Violation): string {
+  return count === 1 ? pod : `${pod} (and ${count - 1} other ${plural("pod", count - 1)})`;
+}
+
+/** As many as are checked: first one of each controller, since the others of it are alike. */
+function* choosePods(pods: NamespacePods, pace: Pace, isOver: () => boolean): Pieces<readonly Pod[]> {
+  const firsts: Pod[] = [];
+  const others: Pod[] = [];
+  const controllers = new Set<string>();
+  for (let index = 0; index < pods.count && firsts.length < checkedMax; index++) {
+    if (pace.isDue) yield pace.pause();
+    if (isOver()) break;
+    const pod = pods.pod(index);
+    const { uid } = pod.metadata.ownerReferences?.find(({ controller }) => controller === true) ?? {};
+    if (uid === undefined || !controllers.has(uid)) firsts.push(pod);
+    else if (others.length < checkedMax) others.push(pod);
+    if (uid !== undefined) controllers.add(uid);
+  }
+  return [...firsts, ...others].slice(0, checkedMax);
+}

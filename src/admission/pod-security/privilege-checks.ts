@@ -1,0 +1,59 @@
+/** Checks of privileges of processes: privileged containers, escalation, capabilities. */
+import { type StandardCheck, containerCheck, named, quoted, sorted } from "./check.ts";
+
+export const privileged: StandardCheck = containerCheck(
+  "privileged",
+  (security) => security.privileged === true,
+  "must not set securityContext.privileged=true",
+);
+
+export const privilegeEscalation: StandardCheck = containerCheck(
+  "allowPrivilegeEscalation != false",
+  (security) => security.allowPrivilegeEscalation !== false,
+  "must set securityContext.allowPrivilegeEscalation=false",
+);
+
+const defaultCapabilities: ReadonlySet<string> = new Set(
+  "AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT".split(
+    " ",
+  ),
+);
+
+const bindService: ReadonlySet<string> = new Set(["NET_BIND_SERVICE"]);
+
+export const addedCapabilities: StandardCheck = (pod) => {
+  const added = forbiddenAdditions(pod, defaultCapabilities);
+  return added === undefined ? undefined : { reason: "non-default capabilities", detail: added };
+};
+
+export const keptCapabilities: StandardCheck = (pod) => {
+  const keeping = pod.containers
+    .filter(({ securityContext }) => securityContext?.capabilities?.drop?.includes("ALL") !== true)
+    .map(({ name }) => name);
+  const added = forbiddenAdditions(pod, bindService);
+  const details = [
+    ...(keeping.length === 0
+      ? []
+      : [`${named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
+    ...(added === undefined ? [] : [added]),
+  ];
+  return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };
+};
+
+/** What containers add beyond `allowed`, in words. */
+function forbiddenAdditions(
+  { containers }: Parameters<StandardCheck>[0],
+  allowed: ReadonlySet<string>,
+): string | undefined {
+  const names: string[] = [];
+  const forbidden = new Set<string>();
+  for (const { name, securityContext } of containers) {
+    const added = (securityContext?.capabilities?.add ?? []).filter((capability) => !allowed.has(capability));
+    if (added.length === 0) continue;
+    names.push(name);
+    for (const capability of added) forbidden.add(capability);
+  }
+  if (names.length === 0) return undefined;
+  const list = quoted(sorted(forbidden));
+  return `${named("container", names)} must not include ${list} in securityContext.capabilities.add`;
+}

@@ -1,0 +1,111 @@
+/**
+ * The Pod Security Standards: which checks belong to which level, in which versions. A check that changed has one entry
+ * for each of its forms. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ and the answers of
+ * kube-apiserver.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Pieces } from "#std/turn.ts";
+import { type StandardCheck, type CheckedPod, exceptWindows, type Finding } from "./check.ts";
+import { hostNamespaces, hostPorts, hostProcess } from "./host-checks.ts";
+import { procMount, safeSysctls, sysctls } from "./kernel-checks.ts";
+import type { Standard } from "./policy.ts";
+import { addedCapabilities, keptCapabilities, privileged, privilegeEscalation } from "./privilege-checks.ts";
+import { appArmor, seccompAnnotations, seccompRequired, seccompUnconfined, seLinux } from "./profile-checks.ts";
+import { runAsNonRoot, runAsUser } from "./user-checks.ts";
+import { hostPathVolumes, restrictedVolumes } from "./volume-checks.ts";
+
+/** Minor versions, the second excluded. */
+type Versions = readonly [from: number, before: number];
+
+interface Entry {
+  readonly check: StandardCheck;
+  /** Absent: not in this level. */
+  readonly baseline?: Versions;
+  readonly restricted?: Versions;
+}
+
+/** Later versions are as the last one that is known. */
+export const newestMinor = 32;
+
+const always: Versions = [0, Number.POSITIVE_INFINITY];
+const since = (minor: number): Versions => [minor, Number.POSITIVE_INFINITY];
+const before = (minor: number): Versions => [0, minor];
+const inBoth = (check: StandardCheck, versions: Versions): Entry => ({
+  check,
+  baseline: versions,
+  restricted: versions,
+});
+
+const reservedPorts = "net.ipv4.ip_local_reserved_ports";
+const tcpTimes = ["keepalive_time", "fin_timeout", "keepalive_intvl", "keepalive_probes"].map(
+  (name) => `net.ipv4.tcp_${name}`,
+);
+const tcpMemory = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
+const containerTypes = ["container_t", "container_init_t", "container_kvm_t"];
+
+/** In the order of their findings. */
+const entries = (rename: ApiDomain["rename"]): readonly Entry[] => [
+  inBoth(appArmor(rename), always),
+  { check: addedCapabilities, baseline: always, restricted: before(22) },
+  inBoth(hostNamespaces, always),
+  { check: hostPathVolumes, baseline: always },
+  inBoth(hostPorts, always),
+  inBoth(privileged, always),
+  inBoth(procMount, always),
+  inBoth(seLinux(...containerTypes), before(31)),
+  inBoth(seLinux(...containerTypes, "container_engine_t"), since(31)),
+  inBoth(seccompAnnotations(rename), before(19)),
+  { check: seccompUnconfined, baseline: since(19) },
+  inBoth(sysctls(...safeSysctls), before(27)),
+  inBoth(sysctls(...safeSysctls, reservedPorts), [27, 29]),
+  inBoth(sysctls(...safeSysctls, reservedPorts, ...tcpTimes), [29, 32]),
+  inBoth(sysctls(...safeSysctls, reservedPorts, ...tcpTimes, ...tcpMemory), since(32)),
+  inBoth(hostProcess, always),
+  { check: privilegeEscalation, restricted: [8, 25] },
+  { check: exceptWindows(privilegeEscalation), restricted: since(25) },
+  { check: keptCapabilities, restricted: [22, 25] },
+  { check: exceptWindows(keptCapabilities), restricted: since(25) },
+  { check: restrictedVolumes, restricted: always },
+  { check: runAsNonRoot, restricted: always },
+  { check: runAsUser, restricted: since(23) },
+  { check: seccompRequired, restricted: [19, 25] },
+  { check: exceptWindows(seccompRequired), restricted: since(25) },
+];
+
+/** Containers of a pod above which other requests have a turn after each check. */
+const containersAtOnce = 500;
+
+export class Standards {
+  readonly #entries: readonly Entry[];
+  /** By level and version, made when first asked for. */
+  readonly #checks = new Map<string, readonly StandardCheck[]>();
+
+  constructor(domain: ApiDomain) {
+    this.#entries = entries(domain.rename);
+  }
+
+  /** What of the standard the pod violates. */
+  *evaluate(standard: Standard, pod: CheckedPod): Pieces<readonly Finding[]> {
+    const findings: Finding[] = [];
+    for (const check of this.#checksOf(standard)) {
+      const finding = check(pod);
+      if (finding !== undefined) findings.push(finding);
+      if (pod.containers.length > containersAtOnce) yield undefined;
+    }
+    return findings;
+  }
+
+  #checksOf({ level, minor }: Standard): readonly StandardCheck[] {
+    if (level === "privileged") return [];
+    const version = Math.min(minor, newestMinor);
+    const key = `${level} ${version}`;
+    let checks = this.#checks.get(key);
+    if (checks === undefined) {
+      const isIn = (versions: Versions | undefined): boolean =>
+        versions !== undefined && versions[0] <= version && version < versions[1];
+      checks = this.#entries.filter((entry) => isIn(entry[level])).map(({ check }) => check);
+      this.#checks.set(key, checks);
+    }
+    return checks;
+  }
+}

@@ -1,0 +1,33 @@
+/** Checks of the types of volumes. */
+import type { Volume } from "#api/core/v1.ts";
+import { type StandardCheck, named, plural, quoted, sorted } from "./check.ts";
+
+export const hostPathVolumes: StandardCheck = ({ spec }) => {
+  const found = (spec.volumes ?? []).filter(({ hostPath }) => hostPath !== undefined).map(({ name }) => name);
+  return found.length === 0 ? undefined : { reason: "hostPath volumes", detail: named("volume", found) };
+};
+
+const allowedTypes: ReadonlySet<string> = new Set(
+  "configMap csi downwardAPI emptyDir ephemeral persistentVolumeClaim projected secret".split(" "),
+);
+
+export const restrictedVolumes: StandardCheck = ({ spec }) => {
+  const names: string[] = [];
+  const types = new Set<string>();
+  for (const volume of spec.volumes ?? []) {
+    const type = typeOf(volume);
+    if (type === undefined || allowedTypes.has(type)) continue;
+    names.push(volume.name);
+    types.add(type);
+  }
+  if (names.length === 0) return undefined;
+  const verb = names.length === 1 ? "uses" : "use";
+  const list = `${plural("restricted volume type", types.size)} ${quoted(sorted(types))}`;
+  return { reason: "restricted volume types", detail: `${named("volume", names)} ${verb} ${list}` };
+};
+
+/** Every volume has one source. Upstream: the last one that was added has no name. */
+function typeOf(volume: Volume): string | undefined {
+  const type = Object.keys(volume).find((key) => key !== "name");
+  return type === "image" ? "unknown" : type;
+}

@@ -1,0 +1,66 @@
+/** The admission plugin PodSecurity of a server, with its metrics under kube-apiserver's names. */
+import { podSecurity, type PodSecurityObserver, type ObservedRequest } from "#admission/pod-security.ts";
+import type { AdmissionPlugin } from "#admission/plugin.ts";
+import type { Pod } from "#api/core/v1.ts";
+import type { Counter, Metrics } from "#std/metrics.ts";
+import type { AssembleConfig } from "../assemble-config.ts";
+import type { ServerState } from "../state.ts";
+
+export function podSecurityPlugin(
+  { domain, clock, metrics, serving, admission }: AssembleConfig,
+  { lookups, storeOf }: ServerState,
+): AdmissionPlugin {
+  return podSecurity({
+    ...admission.podSecurity,
+    domain,
+    clock,
+    relaxesUserNamespaces: serving.gates.isOn("UserNamespacesPodSecurityStandards"),
+    getNamespace: (name) => lookups.get("namespaces", "", name),
+    podsOf(namespace) {
+      const store = storeOf("pods")!; // built in
+      const entries = store.peekEntries(namespace);
+      return { count: entries.length, pod: (index) => store.object(entries[index]!) as unknown as Pod }; // by its schema
+    },
+    observer: podSecurityMetrics(metrics),
+  });
+}
+
+function podSecurityMetrics(metrics: Metrics): PodSecurityObserver {
+  const ofRequest = ["request_operation", "resource", "subresource"];
+  const evaluations = metrics.counter({
+    name: "pod_security_evaluations_total",
+    help: "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+    labels: ["decision", "mode", "policy_level", "policy_version", ...ofRequest],
+  });
+  const exemptions = metrics.counter({
+    name: "pod_security_exemptions_total",
+    help: "Number of exempt requests, not counting ignored or out of scope requests.",
+    labels: ofRequest,
+  });
+  const errors = metrics.counter({
+    name: "pod_security_errors_total",
+    help: "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for evaluation.",
+    labels: ["fatal", ...ofRequest],
+  });
+  // Hot path: children that are found once. Upstream shows these from the start.
+  const passed = (operation: string, subresource: string): Counter =>
+    evaluations.with("allow", "enforce", "privileged", "latest", operation, "pod", subresource);
+  const often = { create: passed("create", ""), update: passed("update", "") };
+  for (const operation of ["create", "update"]) {
+    for (const resource of ["controller", "pod"]) exemptions.with(operation, resource, "");
+  }
+  const labels = ({ operation, resource, subresource }: ObservedRequest): readonly [string, string, string] => [
+    operation,
+    resource,
+    subresource,
+  ];
+  return {
+    passed: (operation, subresource) => (subresource === "" ? often[operation] : passed(operation, subresource)).add(),
+    evaluated: (evaluation) =>
+      evaluations
+        .with(evaluation.decision, evaluation.mode, evaluation.level, evaluation.version, ...labels(evaluation))
+        .add(),
+    exempted: (request) => exemptions.with(...labels(request)).add(),
+    failed: (request) => errors.with("false", ...labels(request)).add(),
+  };
+}

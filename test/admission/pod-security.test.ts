@@ -1,0 +1,288 @@
+/** PodSecurity over HTTP: levels of namespaces, controllers, existing pods, exemptions and defaults of a configuration. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { StartError } from "#std/start-error.ts";
+import { type Answer, patchTypes } from "../client.ts";
+import {
+  type Api,
+  type Domain,
+  domains,
+  file,
+  openServer,
+  renamer,
+  suite,
+  temporaryFolder,
+  usingObserved,
+} from "../harness.ts";
+import { namespace, namespaces, pod } from "../objects.ts";
+
+const inBothDomains = suite();
+
+const labeled = (labels: object): object => ({
+  labels: Object.fromEntries(
+    Object.entries(labels).map(([key, value]) => [`pod-security.kubernetes.io/${key}`, value as unknown]),
+  ),
+});
+
+interface Places {
+  readonly ns: string;
+  readonly path: string;
+  readonly pods: string;
+  readonly deployments: string;
+}
+
+/** A new namespace with labels. */
+async function place(api: Api, labels: object, name = api.unique("ns")): Promise<Places> {
+  (await api.post(namespaces, namespace(name, labeled(labels)))).expect(201);
+  return placesOf(name);
+}
+
+const placesOf = (ns: string): Places => ({
+  ns,
+  path: `${namespaces}/${ns}`,
+  pods: `/api/v1/namespaces/${ns}/pods`,
+  deployments: `/apis/apps/v1/namespaces/${ns}/deployments`,
+});
+
+const secure = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ["ALL"] },
+  runAsNonRoot: true,
+  seccompProfile: { type: "RuntimeDefault" },
+};
+const meeting = (name: string): object =>
+  pod(name, { containers: [{ name: "c", image: "i", securityContext: secure }] });
+const sharing = (name: string, more: object = {}): object => pod(name, { hostPID: true, ...more });
+
+function deployment(spec: object = {}): object {
+  const labels = { app: "a" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "i" }], ...spec } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "d" },
+    spec: { replicas: 0, selector: { matchLabels: labels }, template },
+  };
+}
+
+const warned = (answer: Answer, ...texts: readonly string[]): void =>
+  assert.deepEqual(
+    answer.warnings.map((text) => text.replace(/: (?:allowPrivilege|host names).*/, "")),
+    texts,
+  );
+
+const restricted =
+  'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "c" must set ' +
+  'securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set ' +
+  'securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "c" must set ' +
+  'securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set ' +
+  'securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")';
+
+inBothDomains("pods must meet the enforced level", async (api) => {
+  const { pods } = await place(api, { enforce: "restricted" });
+  (await api.post(pods, meeting("good"))).expect(201);
+  const text = `pods "bad" is forbidden: ${restricted}`;
+  for (const query of ["", "?dryRun=All"]) {
+    (await api.post(`${pods}${query}`, pod("bad"))).refused(403, "Forbidden", text, {
+      details: { name: "bad", kind: "pods" },
+    });
+  }
+  const debug = { spec: { ephemeralContainers: [{ name: "e", image: "i" }] } };
+  (await api.patch(`${pods}/good/ephemeralcontainers`, debug, patchTypes.strategic)).refused(
+    403,
+    "Forbidden",
+    /"restricted:latest": allowPrivilegeEscalation != false \(container "e" must/,
+  );
+});
+
+inBothDomains("a level is that of a version", async (api) => {
+  const { pods } = await place(api, { enforce: "restricted", "enforce-version": "v1.7" });
+  const container = { name: "c", image: "i", securityContext: { runAsNonRoot: true } };
+  (await api.post(pods, pod("old", { containers: [container] }))).expect(201);
+  (await api.post(pods, pod("bad"))).refused(403, "Forbidden", /"restricted:v1\.7": runAsNonRoot != true \(/);
+});
+
+inBothDomains("pods that exist may change, unless their images do", async (api) => {
+  const { pods, path } = await place(api, {});
+  (await api.post(pods, sharing("p"))).expect(201);
+  (await api.patch(path, { metadata: labeled({ enforce: "baseline" }) })).expect(200);
+  (await api.patch(`${pods}/p`, { metadata: { labels: { a: "b" } } })).expect(200);
+  (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
+  const image = { spec: { containers: [{ name: "c", image: "other" }] } };
+  (await api.patch(`${pods}/p`, image, patchTypes.strategic)).refused(
+    403,
+    "Forbidden",
+    'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)',
+  );
+});
+
+inBothDomains("a level that only warns refuses nothing; controllers are warned about the enforced one", async (api) => {
+  const lax = await place(api, { warn: "baseline" });
+  warned(await api.post(lax.pods, sharing("p")), 'would violate PodSecurity "baseline:latest"');
+  warned(await api.post(lax.pods, pod("q")));
+  const strict = await place(api, { enforce: "baseline" });
+  const made = await api.post(strict.deployments, deployment({ hostPID: true }));
+  made.expect(201);
+  warned(made, 'would violate PodSecurity "baseline:latest"');
+  const changed = await api.patch(`${strict.deployments}/d`, { metadata: { labels: { a: "b" } } });
+  warned(changed, 'would violate PodSecurity "baseline:latest"');
+  warned(await api.patch(`${strict.deployments}/d/scale`, { spec: { replicas: 0 } }));
+});
+
+inBothDomains("a pod in a worker thread is checked as others", async (api) => {
+  const { pods } = await place(api, { enforce: "baseline", warn: "restricted" });
+  const annotations = { large: "x".repeat(100_000) };
+  (await api.post(pods, pod("p", { hostPID: true }, { annotations }))).refused(403, "Forbidden", /hostPID=true/);
+  warned(await api.post(pods, pod("p", {}, { annotations })), 'would violate PodSecurity "restricted:latest"');
+});
+
+inBothDomains("labels that cannot be read are refused", async (api) => {
+  const ns = api.unique("ns");
+  const text = (list: string): string => api.name(`Namespace "${ns}" is invalid: ${list}`);
+  const level =
+    'metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of privileged, baseline, restricted';
+  const version =
+    'metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "1.2": must be "latest" or "v1.x"';
+  const bad = { enforce: "x", "warn-version": "1.2" };
+  (await api.post(namespaces, namespace(ns, labeled(bad)))).refused(422, "Invalid", text(`[${level}, ${version}]`));
+  (await api.post(namespaces, namespace(ns))).expect(201);
+  (await api.patch(`${namespaces}/${ns}`, { metadata: labeled({ enforce: "x" }) })).refused(
+    422,
+    "Invalid",
+    text(level),
+  );
+});
+
+inBothDomains("a stricter level warns about pods that exist", async (api) => {
+  const { ns, pods, path } = await place(api, {});
+  for (const name of ["a", "b"]) (await api.post(pods, sharing(name))).expect(201);
+  (await api.post(pods, pod("c"))).expect(201);
+  const relabel = async (labels: object, query = ""): Promise<readonly string[]> =>
+    (await api.patch(`${path}${query}`, { metadata: labeled(labels) })).expect(200).warnings;
+  const violate = `existing pods in namespace "${ns}" violate the new PodSecurity enforce level`;
+  const others = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile";
+  assert.deepEqual(await relabel({ enforce: "restricted" }, "?dryRun=All"), [
+    `${violate} "restricted:latest"`,
+    `a (and 1 other pod): host namespaces, ${others}`,
+    `c: ${others}`,
+  ]);
+  assert.deepEqual(await relabel({ enforce: "baseline" }), [
+    `${violate} "baseline:latest"`,
+    "a (and 1 other pod): host namespaces",
+  ]);
+  assert.deepEqual(await relabel({ enforce: "baseline", audit: "restricted" }), []);
+  assert.deepEqual(await relabel({ enforce: null }), []);
+});
+
+const configFile = (domain: Domain, configuration: object): string => {
+  const rename = renamer(domain);
+  const head = { apiVersion: rename("pod-security.admission.config.k8s.io/v1"), kind: "PodSecurityConfiguration" };
+  const plugins = [{ name: "PodSecurity", configuration: { ...head, ...configuration } }];
+  const apiVersion = rename("apiserver.config.k8s.io/v1");
+  return file("admission.json", JSON.stringify({ apiVersion, kind: "AdmissionConfiguration", plugins }));
+};
+
+interface AuditEvent {
+  readonly requestURI: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+for (const domain of domains) {
+  test(`${domain}: a configuration has defaults and exemptions; the audit log and metrics tell`, async () => {
+    const rename = renamer(domain);
+    const auditLogPath = join(temporaryFolder(), "audit.log");
+    const settings = {
+      admissionControlConfigFile: configFile(domain, {
+        defaults: { enforce: "baseline", audit: "restricted", "audit-version": "v1.7" },
+        exemptions: { usernames: ["exempt"], namespaces: ["free"], runtimeClasses: ["vm"] },
+      }),
+      auditLogPath,
+      auditPolicyFile: file(
+        "policy.json",
+        rename(JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] })),
+      ),
+    };
+    await usingObserved(domain, settings, ({ api }) => askConfigured(api));
+    const prefix = rename("pod-security.kubernetes.io/");
+    const annotated = (manager: string): object => annotationsOf(auditLogPath, `fieldManager=${manager}`, prefix);
+    const nonRoot = 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)';
+    assert.deepEqual(annotated("bad"), {
+      "enforce-policy": "baseline:latest",
+      "audit-violations": `would violate PodSecurity "restricted:v1.7": host namespaces (hostPID=true), ${nonRoot}`,
+    });
+    assert.deepEqual(annotated("good"), {
+      "enforce-policy": "baseline:latest",
+      "audit-violations": `would violate PodSecurity "restricted:v1.7": ${nonRoot}`,
+    });
+    assert.deepEqual(annotated("vm"), { exempt: "runtimeClass" });
+    assert.deepEqual(annotated("free"), { exempt: "namespace" });
+  });
+}
+
+/** Requests of which each name a field manager, and the metrics about them. */
+async function askConfigured(api: Api): Promise<void> {
+  const { pods } = await place(api, {});
+  const free = await place(api, {}, "free");
+  const vm = { apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", metadata: { name: "vm" }, handler: "h" };
+  (await api.post("/apis/node.k8s.io/v1/runtimeclasses", vm)).expect(201);
+  (await api.post(`${pods}?fieldManager=bad`, sharing("p"))).refused(403, "Forbidden", /"baseline:latest": host/);
+  (await api.post(`${pods}?fieldManager=good`, pod("good"))).expect(201);
+  (await api.post(`${pods}?fieldManager=vm`, sharing("vm", { runtimeClassName: "vm" }))).expect(201);
+  (await api.post(`${free.pods}?fieldManager=free`, sharing("free"))).expect(201);
+  warned(
+    await api.patch(free.path, { metadata: labeled({ enforce: "restricted" }) }),
+    `namespace "free" is exempt from Pod Security, and the policy (enforce=restricted:latest) will be ignored`,
+  );
+  const metrics = (await api.get("/metrics")).text;
+  assert.match(
+    metrics,
+    /^pod_security_exemptions_total\{request_operation="create",resource="pod",subresource=""\} 2$/m,
+  );
+  assert.match(
+    metrics,
+    /^pod_security_evaluations_total\{decision="deny",mode="enforce",policy_level="baseline",policy_version="latest",request_operation="create",resource="pod",subresource=""\} 1$/m,
+  );
+}
+
+/** The plugin's annotations of a request in the audit log. */
+function annotationsOf(path: string, part: string, prefix: string): Readonly<Record<string, string>> {
+  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+  const events = lines.filter((line) => line.includes(part)).map((line) => JSON.parse(line) as AuditEvent);
+  const entries = events.flatMap(({ annotations }) => Object.entries(annotations ?? {}));
+  return Object.fromEntries(
+    entries.filter(([key]) => key.startsWith(prefix)).map(([key, value]) => [key.slice(prefix.length), value]),
+  );
+}
+
+test("without the plugin labels are not looked at", async () => {
+  await usingObserved("k8s.io", { disableAdmissionPlugins: ["PodSecurity"] }, async ({ api }) => {
+    const { pods } = await place(api, { enforce: "restricted", audit: "x" });
+    (await api.post(pods, sharing("p"))).expect(201);
+  });
+});
+
+test("a configuration that cannot be stops the start", async () => {
+  for (const [configuration, message] of [
+    [
+      { defaults: { enforce: "x", "warn-version": "1" } },
+      'failed to initialize admission plugin "PodSecurity": PodSecurity configuration error: [enforce: must be one of privileged, baseline, restricted, warn-version: must be "latest" or "v1.x"]',
+    ],
+    [
+      { exemptions: { usernames: [""], namespaces: ["a.b", "c", "c"] } },
+      'failed to initialize admission plugin "PodSecurity": PodSecurity invalid: [exemptions.namespaces[0]: Invalid value: "a.b": must not contain dots, exemptions.namespaces[2]: Duplicate value: "c", exemptions.usernames[0]: Invalid value: "": username must not be empty]',
+    ],
+    [
+      { defaults: { Enforce: "baseline" } },
+      `couldn't init admission plugin "PodSecurity": strict decoding error: unknown field "defaults.Enforce"`,
+    ],
+  ] as const) {
+    const admissionControlConfigFile = configFile("k8s.io", configuration);
+    await assert.rejects(openServer("k8s.io", { admissionControlConfigFile }), (error) => {
+      assert.ok(error instanceof StartError);
+      assert.equal(error.message, message);
+      return true;
+    });
+  }
+});
