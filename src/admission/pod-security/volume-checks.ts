@@ -26,8 +26,9 @@ export const restrictedVolumes: StandardCheck = ({ spec }) => {
   return { reason: "restricted volume types", detail: `${named("volume", names)} ${verb} ${list}` };
 };
 
-/** Every volume has one source. Upstream: the last one that was added has no name. */
+/** Of several sources an allowed one counts. Upstream: the one that was added last has no name. */
 function typeOf(volume: Volume): string | undefined {
-  const type = Object.keys(volume).find((key) => key !== "name");
+  const types = Object.keys(volume).filter((key) => key !== "name");
+  const type = types.find((key) => allowedTypes.has(key)) ?? types[0];
   return type === "image" ? "unknown" : type;
 }

@@ -57,7 +57,8 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy, hasMaxUnavailable:
 }
 
 function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
-  const named = fillZero(claim, { apiVersion: "v1", kind: "PersistentVolumeClaim" });
+  // Whatever the body says.
+  const named = { ...claim, apiVersion: "v1", kind: "PersistentVolumeClaim" };
   const next = editField(named, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" }));
   return editField(next, "status", (status) => fillAbsent(status, { phase: "Pending" }));
 }

@@ -7,7 +7,8 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { checkImages } from "./pod-validation/containers.ts";
+import { checkRequired } from "../checks.ts";
+import { checkImage } from "./pod-validation/containers.ts";
 import { checkTolerations } from "./pod-validation/scheduling.ts";
 
 const int32Max = 2 ** 31 - 1;
@@ -25,15 +26,19 @@ const termsPath = specPath.child(
 
 /** Findings about a pod's spec against the stored one. */
 export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[] {
+  const images: FieldError[] = [];
   for (const list of ["containers", "initContainers"] as const) {
     if ((spec[list] ?? []).length !== (old[list] ?? []).length) {
-      return [forbidden(specPath.child(list), "pod updates may not add or remove containers")];
+      return [...images, forbidden(specPath.child(list), "pod updates may not add or remove containers")];
+    }
+    // Upstream: images are checked a second time.
+    for (const [i, { image = "" }] of (spec[list] ?? []).entries()) {
+      const at = specPath.child(list).index(i).child("image");
+      checkRequired(image, at, images);
+      checkImage(image, at, images);
     }
   }
   const isGated = (old.schedulingGates ?? []).length > 0;
-  // Upstream: images are checked a second time.
-  const images: FieldError[] = [];
-  checkImages({ ...spec, ephemeralContainers: [] }, specPath, images);
   const deadline = validateDeadline(spec, old);
   // Upstream: nothing else is looked at.
   if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return [...images, ...deadline];

@@ -75,7 +75,8 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
     if (restartPolicy !== undefined && restartPolicy !== "Always") {
       errors.push(notSupported(at.child("restartPolicy"), restartPolicy, ["Always"]));
     }
-    checkUnique(container.name, names, at, errors);
+    // Upstream: empty names are compared with those of other containers, not with each other.
+    if (container.name !== "" || names.has("")) checkUnique(container.name, names, at, errors);
     checkHostPorts([container], path, errors);
     checkNoResizePolicies(container.resizePolicy, at.child("resizePolicy"), errors);
     if (restartPolicy === "Always") {
@@ -134,7 +135,6 @@ function checkOnlyEphemeral(container: EphemeralContainer, path: FieldPath, erro
 }
 
 function checkUnique(name: string, names: Set<string>, path: FieldPath, errors: Errors): void {
-  if (name === "") return;
   if (names.has(name)) errors.push(duplicate(path.child("name"), name));
   names.add(name);
 }
@@ -213,9 +213,11 @@ const sorts = ["containers", "initContainers", "ephemeralContainers"] as const;
 export function checkImages(spec: PodSpec, path: FieldPath, errors: Errors): void {
   for (const sort of sorts) {
     for (const [i, { image = "" }] of (spec[sort] ?? []).entries()) {
-      if (image.trim() === image) continue;
-      const at = path.child(sort).index(i).child("image");
-      errors.push(invalid(at, image, "must not have leading or trailing whitespace"));
+      checkImage(image, path.child(sort).index(i).child("image"), errors);
     }
   }
+}
+
+export function checkImage(image: string, path: FieldPath, errors: Errors): void {
+  if (image.trim() !== image) errors.push(invalid(path, image, "must not have leading or trailing whitespace"));
 }

@@ -43,9 +43,11 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
   const names = new Set<string>();
   for (const [i, sysctl] of (context.sysctls ?? []).entries()) {
     const nameAt = at.child("sysctls").index(i).child("name");
-    checkSysctl(sysctl, spec, nameAt, errors);
-    if (names.has(sysctl.name)) errors.push(duplicate(nameAt, sysctl.name));
+    if (checkSysctlName(sysctl.name, nameAt, errors) && names.has(sysctl.name)) {
+      errors.push(duplicate(nameAt, sysctl.name));
+    }
     names.add(sysctl.name);
+    checkSysctlScope(sysctl, spec, nameAt, errors);
   }
   checkOptionalOneOf(context.fsGroupChangePolicy, changePolicies, at.child("fsGroupChangePolicy"), errors);
   checkSeccomp(context.seccompProfile, at.child("seccompProfile"), errors);
@@ -67,11 +69,16 @@ const sysctlForm = String.raw`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-
 const sysctlPart = /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 const sharedByIpc = ["kernel.shm", "kernel.msg", "fs.mqueue."];
 
-function checkSysctl({ name }: Sysctl, { hostNetwork, hostIPC }: PodSpec, path: FieldPath, errors: Errors): void {
+/** True for one that can be a name. */
+function checkSysctlName(name: string, path: FieldPath, errors: Errors): boolean {
   if (name === "") errors.push(required(path));
   else if (name.length > 253 || !name.split(/[./]/).every((part) => sysctlPart.test(part))) {
     errors.push(invalid(path, name, `must have at most 253 characters and match regex ${sysctlForm}`));
-  }
+  } else return true;
+  return false;
+}
+
+function checkSysctlScope({ name }: Sysctl, { hostNetwork, hostIPC }: PodSpec, path: FieldPath, errors: Errors): void {
   // Names are written with dots or with slashes; the first of them says which.
   const plain = /^[^./]*\//.test(name) ? name.replaceAll("/", ".") : name;
   if (hostNetwork === true && plain.startsWith("net.")) {
