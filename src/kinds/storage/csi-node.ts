@@ -65,10 +65,10 @@ function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, err
 
 /** A driver that stays is as it was. */
 function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINodeDriver[]): FieldError[] {
-  const before = new Map(old.map((driver) => [driver.name, driver]));
+  const before = Map.groupBy(old, ({ name }) => name);
   return drivers.flatMap((driver) => {
     const known = before.get(driver.name);
-    return known === undefined || jsonEquals(driver, known)
+    return known === undefined || known.some((stored) => jsonEquals(driver, stored))
       ? []
       : [invalid(FieldPath.of("CSINodeDriver"), printDriver(driver), "field is immutable")];
   });
