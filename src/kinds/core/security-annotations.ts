@@ -11,7 +11,7 @@ import type {
   SeccompProfile,
 } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { checkDescending, type Errors } from "../checks.ts";
 import { editItems, withField } from "../edit.ts";
@@ -126,7 +126,7 @@ export function checkSecurityAnnotations(
     const at = path.key(names.appArmor + name);
     if (!containers.has(name)) errors.push(invalid(at, name, "container not found"));
     if (text !== "" && profileOf(text).type === "" && text !== localhost) {
-      errors.push(invalid(at, text, `invalid AppArmor profile name: ${JSON.stringify(text)}`));
+      errors.push(invalid(at, text, `invalid AppArmor profile name: ${goQuote(text)}`));
     }
   }
 }
