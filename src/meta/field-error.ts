@@ -63,14 +63,12 @@ const shortened = (text: string): string =>
 /** A Go double-quoted string literal; unprintable characters are escaped, including direction marks. */
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
-  let out = '"';
-  for (const char of text) out += escapes[char] ?? (printable.test(char) ? char : escaped(char.codePointAt(0)!));
-  return `${out}"`;
+  return `"${text.replace(unprintable, (char) => escapes[char] ?? escaped(char.codePointAt(0)!))}"`;
 }
 
 const plain = /^[ !#-[\]-~]*$/;
-/** As Go sees it: letters, marks, numbers, punctuation, symbols, and of spaces the common one. */
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+/** Quotes, and what Go does not see as letters, marks, numbers, punctuation, symbols or the common space. */
+const unprintable = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 const escapes: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   '"': '\\"',
