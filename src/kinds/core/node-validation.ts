@@ -111,9 +111,11 @@ function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
 
 /** Ranges of the addresses of pods. */
 function checkRanges(ranges: readonly string[], errors: Errors): void {
-  ranges.forEach((range, i) => checkName(range, cidr, rangesPath.index(i), errors));
-  if (ranges.length < 2) return;
   const parsed = ranges.map(parseIpRange);
+  for (const [i, range] of ranges.entries()) {
+    if (parsed[i] === undefined) checkName(range, cidr, rangesPath.index(i), errors);
+  }
+  if (ranges.length < 2) return;
   const wrong = parsed.indexOf(undefined);
   if (wrong >= 0) {
     const text = `invalid CIDR[${wrong}]: <nil> (invalid CIDR address: ${ranges[wrong]})`;

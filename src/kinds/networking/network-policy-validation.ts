@@ -2,7 +2,7 @@
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "#api/networking/v1.ts";
 import { type FieldError, forbidden, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { cidr, isStrictlyInside, parseIpRange } from "#meta/ip-range.ts";
+import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { portName, rangeMessage } from "#meta/names.ts";
 import { checkName, checkOneOf, checkRange, type Errors } from "../checks.ts";
@@ -79,6 +79,6 @@ function checkBlock({ cidr: text, except = [] }: IPBlock, path: FieldPath, error
     const at = path.child("except").index(i);
     const inner = parseIpRange(one);
     if (inner === undefined) checkName(one, cidr, at, errors);
-    else if (!isStrictlyInside(inner, range)) errors.push(invalid(at, one, "must be a strict subset of `cidr`"));
+    else if (!range.strictlyHolds(inner)) errors.push(invalid(at, one, "must be a strict subset of `cidr`"));
   }
 }
