@@ -1,7 +1,7 @@
 /** Texts of findings: how values are shown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goQuote } from "./field-error.ts";
+import { goQuote, goStruct, GoSyntax, goTexts } from "./field-error.ts";
 
 const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", "\b": "\\b", "\f": "\\f" }))
   .set("\n", "\\n")
@@ -27,4 +27,14 @@ test("texts are quoted as Go quotes them, character by character, halves of pair
     assert.equal(goQuote(`é${char}a`), `"é${quoted(char)}a"`, code.toString(16));
   }
   assert.equal(goQuote('a"\ud83d\n\u{1f600}\ude00\u{e0001}'), String.raw`"a\"\ud83d\n😀\ude00\U000e0001"`);
+});
+
+test("lists and structs are shown as Go writes them", () => {
+  assert.equal(goTexts(["a", '"']).text, String.raw`[]string{"a", "\""}`);
+  assert.equal(goTexts([], "core.Scope").text, "[]core.Scope{}");
+  const fields = { Name: "a\n", Keys: goTexts(["k"]), Seconds: new GoSyntax("(*int64)(nil)") };
+  assert.equal(
+    goStruct("core.Thing", fields).text,
+    String.raw`core.Thing{Name:"a\n", Keys:[]string{"k"}, Seconds:(*int64)(nil)}`,
+  );
 });

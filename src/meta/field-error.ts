@@ -35,8 +35,15 @@ export class GoSyntax {
 }
 
 /** A list of texts as Go writes it. */
-export const goTexts = (texts: readonly string[]): GoSyntax =>
-  new GoSyntax(`[]string{${texts.map(goQuote).join(", ")}}`);
+export const goTexts = (texts: readonly string[], type = "string"): GoSyntax =>
+  new GoSyntax(`[]${type}{${texts.map(goQuote).join(", ")}}`);
+
+/** A struct as Go writes it: texts in quotes, other fields as they are given. */
+export function goStruct(type: string, fields: Readonly<Record<string, string | GoSyntax>>): GoSyntax {
+  const print = (value: string | GoSyntax): string => (typeof value === "string" ? goQuote(value) : value.text);
+  const shown = Object.entries(fields).map(([name, value]) => `${name}:${print(value)}`);
+  return new GoSyntax(`${type}{${shown.join(", ")}}`);
+}
 
 /** A time as Go writes it: without zeros at the end of its fraction, and null as the first moment of the first year. */
 export function goTime(text: string | null): GoSyntax {

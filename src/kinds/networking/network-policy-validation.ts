@@ -1,6 +1,6 @@
 /** Validates network policies. Source: upstream's `pkg/apis/networking/validation`. */
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "#api/networking/v1.ts";
-import { type FieldError, forbidden, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
@@ -28,7 +28,7 @@ export function validateNetworkPolicy({ spec }: NetworkPolicy): FieldError[] {
   }
   const { policyTypes: types = [] } = spec;
   if (types.length > policyTypes.length) {
-    const shown = new GoSyntax(`[]networking.PolicyType{${types.map(goQuote).join(", ")}}`);
+    const shown = goTexts(types, "networking.PolicyType");
     errors.push(invalid(typesPath, shown, "may not specify more than two policyTypes"));
   } else types.forEach((type, i) => checkOneOf(type, policyTypes, typesPath.index(i), errors));
   return errors;
