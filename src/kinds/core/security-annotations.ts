@@ -215,18 +215,18 @@ export function securityAnnotationWarnings(
   { hasAppArmor }: { readonly hasAppArmor: boolean },
 ): string[] {
   const warnings: string[] = [];
-  const about = (key: string, text: string): void => {
+  const warnIfPresent = (key: string, text: string): void => {
     if (Object.hasOwn(annotations, key)) warnings.push(text);
   };
   const oldSeccomp = (key: string): string =>
     `${String(path.key(key))}: non-functional in v1.27+; use the "seccompProfile" field instead`;
   const context = spec.securityContext;
-  if (context?.seccompProfile === undefined) about(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
+  if (context?.seccompProfile === undefined) warnIfPresent(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
   for (const [, { name, securityContext }] of containersOf(spec)) {
     const [seccomp, appArmor] = [names.seccomp + name, names.appArmor + name];
-    if (securityContext?.seccompProfile === undefined) about(seccomp, oldSeccomp(seccomp));
+    if (securityContext?.seccompProfile === undefined) warnIfPresent(seccomp, oldSeccomp(seccomp));
     if (hasAppArmor && (securityContext?.appArmorProfile ?? context?.appArmorProfile) === undefined) {
-      about(appArmor, appArmorWarning(appArmor, path));
+      warnIfPresent(appArmor, appArmorWarning(appArmor, path));
     }
   }
   return warnings;
