@@ -1,7 +1,7 @@
 /** Texts of findings: how values are shown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goQuote, goStruct, GoSyntax, goTexts } from "./field-error.ts";
+import { goQuote, goStruct, GoSyntax, goTexts, goTime } from "./field-error.ts";
 
 const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", "\b": "\\b", "\f": "\\f" }))
   .set("\n", "\\n")
@@ -37,4 +37,16 @@ test("lists and structs are shown as Go writes them", () => {
     goStruct("core.Thing", fields).text,
     String.raw`core.Thing{Name:"a\n", Keys:[]string{"k"}, Seconds:(*int64)(nil)}`,
   );
+});
+
+test("times are shown as Go writes them, and a long fraction at once", () => {
+  const shown = (fraction: string): string => goTime(`2020-01-02T03:04:05${fraction}Z`).text;
+  assert.deepEqual(
+    ["", ".500", ".000", ".1002"].map(shown),
+    ["", ".5", "", ".1002"].map((end) => `2020-01-02 03:04:05${end} +0000 UTC`),
+  );
+  assert.equal(goTime(null).text, "0001-01-01 00:00:00 +0000 UTC");
+  const start = performance.now();
+  shown(`.${"0".repeat(60_000)}1`);
+  assert.ok(performance.now() - start < 500);
 });

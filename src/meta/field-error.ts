@@ -49,7 +49,7 @@ export function goStruct(type: string, fields: Readonly<Record<string, string | 
 export function goTime(text: string | null): GoSyntax {
   const [, day = "0001-01-01", time = "00:00:00", fraction = ""] =
     /^(.*)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text ?? "") ?? [];
-  const digits = fraction.replace(/0+$/, "");
+  const digits = fraction.replace(/(?<!0)0+$/, "");
   return new GoSyntax(`${day} ${time}${digits === "" ? "" : `.${digits}`} +0000 UTC`);
 }
 
