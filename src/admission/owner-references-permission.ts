@@ -27,8 +27,8 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
       const { operation, resource, subresource, namespace, object, oldObject } = attributes;
       // Upstream: kubelets write the status of pods, and change no owners by it.
       if (resource.group === "" && resource.resource === "pods" && subresource === "status") return;
-      const owners = managersOf(object);
-      const before = managersOf(oldObject);
+      const owners = ownersOf(object);
+      const before = ownersOf(oldObject);
       if (jsonEquals(owners, before)) return;
       // A new object may have any owners.
       const deletion = operation === "CREATE" ? undefined : await ask(attributes, { verb: "delete" });
@@ -62,8 +62,7 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
 
 const none: readonly OwnerReference[] = [];
 
-const managersOf = (object: ApiObject | undefined): readonly OwnerReference[] =>
-  object?.metadata.ownerReferences ?? none;
+const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? none;
 
 /** Those that hold up the deletion of an owner and did not before. */
 function newlyBlocking(owners: readonly OwnerReference[], before: readonly OwnerReference[]): OwnerReference[] {

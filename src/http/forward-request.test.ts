@@ -1,7 +1,7 @@
 /** Identity headers of forwarded requests; `test/aggregation/` has the rest. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { identityHeaders } from "./forward-request.ts";
+import { forwardRequest, identityHeaders } from "./forward-request.ts";
 
 test("name, groups and extra values are headers of their own, the uid where it is wanted", () => {
   const user = { name: "alice", uid: "7", groups: ["a", "b"], extra: { "acme.io/Project": ["x", "y"], "ä %": ["z"] } };
@@ -33,4 +33,35 @@ test("a user whose identity headers would be changed on the way is not sent", ()
       assert.throws(() => identityHeaders(user, false), /cannot be sent in a header/, JSON.stringify(user));
     }
   }
+});
+
+test("discovery is not waited for as long as the rest, and paths of many slashes take no time", async () => {
+  const waits = async (path: string): Promise<number | undefined> => {
+    let headMs: number | undefined;
+    const send = async (_: unknown, call: { readonly headMs: number }): Promise<never> => {
+      headMs = call.headMs;
+      throw new Error("no answer");
+    };
+    const request = {
+      method: "GET",
+      path,
+      query: new URLSearchParams(),
+      headers: {},
+      headerValues: () => [],
+      remoteAddress: "",
+      auditId: "",
+      user: { name: "a", groups: [] },
+      body: async () => Buffer.alloc(0),
+    };
+    const address = { host: "127.0.0.1", port: 1 };
+    const target = { address, serverName: "a", forwarder: { send } };
+    await forwardRequest(request as never, target as never, { headMs: 60_000, sendsUid: false } as never);
+    return headMs;
+  };
+  assert.equal(await waits("/apis/a.example/v1"), 5000);
+  assert.equal(await waits("/apis/a.example/v1//"), 5000);
+  assert.equal(await waits("/apis/a.example/v1/things"), 60_000);
+  const start = performance.now();
+  await waits(`/apis/${"/".repeat(100_000)}x`);
+  assert.ok(performance.now() - start < 1000);
 });

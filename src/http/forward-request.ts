@@ -65,7 +65,8 @@ export async function forwardRequest(
 /** Of requests whose server does not answer, or is not known to. */
 export const unavailable = (): Reply => plainText(503, "service unavailable\n");
 
-const isDiscovery = ({ path }: ApiRequest): boolean => path.replace(/^\/+|\/+$/g, "").split("/").length === 3;
+/** Whether it is about a group and version as a whole. The slashes at the end are found in linear time. */
+const isDiscovery = ({ path }: ApiRequest): boolean => path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
 
 /** The decoded path, written anew, so that both servers see the same one; parameters sorted by name. */
 function forwardedPath({ path, query }: ApiRequest): string {

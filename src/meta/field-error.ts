@@ -35,14 +35,21 @@ export class GoSyntax {
 }
 
 /** A list of texts as Go writes it. */
-export const goTexts = (texts: readonly string[]): GoSyntax =>
-  new GoSyntax(`[]string{${texts.map(goQuote).join(", ")}}`);
+export const goTexts = (texts: readonly string[], type = "string"): GoSyntax =>
+  new GoSyntax(`[]${type}{${texts.map(goQuote).join(", ")}}`);
+
+/** A struct as Go writes it: texts in quotes, other fields as they are given. */
+export function goStruct(type: string, fields: Readonly<Record<string, string | GoSyntax>>): GoSyntax {
+  const print = (value: string | GoSyntax): string => (typeof value === "string" ? goQuote(value) : value.text);
+  const shown = Object.entries(fields).map(([name, value]) => `${name}:${print(value)}`);
+  return new GoSyntax(`${type}{${shown.join(", ")}}`);
+}
 
 /** A time as Go writes it: without zeros at the end of its fraction, and null as the first moment of the first year. */
 export function goTime(text: string | null): GoSyntax {
   const [, day = "0001-01-01", time = "00:00:00", fraction = ""] =
     /^(.*)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text ?? "") ?? [];
-  const digits = fraction.replace(/0+$/, "");
+  const digits = fraction.replace(/(?<!0)0+$/, "");
   return new GoSyntax(`${day} ${time}${digits === "" ? "" : `.${digits}`} +0000 UTC`);
 }
 
@@ -63,14 +70,12 @@ const shortened = (text: string): string =>
 /** A Go double-quoted string literal; unprintable characters are escaped, including direction marks. */
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
-  let out = '"';
-  for (const char of text) out += escapes[char] ?? (printable.test(char) ? char : escaped(char.codePointAt(0)!));
-  return `${out}"`;
+  return `"${text.replace(unprintable, (char) => escapes[char] ?? escaped(char.codePointAt(0)!))}"`;
 }
 
 const plain = /^[ !#-[\]-~]*$/;
-/** As Go sees it: letters, marks, numbers, punctuation, symbols, and of spaces the common one. */
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+/** Quotes, and what Go does not see as letters, marks, numbers, punctuation, symbols or the common space. */
+const unprintable = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 const escapes: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   '"': '\\"',

@@ -3,46 +3,75 @@ import { type NameCheck, parseIp, printIp } from "./names.ts";
 
 export type IpFamily = "IPv4" | "IPv6";
 
-export interface IpRange {
+export class IpRange {
+  /** Bits that all addresses of the range have in common. */
+  readonly prefix: number;
+  readonly #first: readonly number[];
+  #number: bigint | undefined;
+
+  /** `first` is the first address, in 4 or 16 bytes. */
+  constructor(first: readonly number[], prefix: number) {
+    this.prefix = prefix;
+    this.#first = first;
+  }
+
   /** Canonical: the first address of the range and the length of its prefix. */
-  readonly text: string;
-  readonly family: IpFamily;
+  get text(): string {
+    return `${printIp(this.#first)}/${this.prefix}`;
+  }
+
+  get family(): IpFamily {
+    return this.#first.length === 4 ? "IPv4" : "IPv6";
+  }
+
   /** How many addresses there are, the first and the last among them. */
-  readonly size: bigint;
+  get size(): bigint {
+    return 1n << BigInt(this.#first.length * 8 - this.prefix);
+  }
+
   /** Which address of the range it is, from 0; `undefined` when it lies outside, or is none. */
-  indexOf(address: string): bigint | undefined;
+  indexOf(address: string): bigint | undefined {
+    const bytes = plainBytes(address);
+    return bytes !== undefined && this.#has(bytes) ? numberOf(bytes) - this.#firstNumber() : undefined;
+  }
+
   /** Text of an address by its number, from 0. */
-  addressAt(index: bigint): string;
+  addressAt(index: bigint): string {
+    return printIp(bytesOf(this.#firstNumber() + index, this.#first.length));
+  }
+
+  /** Whether another range is a part of this one, and not all of it. */
+  strictlyHolds(inner: IpRange): boolean {
+    return inner.prefix > this.prefix && this.#has(inner.#first);
+  }
+
+  #has(bytes: readonly number[]): boolean {
+    const first = this.#first;
+    return bytes.length === first.length && bytes.every((byte, i) => (byte & maskOf(this.prefix, i)) === first[i]);
+  }
+
+  #firstNumber(): bigint {
+    return (this.#number ??= numberOf(this.#first));
+  }
+}
+
+/** Which bits of a byte of an address belong to a prefix. */
+function maskOf(prefix: number, at: number): number {
+  const bits = Math.min(8, Math.max(0, prefix - at * 8));
+  return (0xff00 >> bits) & 0xff;
 }
 
 /** `undefined` for what is no CIDR. Bits after the prefix are dropped. */
 export function parseIpRange(text: string): IpRange | undefined {
   const slash = text.indexOf("/");
   const bytes = slash < 0 ? undefined : parseIp(text.slice(0, slash));
-  const prefix = text.slice(slash + 1);
-  if (bytes === undefined || !/^\d{1,3}$/.test(prefix)) return undefined;
-  const free = bytes.length * 8 - Number(prefix);
-  if (free < 0) return undefined;
-  const size = 1n << BigInt(free);
-  const first = (numberOf(bytes) / size) * size;
-  const addressAt = (index: bigint): string => printIp(bytesOf(first + index, bytes.length));
-  return {
-    text: `${addressAt(0n)}/${Number(prefix)}`,
-    family: bytes.length === 4 ? "IPv4" : "IPv6",
-    size,
-    indexOf(address) {
-      const other = plainBytes(address);
-      if (other?.length !== bytes.length) return undefined;
-      const index = numberOf(other) - first;
-      return index >= 0n && index < size ? index : undefined;
-    },
-    addressAt,
-  };
+  const length = text.slice(slash + 1);
+  if (bytes === undefined || !/^\d{1,3}$/.test(length)) return undefined;
+  const prefix = Number(length);
+  if (prefix > bytes.length * 8) return undefined;
+  const first = bytes.map((byte, i) => byte & maskOf(prefix, i));
+  return new IpRange(first, prefix);
 }
-
-/** Whether a range is a part of another one, and not all of it. */
-export const isStrictlyInside = (inner: IpRange, outer: IpRange): boolean =>
-  inner.size < outer.size && outer.indexOf(inner.addressAt(0n)) !== undefined;
 
 export const cidr: NameCheck = (text) =>
   parseIpRange(text) === undefined ? ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"] : [];

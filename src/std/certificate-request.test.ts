@@ -207,10 +207,34 @@ function nested(depth: number): string {
 
 test("deep and wide requests are refused at once", async () => {
   const tooLarge = { ok: false, problem: "x509: certificate request is too large" };
+  const notDer = { ok: false, problem: "x509: not in the encoding that DER demands" };
   for (const attributes of [attribute("2a03", nested(10_000)), attribute("2a03", "0500".repeat(20_000))]) {
     assert.deepEqual(await parsedHex(requestHex({ attributes })), tooLarge);
   }
-  assert.deepEqual(await parsedHex("3080".repeat(45_000)), tooLarge);
+  assert.deepEqual(await parsedHex("3080".repeat(20_000)), notDer);
+});
+
+test("elements that the parser is slow with are refused before it sees them", async () => {
+  const hostile: Readonly<Record<string, string>> = {
+    "a truth value of many bytes": el("01", "ff".repeat(40_000)),
+    "an identifier of many numbers": el("06", "01".repeat(40_000)),
+    "a relative identifier of many numbers": el("0d", "01".repeat(40_000)),
+    "many identifiers": el("06", "01".repeat(39)).repeat(1000),
+    "an identifier whose tag is a long one": `1f06${el("06", "01".repeat(40_000)).slice(2)}`,
+    "an identifier that is said to have parts": el("26", "01".repeat(40_000)),
+    "an identifier after a text that is said to have parts": el("2c", "047f") + el("06", "01".repeat(40_000)),
+  };
+  for (const [title, value] of Object.entries(hostile)) {
+    const hex = requestHex({ attributes: attribute("2a03", value) });
+    await parsedHex("3000");
+    const start = performance.now();
+    const parsed = await parsedHex(hex);
+    const ms = performance.now() - start;
+    assert.ok(!parsed.ok, title);
+    assert.ok(ms < 100, `${title}: ${ms} ms`);
+  }
+  const longest = attribute("2a03", el("06", "01".repeat(3900)));
+  assert.ok((await parsedHex(requestHex({ attributes: longest }))).ok);
 });
 
 test("bytes that were damaged anywhere are refused and never a crash", async () => {

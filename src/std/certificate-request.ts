@@ -8,8 +8,8 @@ import type { ParsedRequest } from "./x509/read-request.ts";
 
 export type { CertificateRequest, ParsedRequest } from "./x509/read-request.ts";
 
-/** The maximum size; keys of 16,384 bits and a hundred names fit many times. */
-const bytesMax = 256 * 1024;
+/** The maximum size; a key of 16,384 bits and a hundred of the longest names fit. */
+const bytesMax = 64 * 1024;
 
 const reading = lazy(() => import("./x509/read-request.ts"));
 

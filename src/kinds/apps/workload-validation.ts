@@ -130,7 +130,7 @@ export function validateCollisions(
   old: { readonly collisionCount?: Int64 },
 ): FieldError[] {
   const before = old.collisionCount;
-  const isKept = collisionCount !== undefined && nearestNumber(collisionCount) >= nearestNumber(before ?? 0);
-  if (before === undefined || isKept) return [];
+  if (before === undefined) return [];
+  if (collisionCount !== undefined && nearestNumber(collisionCount) >= nearestNumber(before)) return [];
   return [invalid(statusPath.child("collisionCount"), collisionCount ?? 0, "cannot be decremented")];
 }

@@ -14,7 +14,7 @@ import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalName, type Errors } from "../checks.ts";
 import { withField } from "../edit.ts";
 import type { KindEnvironment } from "../generic.ts";
 
@@ -93,21 +93,16 @@ export function validateClaimSpec(
   const errors = selector === undefined ? [] : validateLabelSelector(selector, path.child("selector"));
   addAll(errors, validateAccessModes(spec, path.child("accessModes")));
   addAll(errors, validateSize(spec.resources, path.child("resources")));
-  if (storageClassName) {
-    for (const message of dns1123Subdomain(storageClassName)) {
-      errors.push(invalid(path.child("storageClassName"), storageClassName, message));
-    }
-  }
+  checkOptionalName(storageClassName, dns1123Subdomain, path.child("storageClassName"), errors);
   if (volumeMode !== undefined && !volumeModes.includes(volumeMode)) {
     errors.push(notSupported(path.child("volumeMode"), volumeMode, volumeModes));
   }
   // Upstream: claims that have a group may have any.
   const takesAnyGroup = [old?.dataSource, old?.dataSourceRef].some((source) => (source?.apiGroup ?? null) !== null);
   addAll(errors, validateSources(spec, takesAnyGroup, path));
-  if (gates.attributesClass && volumeAttributesClassName) {
-    for (const message of dns1123Subdomain(volumeAttributesClassName)) {
-      errors.push(invalid(path.child("volumeAttributesClassName"), volumeAttributesClassName, message));
-    }
+  if (gates.attributesClass) {
+    const at = path.child("volumeAttributesClassName");
+    checkOptionalName(volumeAttributesClassName, dns1123Subdomain, at, errors);
   }
   return errors;
 }
@@ -165,9 +160,7 @@ function validateSources(
   // Upstream: the path of the source is the value that is shown.
   const wrongSource = (detail: string): FieldError => invalid(path, String(sourcePath), detail);
   if (dataSourceRef.namespace) {
-    for (const message of dns1123Label(dataSourceRef.namespace)) {
-      errors.push(invalid(refPath.child("namespace"), dataSourceRef.namespace, message));
-    }
+    checkName(dataSourceRef.namespace, dns1123Label, refPath.child("namespace"), errors);
     if (dataSource !== undefined) {
       errors.push(wrongSource("may not be specified when dataSourceRef.namespace is specified"));
     }
@@ -192,6 +185,6 @@ function validateSource(
   if (kind === "") errors.push(required(path.child("kind")));
   if (!apiGroup) return kind === "PersistentVolumeClaim" ? errors : [...errors, invalid(path, kind, otherKind)];
   if (takesAnyGroup) return errors;
-  for (const message of dns1123Subdomain(apiGroup)) errors.push(invalid(path.child("apiGroup"), apiGroup, message));
+  checkName(apiGroup, dns1123Subdomain, path.child("apiGroup"), errors);
   return errors;
 }

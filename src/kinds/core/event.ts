@@ -4,7 +4,7 @@
  */
 import type { Event, ObjectReference } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goQuote, GoSyntax, goTime, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goStruct, type GoSyntax, goTime, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import { qualifiedName } from "#meta/names.ts";
@@ -100,7 +100,7 @@ export function validateNewEvent(object: Event): FieldError[] {
 
 const goReference = ({ kind = "", namespace = "", name = "", uid = "", ...more }: ObjectReference = {}): GoSyntax => {
   const { apiVersion = "", resourceVersion = "", fieldPath = "" } = more;
-  const fields = {
+  return goStruct("core.ObjectReference", {
     Kind: kind,
     Namespace: namespace,
     Name: name,
@@ -108,14 +108,8 @@ const goReference = ({ kind = "", namespace = "", name = "", uid = "", ...more }
     APIVersion: apiVersion,
     ResourceVersion: resourceVersion,
     FieldPath: fieldPath,
-  };
-  return new GoSyntax(`core.ObjectReference{${goFields(fields)}}`);
+  });
 };
-
-const goFields = (fields: Readonly<Record<string, string>>): string =>
-  Object.entries(fields)
-    .map(([name, text]) => `${name}:${goQuote(text)}`)
-    .join(", ");
 
 /** Fields that never change, in the order and with the names and values of findings. Upstream: names the reason twice. */
 const immutable: readonly (readonly [keyof Event, field: string, shown: (event: Event) => unknown])[] = [
@@ -125,8 +119,7 @@ const immutable: readonly (readonly [keyof Event, field: string, shown: (event: 
   [
     "source",
     "source",
-    ({ source: { component = "", host = "" } }) =>
-      new GoSyntax(`core.EventSource{${goFields({ Component: component, Host: host })}}`),
+    ({ source: { component = "", host = "" } }) => goStruct("core.EventSource", { Component: component, Host: host }),
   ],
   ["firstTimestamp", "firstTimestamp", ({ firstTimestamp }) => goTime(firstTimestamp)],
   ["lastTimestamp", "lastTimestamp", ({ lastTimestamp }) => goTime(lastTimestamp)],

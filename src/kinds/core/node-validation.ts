@@ -5,7 +5,7 @@ import {
   duplicate,
   type FieldError,
   forbidden,
-  goQuote,
+  goStruct,
   GoSyntax,
   goTexts,
   internalError,
@@ -73,7 +73,8 @@ function checkTaints(taints: readonly Taint[], errors: Errors): void {
     checkRequiredOneOf(effect, effects, path.child("effect"), errors);
     const id = JSON.stringify([key, effect]);
     if (seen.has(id)) {
-      const shown = goStruct("core.Taint", { Key: key, Value: value, Effect: effect }, "TimeAdded:<nil>");
+      const fields = { Key: key, Value: value, Effect: effect, TimeAdded: new GoSyntax("<nil>") };
+      const shown = goStruct("core.Taint", fields);
       const { message, ...error } = duplicate(
         path,
         timeAdded === undefined ? shown : { key, value, effect, timeAdded },
@@ -82,12 +83,6 @@ function checkTaints(taints: readonly Taint[], errors: Errors): void {
     }
     seen.add(id);
   }
-}
-
-/** A struct of texts as Go prints it. */
-function goStruct(type: string, texts: Readonly<Record<string, string>>, ...more: readonly string[]): GoSyntax {
-  const fields = Object.entries(texts).map(([name, text]) => `${name}:${goQuote(text)}`);
-  return new GoSyntax(`${type}{${[...fields, ...more].join(", ")}}`);
 }
 
 function checkResources({ capacity = {}, allocatable = {} }: NodeStatus, own: OwnPrefix, errors: Errors): void {
@@ -112,9 +107,11 @@ function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
 
 /** Ranges of the addresses of pods. */
 function checkRanges(ranges: readonly string[], errors: Errors): void {
-  ranges.forEach((range, i) => checkName(range, cidr, rangesPath.index(i), errors));
-  if (ranges.length < 2) return;
   const parsed = ranges.map(parseIpRange);
+  for (const [i, range] of ranges.entries()) {
+    if (parsed[i] === undefined) checkName(range, cidr, rangesPath.index(i), errors);
+  }
+  if (ranges.length < 2) return;
   const wrong = parsed.indexOf(undefined);
   if (wrong >= 0) {
     const text = `invalid CIDR[${wrong}]: <nil> (invalid CIDR address: ${ranges[wrong]})`;

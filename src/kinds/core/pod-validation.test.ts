@@ -5,6 +5,7 @@ import type { Pod, PodSpec } from "#api/core/v1.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validatePodStatus } from "./pod-status.ts";
 import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
@@ -181,6 +182,37 @@ test("a volume that gets a claim of its own is named so that the claim can be", 
   assert.deepEqual(pod("data", { uid: "u" }), [
     "spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set",
   ]);
+});
+
+test("names of iSCSI have a form, as upstream's patterns have it, and are read at once", () => {
+  const named = (iqn: string): void => check({ volumes: [{ name: "v", iscsi: { targetPortal: "x", iqn, lun: 1 } }] });
+  const refused = (iqn: string): void =>
+    check(
+      { volumes: [{ name: "v", iscsi: { targetPortal: "x", iqn, lun: 1 } }] },
+      `spec.volumes[0].iscsi.iqn: Invalid value: ${JSON.stringify(iqn)}: must be valid format`,
+    );
+  const good = "iqn.2001-04.com.example:a";
+  const others = ["iqn.2001-04.com:a:b", "iqn.2001-04.com:\u00a0\v\u2028\ufeffä", "iqn.2001-04.a iqn.2001-04.a:b"];
+  const long = ["eui.0123456789abcdef", "eui😀0123456789abcdef", "eui\r0123456789abcdef", `naa.${"0".repeat(32)}`];
+  for (const name of [good, `iqn${good}`, `iqn, ${good}`, `iqn:${good}`, ...others, ...long]) named(name);
+  const withoutName = ["iqn.2001-04.com.example", "iqn.2001-04.com.example:", "iqn:a"];
+  const wrong = ["iqn.2001-04.com_x:a", "iqn.2001-04.com:a b", "iqn.2001-04.com:a,b", "iqn.2001-04.com:a\n"];
+  const longer = ["eui.0123456789abcdefa", "eui0eui.0123456789abcdef", "eui\n0123456789abcdef"];
+  for (const name of [...withoutName, ...wrong, ...longer]) refused(name);
+  const start = performance.now();
+  for (const part of ["iqn.2001-04.a", "iqn.2001-04.a:", "a", "a:"]) refused(`iqn.${part.repeat(3000)},`);
+  assert.ok(performance.now() - start < 500);
+});
+
+test("the name of a driver is measured in bytes", () => {
+  const named = (driver: string) => ({ volumes: [{ name: "v", csi: { driver } }] });
+  check(named("a".repeat(63)));
+  const driver = "é".repeat(40);
+  check(
+    named(driver),
+    "spec.volumes[0].csi.driver: Too long: may not be more than 63 bytes",
+    ...dns1123Subdomain(driver).map((text) => `spec.volumes[0].csi.driver: Invalid value: "${driver}": ${text}`),
+  );
 });
 
 test("a secret for iSCSI needs no name; a kernel parameter is set once; a class of the runtime has a name", () => {

@@ -144,6 +144,20 @@ test("files of a volume that lie where others are are warned of, a hundred times
     { name: "v", configMap: { name: "c", items: items(...Array.from({ length: 20_000 }, () => "a/b/c")) } },
   ];
   assert.equal(warned({ volumes: many }).length, 100);
+  assert.equal(warned({ volumes: [...many, { ...many[0], name: "w" }] }).length, 100);
+});
+
+test("files with very long paths are not compared, which would take long", () => {
+  const warningsOf = (...paths: string[]): number =>
+    warned({ volumes: [{ name: "v", configMap: { name: "c", items: paths.map((path) => ({ key: "k", path })) } }] })
+      .length;
+  const long = "x".repeat(4096);
+  assert.equal(warningsOf(long, `${long}/`), 1);
+  assert.equal(warningsOf(`${long}x`, `${long}x`), 0);
+  const start = performance.now();
+  const ofOneLength = Array.from({ length: 150 }, (_, i) => `${"x".repeat(19_990)}${i + 100}`);
+  assert.equal(warningsOf(...ofOneLength, `${"/".repeat(200_000)}x`), 0);
+  assert.ok(performance.now() - start < 500);
 });
 
 test("a template is warned of in creates, and in updates of more than metadata and status", () => {

@@ -13,7 +13,7 @@ import { about } from "../checks.ts";
 import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
 import { nodeLabelWarnings } from "./label-warnings.ts";
 import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
-import { overlapWarnings } from "./volume-path-warnings.ts";
+import { overlapWarnings, overlapWarningsMax } from "./volume-path-warnings.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
@@ -114,7 +114,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     ...(spec.volumes ?? []).flatMap((volume, i) =>
       outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
     ),
-    ...(spec.volumes ?? []).flatMap(volumeWarnings),
+    ...volumeWarnings(spec.volumes ?? []),
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
     ...fractions(spec.overhead, path.child("overhead")),
@@ -175,10 +175,14 @@ export function outdatedWarnings<Name extends keyof Volume>(
   return old.map((name) => about(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
-function volumeWarnings(volume: Volume): string[] {
-  const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
-  const ofSources = `volume ${goQuote(volume.name)} (Projected) has no sources provided`;
-  return [...overlapWarnings(volume), ...(isEmpty ? [ofSources] : [])];
+function volumeWarnings(volumes: readonly Volume[]): string[] {
+  let overlapsLeft = overlapWarningsMax;
+  return volumes.flatMap((volume) => {
+    const overlaps = overlapWarnings(volume, overlapsLeft);
+    overlapsLeft -= overlaps.length;
+    const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
+    return isEmpty ? [...overlaps, `volume ${goQuote(volume.name)} (Projected) has no sources provided`] : overlaps;
+  });
 }
 
 /** Items that have the same as one before. */

@@ -62,6 +62,9 @@ test("annotations name a profile, and a container that there is", () => {
     `metadata.annotations[${appArmor}a]: Invalid value: "x": invalid AppArmor profile name: "x"`,
     `metadata.annotations[${appArmor}b]: Invalid value: "b": container not found`,
   ]);
+  assert.deepEqual(pods.refuseCreate(pod({ [appArmor + "a"]: "\x01\u2028" })), [
+    String.raw`metadata.annotations[${appArmor}a]: Invalid value: "\x01\u2028": invalid AppArmor profile name: "\x01\u2028"`,
+  ]);
   assert.deepEqual(pods.refuseCreate(pod({ [seccompOfPod]: "x", [seccomp + "b"]: "localhost/../x" })), [
     `metadata.annotations.${seccompOfPod}: Invalid value: "x": must be a valid seccomp profile`,
     `metadata.annotations.${seccomp}b: Invalid value: "../x": must not contain '..'`,

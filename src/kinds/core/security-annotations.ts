@@ -11,7 +11,7 @@ import type {
   SeccompProfile,
 } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { checkDescending, type Errors } from "../checks.ts";
 import { editItems, withField } from "../edit.ts";
@@ -126,7 +126,7 @@ export function checkSecurityAnnotations(
     const at = path.key(names.appArmor + name);
     if (!containers.has(name)) errors.push(invalid(at, name, "container not found"));
     if (text !== "" && profileOf(text).type === "" && text !== localhost) {
-      errors.push(invalid(at, text, `invalid AppArmor profile name: ${JSON.stringify(text)}`));
+      errors.push(invalid(at, text, `invalid AppArmor profile name: ${goQuote(text)}`));
     }
   }
 }
@@ -215,18 +215,18 @@ export function securityAnnotationWarnings(
   { hasAppArmor }: { readonly hasAppArmor: boolean },
 ): string[] {
   const warnings: string[] = [];
-  const about = (key: string, text: string): void => {
+  const warnIfPresent = (key: string, text: string): void => {
     if (Object.hasOwn(annotations, key)) warnings.push(text);
   };
   const oldSeccomp = (key: string): string =>
     `${String(path.key(key))}: non-functional in v1.27+; use the "seccompProfile" field instead`;
   const context = spec.securityContext;
-  if (context?.seccompProfile === undefined) about(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
+  if (context?.seccompProfile === undefined) warnIfPresent(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
   for (const [, { name, securityContext }] of containersOf(spec)) {
     const [seccomp, appArmor] = [names.seccomp + name, names.appArmor + name];
-    if (securityContext?.seccompProfile === undefined) about(seccomp, oldSeccomp(seccomp));
+    if (securityContext?.seccompProfile === undefined) warnIfPresent(seccomp, oldSeccomp(seccomp));
     if (hasAppArmor && (securityContext?.appArmorProfile ?? context?.appArmorProfile) === undefined) {
-      about(appArmor, appArmorWarning(appArmor, path));
+      warnIfPresent(appArmor, appArmorWarning(appArmor, path));
     }
   }
   return warnings;

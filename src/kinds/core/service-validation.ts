@@ -20,6 +20,7 @@ import { cidr } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, portName, portNumber, qualifiedName } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
+import { checkRequiredOneOf } from "../checks.ts";
 import { aboutIp, aboutRange, validateBalancerHost, validateReachable } from "./address-checks.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
@@ -41,6 +42,8 @@ const ingressPath = FieldPath.of("status", "loadBalancer", "ingress");
 
 export function validateService(object: Service, domain: ApiDomain): FieldError[] {
   const { spec } = object;
+  const ofType: FieldError[] = [];
+  checkRequiredOneOf(spec.type, types, specPath.child("type"), ofType);
   return [
     ...validateByType(spec),
     ...validatePorts(spec),
@@ -48,7 +51,7 @@ export function validateService(object: Service, domain: ApiDomain): FieldError[
     ...validateAffinity(spec),
     ...validateAddresses(spec),
     ...(spec.externalIPs ?? []).flatMap((ip, i) => validateExternalIp(ip, externalIpsPath.index(i))),
-    ...oneOf(specPath.child("type"), spec.type, types),
+    ...ofType,
     ...validateNodePorts(spec),
     ...validateSourceRanges(object, domain),
     ...validateBalancer(spec),
@@ -72,9 +75,6 @@ export function validateServiceUpdate(object: Service, oldObject: Service, domai
     ...validateService(object, domain),
   ];
 }
-
-const oneOf = (field: FieldPath, value = "", values: readonly string[]): FieldError[] =>
-  value === "" ? [required(field)] : values.includes(value) ? [] : [notSupported(field, value, values)];
 
 function validateByType(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
@@ -128,7 +128,7 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
       errors,
       portNumber(port).map((message) => invalid(path.child("port"), port, message)),
     );
-    addAll(errors, oneOf(path.child("protocol"), protocol, protocols));
+    checkRequiredOneOf(protocol, protocols, path.child("protocol"), errors);
     const messages = typeof targetPort === "string" ? portName(targetPort) : portNumber(targetPort);
     addAll(
       errors,
@@ -146,7 +146,8 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
 }
 
 function validateAffinity({ sessionAffinity, sessionAffinityConfig: config }: ServiceSpec): FieldError[] {
-  const errors = oneOf(specPath.child("sessionAffinity"), sessionAffinity, affinities);
+  const errors: FieldError[] = [];
+  checkRequiredOneOf(sessionAffinity, affinities, specPath.child("sessionAffinity"), errors);
   if (sessionAffinity === "None" && config !== undefined) {
     errors.push(forbidden(affinityPath, "must not be set when session affinity is None"));
   }
@@ -246,7 +247,7 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   const { externalTrafficPolicy = "", healthCheckNodePort = 0, trafficDistribution } = spec;
   const policyField = specPath.child("externalTrafficPolicy");
-  if (isExternal(spec)) addAll(errors, oneOf(policyField, externalTrafficPolicy, trafficPolicies));
+  if (isExternal(spec)) checkRequiredOneOf(externalTrafficPolicy, trafficPolicies, policyField, errors);
   else if (externalTrafficPolicy !== "") {
     errors.push(invalid(policyField, externalTrafficPolicy, "may only be set for externally-accessible services"));
   }

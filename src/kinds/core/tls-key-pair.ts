@@ -41,7 +41,10 @@ function firstOf(text: string, isWanted: (label: string) => boolean): Search {
 
 /** Labels that a warning names at most. */
 const labelsMax = 20;
-const list = (labels: readonly string[]): string => `[${labels.slice(0, labelsMax).join(" ")}]`;
+/** Characters of each at most. */
+const labelMax = 100;
+const cut = (label: string): string => (label.length > labelMax ? `${label.slice(0, labelMax)}...` : label);
+const list = (labels: readonly string[]): string => `[${labels.slice(0, labelsMax).map(cut).join(" ")}]`;
 
 function noCertificate(labels: readonly string[]): string {
   if (labels.length === 0) return "tls: failed to find any PEM data in certificate input";

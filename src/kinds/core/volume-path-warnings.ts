@@ -6,31 +6,34 @@ import { addAll } from "#std/add-all.ts";
 /** A file of a volume. */
 interface File {
   readonly path: string;
-  /** Its source within a projected volume: ` (Secret "s")`; empty in others. */
-  readonly source: string;
+  /** The path in quotes, and its source within a projected volume: ` (Secret "s")`. */
+  readonly shown: string;
 }
 
-/** Warnings about a volume at most. */
-const warningsMax = 100;
+/** Warnings about a pod at most. */
+export const overlapWarningsMax = 100;
 /** Steps of a path that are looked at. */
 const stepsMax = 64;
+/** Characters of a path that is looked at, the most of a file system: longer keys of a map are slow to compare. */
+const lengthMax = 4096;
 
-export function overlapWarnings(volume: Volume): string[] {
-  const [what, files] = filesOf(volume);
+/** At most `max` warnings. */
+export function overlapWarnings(volume: Volume, max: number): string[] {
+  const [what, all] = filesOf(volume);
+  const files = all.filter(({ path }) => path.length <= lengthMax);
   if (files.length < 2) return [];
   const warnings: string[] = [];
   const seen = new Map<string, number[]>();
   const below = new Map<string, number[]>();
-  for (const [i, { path, source }] of files.entries()) {
+  for (const [i, { path, shown }] of files.entries()) {
     const others = [...(seen.get(path) ?? []), ...(below.get(path) ?? [])];
     for (const above of foldersOf(path)) {
       addAll(others, seen.get(above) ?? []);
       add(below, above, i);
     }
     for (const at of others.sort((a, b) => a - b)) {
-      if (warnings.length === warningsMax) return warnings;
-      const other = files[at]!;
-      const both = `${goQuote(path)}${source} with ${goQuote(other.path)}${other.source}`;
+      if (warnings.length === max) return warnings;
+      const both = `${shown} with ${files[at]!.shown}`;
       warnings.push(`volume ${goQuote(volume.name)} (${what}): overlapping paths: ${both}`);
     }
     add(seen, path, i);
@@ -42,7 +45,7 @@ function add(map: Map<string, number[]>, key: string, at: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [at]);
   // What is in one place many times is told of the first ones.
-  else if (list.length < warningsMax) list.push(at);
+  else if (list.length < overlapWarningsMax) list.push(at);
 }
 
 /** The folders that a path leads through. */
@@ -54,7 +57,11 @@ function* foldersOf(path: string): Generator<string> {
   }
 }
 
-const fileAt = (path: string, source = ""): File => ({ path: path.replace(/\/+$/, ""), source });
+function fileAt(given: string, source = ""): File {
+  // Begins with the first of its slashes, or a long run in the middle would take the square of its length.
+  const path = given.replace(/(?<!\/)\/+$/, "");
+  return { path, shown: goQuote(path) + source };
+}
 
 /** What a volume is, and the files that it names. */
 function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonly [what: string, readonly File[]] {

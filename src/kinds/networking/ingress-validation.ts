@@ -9,7 +9,7 @@ import type {
   IngressTLS,
 } from "#api/networking/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import {
   dns1035Label,
@@ -143,5 +143,5 @@ export function validateIngressStatus({ status }: Ingress): FieldError[] {
 export function ingressWarnings({ metadata, spec }: Ingress, domain: ApiDomain): string[] {
   const name = classAnnotation(domain);
   if (metadata.annotations?.[name] === undefined || spec.ingressClassName !== undefined) return [];
-  return [`annotation ${JSON.stringify(name)} is deprecated, please use 'spec.ingressClassName' instead`];
+  return [`annotation ${goQuote(name)} is deprecated, please use 'spec.ingressClassName' instead`];
 }

@@ -1,8 +1,8 @@
 /** Validates network policies. Source: upstream's `pkg/apis/networking/validation`. */
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "#api/networking/v1.ts";
-import { type FieldError, forbidden, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { cidr, isStrictlyInside, parseIpRange } from "#meta/ip-range.ts";
+import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { portName, rangeMessage } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
@@ -29,7 +29,7 @@ export function validateNetworkPolicy({ spec }: NetworkPolicy): FieldError[] {
   }
   const { policyTypes: types = [] } = spec;
   if (types.length > policyTypes.length) {
-    const shown = new GoSyntax(`[]networking.PolicyType{${types.map(goQuote).join(", ")}}`);
+    const shown = goTexts(types, "networking.PolicyType");
     errors.push(invalid(typesPath, shown, "may not specify more than two policyTypes"));
   } else types.forEach((type, i) => checkOneOf(type, policyTypes, typesPath.index(i), errors));
   return errors;
@@ -80,6 +80,6 @@ function checkBlock({ cidr: text, except = [] }: IPBlock, path: FieldPath, error
     const at = path.child("except").index(i);
     const inner = parseIpRange(one);
     if (inner === undefined) checkName(one, cidr, at, errors);
-    else if (!isStrictlyInside(inner, range)) errors.push(invalid(at, one, "must be a strict subset of `cidr`"));
+    else if (!range.strictlyHolds(inner)) errors.push(invalid(at, one, "must be a strict subset of `cidr`"));
   }
 }

@@ -2,7 +2,7 @@
 import type { Toleration } from "#api/core/v1.ts";
 import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, goQuote, GoSyntax } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goStruct, GoSyntax } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
@@ -52,19 +52,18 @@ function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors:
   for (const [i, toleration] of tolerations.entries()) {
     checkToleration(toleration, path.child("tolerations").index(i), errors);
     const shown = printToleration(toleration);
-    if (seen.has(shown)) {
+    if (seen.has(shown.text)) {
       const hasSeconds = toleration.tolerationSeconds !== undefined;
-      errors.push(duplicate(path.index(i), hasSeconds ? toleration : new GoSyntax(shown)));
+      errors.push(duplicate(path.index(i), hasSeconds ? toleration : shown));
     }
-    seen.add(shown);
+    seen.add(shown.text);
   }
 }
 
 /** As Go writes a toleration without seconds. */
-function printToleration({ key = "", operator = "", value = "", effect = "" }: Toleration): string {
-  const [shownKey, shownOperator, shownValue, shownEffect] = [key, operator, value, effect].map(goQuote);
-  const fields = `Key:${shownKey}, Operator:${shownOperator}, Value:${shownValue}, Effect:${shownEffect}`;
-  return `core.Toleration{${fields}, TolerationSeconds:(*int64)(nil)}`;
+function printToleration({ key = "", operator = "", value = "", effect = "" }: Toleration): GoSyntax {
+  const fields = { Key: key, Operator: operator, Value: value, Effect: effect };
+  return goStruct("core.Toleration", { ...fields, TolerationSeconds: new GoSyntax("(*int64)(nil)") });
 }
 
 function schedulingWarnings(domain: ApiDomain): (object: RuntimeClass) => string[] {

@@ -1,7 +1,7 @@
 /** CSIDriver: what a storage driver can do, and what it needs. */
 import type { CSIDriver, CSIDriverSpec, TokenRequest } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, goTexts, GoSyntax, invalid } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { nextGeneration } from "#meta/object-meta.ts";
 import { nearestNumber } from "#std/int64.ts";
@@ -116,7 +116,7 @@ function validateDriverUpdate(spec: CSIDriverSpec, old: CSIDriverSpec): FieldErr
   }
   const { volumeLifecycleModes: modes = [] } = spec;
   if (!jsonEquals(modes, old.volumeLifecycleModes ?? [])) {
-    const shown = new GoSyntax(goTexts(modes).text.replace("[]string", "[]storage.VolumeLifecycleMode"));
+    const shown = goTexts(modes, "storage.VolumeLifecycleMode");
     errors.push(invalid(modesPath, shown, "field is immutable"));
   }
   return errors;

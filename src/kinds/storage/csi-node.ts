@@ -1,7 +1,7 @@
 /** CSINode: the storage drivers of a node. */
 import type { CSINode, CSINodeDriver } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goStruct, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
@@ -77,7 +77,10 @@ function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINod
 function printDriver(driver: CSINodeDriver): unknown {
   const { name, nodeID, topologyKeys, allocatable } = driver;
   if (allocatable !== undefined) return driver;
-  const keys = topologyKeys === null ? "[]string(nil)" : goTexts(topologyKeys).text;
-  const fields = `Name:${goQuote(name)}, NodeID:${goQuote(nodeID)}, TopologyKeys:${keys}`;
-  return new GoSyntax(`storage.CSINodeDriver{${fields}, Allocatable:(*storage.VolumeNodeResources)(nil)}`);
+  return goStruct("storage.CSINodeDriver", {
+    Name: name,
+    NodeID: nodeID,
+    TopologyKeys: topologyKeys === null ? new GoSyntax("[]string(nil)") : goTexts(topologyKeys),
+    Allocatable: new GoSyntax("(*storage.VolumeNodeResources)(nil)"),
+  });
 }

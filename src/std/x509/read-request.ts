@@ -87,10 +87,47 @@ function identifierOf(value: BaseBlock | undefined): string {
 }
 
 /** Bounds of work and of depth. What octet strings and bit strings hold is not looked into. */
-const bounds = { maxDepth: 32, maxNodes: 5000, parseEmbedded: false };
+const bounds = { maxDepth: 32, maxNodes: 2000, parseEmbedded: false };
+
+/** Bytes of all identifiers at most: the parser takes 2 µs for one of them. A request has a few of 3 to 20 bytes. */
+const identifierBytesMax = 4000;
+const universal = { boolean: 1, objectIdentifier: 6, relativeIdentifier: 13, sequence: 16, set: 17, longForm: 31 };
+
+/**
+ * Refuses what would cost the parser much. It looks at heads only, one after the other, and sees the elements that the
+ * parser sees, because what DER does not allow is refused: a length that is not told, other types made of parts, truth
+ * values of many bytes, which take the square of their time.
+ */
+function checkHeads(bytes: Uint8Array): void {
+  let identifierBytes = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const tag = bytes[at++]!;
+    const [type, hasParts, isUniversal] = [tag & 0x1f, (tag & 0x20) !== 0, tag < 0x40];
+    if (type === universal.longForm) {
+      if (isUniversal) throw new Refusal(notDer);
+      while (bytes[at]! >= 0x80) at++;
+      at++;
+    }
+    let length = bytes[at++] ?? 0;
+    if (length === 0x80) throw new Refusal(notDer);
+    if (length > 0x80) {
+      const end = at + length - 0x80;
+      for (length = 0; at < end; at++) length = length * 0x100 + (bytes[at] ?? 0);
+    }
+    if (isUniversal && hasParts !== (type === universal.sequence || type === universal.set)) throw new Refusal(notDer);
+    if (hasParts) continue;
+    at += length;
+    if (isUniversal && type === universal.boolean && length !== 1) throw new Refusal(notDer);
+    if (isUniversal && (type === universal.objectIdentifier || type === universal.relativeIdentifier)) {
+      identifierBytes += length;
+    }
+    if (identifierBytes > identifierBytesMax) throw new Refusal(malformed);
+  }
+}
 
 /** A value that is DER from the first byte to the last. Throws `Refusal`. */
 function readDer(bytes: Uint8Array): BaseBlock {
+  checkHeads(bytes);
   let read: ReturnType<typeof fromBER>;
   let written: Buffer;
   try {

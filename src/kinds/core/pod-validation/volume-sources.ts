@@ -179,7 +179,7 @@ export function checkSource<K extends SourceName>(
 /** The name of a driver of volumes. */
 export function checkDriverName(name: string, path: FieldPath, errors: Errors): void {
   checkRequired(name, path, errors);
-  if (name.length > 63) errors.push(tooLong(path, 63));
+  if (Buffer.byteLength(name) > 63) errors.push(tooLong(path, 63));
   for (const message of dns1123Subdomain(name.toLowerCase())) errors.push(invalid(path, name, message));
 }
 
@@ -216,15 +216,25 @@ function checkFile(item: DownwardAPIVolumeFile, path: FieldPath, errors: Errors)
   checkMode(item.mode, path.child("mode"), errors);
 }
 
-const iqn = /^iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+(?::[^,;*&$|\s]+)?$/;
-const eui = /^eui.[A-Za-z0-9]{16}$/;
-const naa = /^naa.[A-Za-z0-9]{32}$/;
+const runsBeforeColon = /(?<![A-Za-z0-9.-])[A-Za-z0-9.-]+(?=:[^])/g;
+
+/**
+ * Upstream: `iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`, which may begin anywhere. In steps, for that pattern
+ * takes the square of the time of a long text.
+ */
+function isIqn(name: string): boolean {
+  const end = name.split(/[,;*&$|\t\n\f\r ]/).at(-1) ?? "";
+  return (end.match(runsBeforeColon) ?? []).some((run) => /iqn\.\d{4}-\d{2}\../.test(run));
+}
+
+const isEui = (name: string): boolean => /^eui[^\n][A-Za-z0-9]{16}$/u.test(name);
+const isNaa = (name: string): boolean => /^naa[^\n][A-Za-z0-9]{32}$/u.test(name);
 
 /** `unknown` is said about names of another kind. */
 function checkIscsiName(name: string, unknown: string, path: FieldPath, errors: Errors): void {
-  const form = name.startsWith("iqn") ? iqn : name.startsWith("eui") ? eui : name.startsWith("naa") ? naa : undefined;
-  if (form === undefined) errors.push(invalid(path, name, unknown));
-  else if (!form.test(name)) errors.push(invalid(path, name, "must be valid format"));
+  const isForm = { iqn: isIqn, eui: isEui, naa: isNaa }[name.slice(0, 3)];
+  if (isForm === undefined) errors.push(invalid(path, name, unknown));
+  else if (!isForm(name)) errors.push(invalid(path, name, "must be valid format"));
 }
 
 /** `owner` has the volume. */
