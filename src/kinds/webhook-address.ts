@@ -59,8 +59,9 @@ function urlProblem(text: string): string | undefined {
 export function checkWebhookService(service: ServiceReference, at: FieldPath): FieldError[] {
   const { name, namespace, path = "", port = 443 } = service;
   const errors: FieldError[] = [];
-  if (name === "") errors.push(required(at.child("name"), "service name is required"));
-  if (namespace === "") errors.push(required(at.child("namespace"), "service namespace is required"));
+  // Upstream: takes each for the other.
+  if (namespace === "") errors.push(required(at.child("name"), "service name is required"));
+  if (name === "") errors.push(required(at.child("namespace"), "service namespace is required"));
   const problems = portNumber(port);
   if (problems.length > 0) errors.push(invalid(at.child("port"), port, `port is not valid: ${problems.join(", ")}`));
   if (path === "" || path === "/") return errors;

@@ -112,6 +112,8 @@ inBothDomains("claims are held to the size a limit range says, when they are mad
 inBothDomains("limit ranges that contradict themselves are refused", async (api) => {
   const { ns } = await api.place();
   const path = `/api/v1/namespaces/${ns}/limitranges`;
+  const invalid = (amount: string): string =>
+    `Invalid value: resource.Quantity{i:resource.int64Amount{value:${amount}, scale:0}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${amount}", Format:"DecimalSI"}`;
   const refused = async (item: object, field: string, message: string): Promise<void> => {
     const answer = (await api.post(path, limits("bad", item))).refused(422, "Invalid");
     answer.has({ [`details.causes[field=${field}].message`]: message });
@@ -119,7 +121,7 @@ inBothDomains("limit ranges that contradict themselves are refused", async (api)
   await refused(
     { type: "Container", max: { cpu: "1" }, min: { cpu: "2" } },
     "spec.limits[0].min[cpu]",
-    'Invalid value: "2": min value 2 is greater than max value 1',
+    `${invalid("2")}: min value 2 is greater than max value 1`,
   );
   await refused(
     { type: "Pod", default: { cpu: "1" } },
@@ -129,6 +131,6 @@ inBothDomains("limit ranges that contradict themselves are refused", async (api)
   await refused(
     { type: "Container", default: { cpu: "3" }, max: { cpu: "2" } },
     "spec.limits[0].default[cpu]",
-    'Invalid value: "3": default value 3 is greater than max value 2',
+    `${invalid("3")}: default value 3 is greater than max value 2`,
   );
 });

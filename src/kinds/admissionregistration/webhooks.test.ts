@@ -76,8 +76,9 @@ test("a webhook is reached in one way, which can be", () => {
   check({ clientConfig: { url: "https://a/%zz" } }, /invalid URL escape "%zz"/);
   const service = { name: "s", namespace: "n" };
   check({ clientConfig: { service } });
-  check({ clientConfig: { service: { ...service, name: "" } } }, /^clientConfig\.service\.name: Required value/);
-  check({ clientConfig: { service: { ...service, namespace: "" } } }, /^clientConfig\.service\.namespace: Required/);
+  // Upstream: takes the name and the namespace for each other.
+  check({ clientConfig: { service: { ...service, name: "" } } }, /^clientConfig\.service\.namespace: Required value/);
+  check({ clientConfig: { service: { ...service, namespace: "" } } }, /^clientConfig\.service\.name: Required value/);
   check({ clientConfig: { service: { ...service, port: 0 } } }, /^clientConfig\.service\.port: .*between 1 and 65535/);
   check({ clientConfig: { service: { ...service, path: "/A" } } }, /^clientConfig\.service\.path: .*segment\[0\]: /);
 });

@@ -40,7 +40,7 @@ const formats: Readonly<Record<QuantityFormat, string>> = {
 };
 
 /** A quantity as Go prints the struct that holds it; its text where that would show an address. */
-function goQuantity(quantity: Quantity): GoSyntax | string {
+export function goQuantity(quantity: Quantity): GoSyntax | string {
   const { unscaled, exponent, format } = quantity;
   const text = formatQuantity(quantity);
   if (BigInt.asIntN(64, unscaled) !== unscaled) return text;

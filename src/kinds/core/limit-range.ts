@@ -7,7 +7,7 @@ import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type
 import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { goQuantity, roundedAmounts } from "./amounts.ts";
 import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
@@ -96,7 +96,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
   const request = isPod ? undefined : of(item.defaultRequest);
   const errors: FieldError[] = [];
   const find = (field: string, value: Quantity, detail: string): void => {
-    errors.push(invalid(path.child(field).key(name), formatQuantity(value), detail));
+    errors.push(invalid(path.child(field).key(name), goQuantity(value), detail));
   };
   const inOrder = (field: string, shown: Quantity | undefined, low: Bound, high: Bound): void => {
     const [[what, less], [other, more]] = [low, high];

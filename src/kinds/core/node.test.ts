@@ -54,7 +54,7 @@ test("taints, ranges, addresses and amounts of a node are checked, and what was 
     [
       node({}, { capacity: { cpu: "-1", "example.com/gpu": "1m" }, allocatable: { cpu: "1" } }),
       'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
-      'status.capacity.example.com/gpu: Invalid value: "1m": must be an integer',
+      'status.capacity.example.com/gpu: Invalid value: resource.Quantity{i:resource.int64Amount{value:1, scale:-3}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"1m", Format:"DecimalSI"}: must be an integer',
     ],
   ];
   for (const [object, ...findings] of cases) assert.deepEqual(nodes.refuseCreate(object).map(short), findings);

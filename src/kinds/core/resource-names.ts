@@ -6,6 +6,7 @@ import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+import { goQuantity } from "./amounts.ts";
 
 const ofMachines = ["cpu", "memory", "ephemeral-storage"];
 const inMachines: readonly string[] = ofMachines.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]);
@@ -63,9 +64,13 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const quantity = parseQuantity(text);
   if (quantity === undefined) return []; // the schema has refused it
-  const findings: string[] = [];
-  if (quantity.unscaled < 0n) findings.push("must be greater than or equal to 0");
+  const errors: FieldError[] = [];
+  if (quantity.unscaled < 0n) {
+    errors.push(invalid(path, formatQuantity(quantity), "must be greater than or equal to 0"));
+  }
   const isCounted = numbers.includes(name) || isExtended(name, own);
-  if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) findings.push("must be an integer");
-  return findings.map((finding) => invalid(path, formatQuantity(quantity), finding));
+  if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) {
+    errors.push(invalid(path, goQuantity(quantity), "must be an integer"));
+  }
+  return errors;
 }

@@ -5,7 +5,7 @@ import { type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateImmutable } from "../immutable.ts";
+import { forbidUpdates } from "../immutable.ts";
 import { checkParameters, checkProvisioner } from "./class-rules.ts";
 
 export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehaviour<VolumeAttributesClass> {
@@ -22,7 +22,7 @@ export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehavi
       validateUpdate(object, old) {
         const errors = validate(object);
         // Upstream: each finding about the object comes twice.
-        return [...errors, ...validateImmutable(object, old, ["driverName", "parameters"]), ...errors];
+        return [...errors, ...forbidUpdates(object, old, ["driverName", "parameters"]), ...errors];
       },
     },
   };
