@@ -12,12 +12,13 @@ import type {
   MetricSpec,
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
-import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, pathSegment, qualifiedName } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { addAll } from "#std/add-all.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
+import { goQuantity } from "../core/amounts.ts";
 import { type OwnPrefix, validateContainerResourceName } from "../core/resource-names.ts";
 
 const stabilizationSecondsMax = 3600;
@@ -197,20 +198,12 @@ function validateTarget(target: MetricTarget, path: FieldPath): FieldError[] {
     const text = target[name];
     const quantity = text === undefined ? undefined : parseQuantity(text);
     if (text === undefined || quantity === undefined || compareQuantities(quantity, zero) > 0) continue;
-    errors.push(invalid(path.child(name), printWhole(text), "must be positive"));
+    errors.push(invalid(path.child(name), goQuantity(quantity), "must be positive"));
   }
   if (averageUtilization !== undefined && averageUtilization < 1) {
     errors.push(invalid(path.child("averageUtilization"), averageUtilization, "must be greater than 0"));
   }
   return errors;
-}
-
-/** Upstream: shows the parts of a quantity; here those of whole numbers. */
-function printWhole(text: string): unknown {
-  if (!/^-?\d{1,18}$/.test(text)) return text;
-  const amount = `resource.int64Amount{value:${BigInt(text)}, scale:0}`;
-  const fields = `i:${amount}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:${goQuote(text)}, Format:"DecimalSI"`;
-  return new GoSyntax(`resource.Quantity{${fields}}`);
 }
 
 function validateExternalTarget({ value, averageValue }: MetricTarget, path: FieldPath): FieldError[] {
