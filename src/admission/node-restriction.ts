@@ -14,6 +14,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Labels } from "#meta/selector.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -116,7 +117,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
 const missing = (resource: "pod" | "node", name: string): StatusError => notFound({ group: "", resource }, name);
 
 function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
-  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const mirror = podAnnotations(domain).mirror;
   return (node, attributes) => {
     const pod = attributes.object as Pod; // the resource says so
     const { annotations, ownerReferences = [] } = pod.metadata;

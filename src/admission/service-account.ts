@@ -13,6 +13,7 @@ import type {
   ServiceAccount,
 } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -36,7 +37,7 @@ const waitMaxMs = 1500;
 
 export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
   const { domain, random } = options;
-  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const mirror = podAnnotations(domain).mirror;
   const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
   const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
   // Looks at no object of another kind: a large one would have to be read for it.

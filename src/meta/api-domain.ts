@@ -31,3 +31,13 @@ export function apiDomain(name: string): ApiDomain {
         .replace(/\bkube-(system|public|node-lease)\b/g, `${prefix}-$1`),
   };
 }
+
+/** What `make` makes of a domain, made once for each: for names that are needed while requests are served. */
+export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain) => T {
+  const made = new WeakMap<ApiDomain, T>();
+  return (domain) => {
+    let result = made.get(domain);
+    if (result === undefined) made.set(domain, (result = make(domain)));
+    return result;
+  };
+}

@@ -8,6 +8,7 @@ import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -60,7 +61,7 @@ export function openState(config: AssembleConfig): ServerState {
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
   const informers = new StoreInformers({ cache, clock, log }, stores);
   const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
-  const nodeGraph = new NodeGraph(domain.rename("kubernetes.io/config.mirror"));
+  const nodeGraph = new NodeGraph(podAnnotations(domain).mirror);
   const authorizesNodes = config.authorization.authorizers.some(({ type }) => type === "Node");
   const services = new ServiceAllocator({
     random,

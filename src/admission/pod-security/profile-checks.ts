@@ -1,6 +1,6 @@
 /** Checks of the profiles that confine processes: AppArmor, seccomp, SELinux. */
 import type { SELinuxOptions } from "#api/core/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import type { PodAnnotations } from "#meta/pod-annotations.ts";
 import {
   type StandardCheck,
   type CheckedPod,
@@ -12,13 +12,10 @@ import {
   sorted,
 } from "./check.ts";
 
-type Rename = ApiDomain["rename"];
-
 const confiningTypes: ReadonlySet<string | undefined> = new Set([undefined, "RuntimeDefault", "Localhost"]);
 
 /** Fields and annotations. */
-export function appArmor(rename: Rename): StandardCheck {
-  const prefix = rename("container.apparmor.security.beta.kubernetes.io/");
+export function appArmor({ appArmor: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string): boolean =>
     profile === "" || profile === "runtime/default" || profile.startsWith("localhost/");
   return (pod) => {
@@ -40,9 +37,7 @@ export function appArmor(rename: Rename): StandardCheck {
 }
 
 /** Before there were fields. Annotations of containers that are not there do not count. */
-export function seccompAnnotations(rename: Rename): StandardCheck {
-  const ofPod = rename("seccomp.security.alpha.kubernetes.io/pod");
-  const prefix = rename("container.seccomp.security.alpha.kubernetes.io/");
+export function seccompAnnotations({ seccompOfPod: ofPod, seccomp: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string | undefined): boolean =>
     profile === undefined ||
     profile === "runtime/default" ||

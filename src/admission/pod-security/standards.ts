@@ -4,6 +4,7 @@
  * kube-apiserver.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { type PodAnnotations, podAnnotations } from "#meta/pod-annotations.ts";
 import type { Pieces } from "#std/turn.ts";
 import { type StandardCheck, type CheckedPod, exceptWindows, type Finding } from "./check.ts";
 import { hostNamespaces, hostPorts, hostProcess } from "./host-checks.ts";
@@ -44,8 +45,8 @@ const tcpMemory = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 const containerTypes = ["container_t", "container_init_t", "container_kvm_t"];
 
 /** In the order of their findings. */
-const entries = (rename: ApiDomain["rename"]): readonly Entry[] => [
-  inBoth(appArmor(rename), always),
+const entries = (annotations: PodAnnotations): readonly Entry[] => [
+  inBoth(appArmor(annotations), always),
   { check: addedCapabilities, baseline: always, restricted: before(22) },
   inBoth(hostNamespaces, always),
   { check: hostPathVolumes, baseline: always },
@@ -54,7 +55,7 @@ const entries = (rename: ApiDomain["rename"]): readonly Entry[] => [
   inBoth(procMount, always),
   inBoth(seLinux(...containerTypes), before(31)),
   inBoth(seLinux(...containerTypes, "container_engine_t"), since(31)),
-  inBoth(seccompAnnotations(rename), before(19)),
+  inBoth(seccompAnnotations(annotations), before(19)),
   { check: seccompUnconfined, baseline: since(19) },
   inBoth(sysctls(...safeSysctls), before(27)),
   inBoth(sysctls(...safeSysctls, reservedPorts), [27, 29]),
@@ -81,7 +82,7 @@ export class Standards {
   readonly #checks = new Map<string, readonly StandardCheck[]>();
 
   constructor(domain: ApiDomain) {
-    this.#entries = entries(domain.rename);
+    this.#entries = entries(podAnnotations(domain));
   }
 
   /** What of the standard the pod violates. */

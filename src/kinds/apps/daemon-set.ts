@@ -58,7 +58,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         const errors = validateDaemonSet(object, domain);
         return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
       },
-      ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain }),
+      ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain, generationOf: countOf }),
       subresources: {
         status: {
           metadataRepeats: 0,

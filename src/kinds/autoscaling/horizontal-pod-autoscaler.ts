@@ -24,6 +24,7 @@ import { ageColumn, columnsOf, nameColumn, text } from "../cells.ts";
 import { validateAutoscaler, validateAutoscalerStatus } from "./autoscaler-validation.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
+import { ownPrefix } from "../core/resource-names.ts";
 
 const shownMax = 2;
 
@@ -43,7 +44,7 @@ function rules<T extends ApiObject>(
   canBeZero: boolean,
   toHub: (object: T) => HorizontalPodAutoscaler,
 ): Pick<Strategy<T>, "validate" | "validateUpdate" | "subresources"> {
-  const own = domain.rename("kubernetes.io/");
+  const own = ownPrefix(domain);
   return {
     validate: (object) => validateAutoscaler(toHub(object), canBeZero, own),
     // One that has zero replicas may keep them when the gate is off again.

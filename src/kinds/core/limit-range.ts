@@ -8,10 +8,16 @@ import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { goQuantity, roundedAmounts } from "./amounts.ts";
-import { isNative, type OwnPrefix, validateContainerResourceName, validateResourceName } from "./resource-names.ts";
+import {
+  isNative,
+  type OwnPrefix,
+  ownPrefix,
+  validateContainerResourceName,
+  validateResourceName,
+} from "./resource-names.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
-  const own = domain.rename("kubernetes.io/");
+  const own = ownPrefix(domain);
   return {
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => editItems(spec, "limits", defaultItem)),

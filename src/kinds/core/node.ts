@@ -5,12 +5,13 @@ import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts } from "./amounts.ts";
 import { validateNode, validateNodeUpdate } from "./node-validation.ts";
+import { ownPrefix } from "./resource-names.ts";
 
 export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
   const { rename } = environment.domain;
   const rolePrefix = rename("node-role.kubernetes.io/");
   const roleLabel = rename("kubernetes.io/role");
-  const own = rename("kubernetes.io/");
+  const own = ownPrefix(environment.domain);
   const rolesText = ({ metadata: { labels = {} } }: Node): string => {
     const roles = Object.entries(labels).flatMap(([key, value]) => {
       if (key.startsWith(rolePrefix)) return [key.slice(rolePrefix.length)];

@@ -28,6 +28,7 @@ import {
   prepareClaimSpec,
   validateClaimSpec,
 } from "./claim-spec.ts";
+import { ownPrefix } from "./resource-names.ts";
 
 /** States of resizes, by the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
 const resizeStates = [
@@ -46,6 +47,7 @@ const withRoundedAmounts = (status: PersistentVolumeClaimStatus): PersistentVolu
 export function persistentVolumeClaims(environment: KindEnvironment): KindBehaviour<PersistentVolumeClaim> {
   const gates = claimGates(environment);
   const { rename } = environment.domain;
+  const own = ownPrefix(environment.domain);
   const classAnnotation = rename("volume.beta.kubernetes.io/storage-class");
   return {
     metadataRepeats: 2,
@@ -69,7 +71,7 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
       subresources: {
         status: {
           metadataRepeats: 0,
-          validateUpdate: (object) => validateStatus(object, gates, rename("kubernetes.io/")),
+          validateUpdate: (object) => validateStatus(object, gates, own),
         },
       },
       validateUpdate(object, old) {

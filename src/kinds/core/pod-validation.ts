@@ -7,6 +7,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import {
   checkName,
@@ -30,12 +31,8 @@ import {
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
 import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
-import {
-  checkAgreement,
-  checkSecurityAnnotations,
-  securityAnnotations,
-  validateAppArmorUpdate,
-} from "./security-annotations.ts";
+import { checkAgreement, checkSecurityAnnotations, validateAppArmorUpdate } from "./security-annotations.ts";
+import { ownPrefix } from "./resource-names.ts";
 
 const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -51,7 +48,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   validateAnnotations(metadata.annotations, annotationsPath, errors);
   checkPodAnnotations(template, annotationsPath, domain, errors);
   checkSpec(spec, "", specPath, domain, errors);
-  checkAgreement(metadata.annotations, spec, specPath, domain, errors);
+  checkAgreement(metadata.annotations, spec, specPath, podAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
     checkImages({ ...spec, containers: [], initContainers: [] }, specPath, errors);
@@ -76,7 +73,7 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
 /** Findings about what is refused only when a pod is made. */
 export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): FieldError[] {
   const errors: FieldError[] = [];
-  checkAgreement(metadata.annotations, spec, podSpecPath, domain, errors);
+  checkAgreement(metadata.annotations, spec, podSpecPath, podAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(podSpecPath.child("ephemeralContainers"), "cannot be set on create"));
   }
@@ -90,8 +87,9 @@ export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): Fiel
 /** Findings about annotations of a pod that may not be changed, and (in updates once more) those about what they say. */
 export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain): FieldError[] {
   const [now = {}, before = {}] = [pod.metadata.annotations, old.metadata.annotations];
-  const mirror = domain.rename("kubernetes.io/config.mirror");
-  const errors = validateAppArmorUpdate(now, before, annotationsPath, securityAnnotations(domain));
+  const names = podAnnotations(domain);
+  const { mirror } = names;
+  const errors = validateAppArmorUpdate(now, before, annotationsPath, names);
   if (now[mirror] !== before[mirror]) {
     const change = before[mirror] === undefined ? "may not add" : "may not remove or update";
     errors.push(forbidden(annotationsPath.key(mirror), `${change} mirror pod annotation`));
@@ -107,18 +105,18 @@ function checkPodAnnotations(
   errors: Errors,
 ): void {
   if (annotations === undefined) return;
-  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const names = podAnnotations(domain);
+  const { mirror, deletionCost } = names;
   const mirrored = annotations[mirror];
   if (mirrored !== undefined && !spec.nodeName) {
     const detail = "must set spec.nodeName if mirror pod annotation is set";
     errors.push(invalid(path.key(mirror), mirrored, detail));
   }
-  const deletionCost = domain.rename("controller.kubernetes.io/pod-deletion-cost");
   const cost = annotations[deletionCost];
   if (cost !== undefined && !isInt32(cost)) {
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
-  checkSecurityAnnotations(annotations, spec, path, securityAnnotations(domain), errors);
+  checkSecurityAnnotations(annotations, spec, path, names, errors);
 }
 
 const isInt32 = (text: string): boolean =>
@@ -132,7 +130,7 @@ export function validatePodSpec(spec: PodSpec, path: FieldPath, domain: ApiDomai
 }
 
 function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
-  const own = domain.rename("kubernetes.io/");
+  const own = ownPrefix(domain);
   const volumes = checkVolumes(spec, podName, path, errors);
   const claims = checkResourceClaims(spec.resourceClaims, path.child("resourceClaims"), errors);
   checkContainers(spec, volumes, claims, path, own, errors);

@@ -171,6 +171,20 @@ test("a template is warned of in creates, and in updates of more than metadata a
   assert.deepEqual(sets.warnUpdate(set(2), set(1)), [warning]);
 });
 
+test("a daemon set is warned of when its template changes", () => {
+  const sets = kindUnderTest({ group: "apps", version: "v1", kind: "DaemonSet" });
+  const set = (minReadySeconds: number, seconds: number): Unstructured => ({
+    metadata: { name: "d" },
+    spec: {
+      minReadySeconds,
+      template: { metadata: {}, spec: { containers: [container], terminationGracePeriodSeconds: seconds } },
+    },
+  });
+  const old = sets.create(set(0, -1));
+  assert.deepEqual(sets.warnUpdate(set(5, -1), old), []);
+  assert.equal(sets.warnUpdate(set(5, -2), old).length, 1);
+});
+
 test("of many ports each is compared with those that it clashes with, and a hundred clashes are enough", () => {
   const count = 30_000;
   const ports = (portOf: (at: number) => object): object[] =>

@@ -1,34 +1,41 @@
 /** Warnings about pods and templates: settings that are allowed but hardly intended. Source: the answers of kube-apiserver. */
 import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { dns1123Label } from "#meta/names.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { about } from "../checks.ts";
 import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
 import { nodeLabelWarnings } from "./label-warnings.ts";
-import { securityAnnotations, securityAnnotationWarnings } from "./security-annotations.ts";
+import { securityAnnotationWarnings } from "./security-annotations.ts";
 import { overlapWarnings, overlapWarningsMax } from "./volume-path-warnings.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
-export interface TemplateWarningOptions {
+export interface TemplateWarningOptions<T> {
   readonly domain: ApiDomain;
   /** Path of the template; by default `spec.template`. */
   readonly path?: FieldPath;
   /** Names of pods begin with the name of the object. */
   readonly namesPods?: boolean;
+  /** Updates that leave it as it is are not looked at; by default the generation of the object. */
+  readonly generationOf?: (object: T) => unknown;
 }
 
-/** Hooks of a kind with a template. Updates are looked at when they change more than metadata and status. */
+/** Hooks of a kind with a template. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
-  { domain, path = templatePath, namesPods = false }: TemplateWarningOptions,
+  {
+    domain,
+    path = templatePath,
+    namesPods = false,
+    generationOf = ({ metadata }) => metadata.generation,
+  }: TemplateWarningOptions<T>,
 ): Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate"> {
   const ofPods = podWarnings(domain);
   const annotationsPath = path.child("metadata", "annotations");
@@ -38,7 +45,7 @@ export function templateWarnings<T extends ApiObject>(
   };
   return {
     warningsOnCreate: (object) => [...(namesPods ? nameWarnings(object) : []), ...warnings(object)],
-    warningsOnUpdate: (object, old) => (jsonEquals(contentOf(object), contentOf(old)) ? [] : warnings(object)),
+    warningsOnUpdate: (object, old) => (generationOf(object) === generationOf(old) ? [] : warnings(object)),
   };
 }
 
@@ -50,8 +57,6 @@ function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
-const contentOf = (object: ApiObject): object => ({ ...object, metadata: null, status: null });
-
 /** Warnings about a pod or template, defaults already in it; the paths are those of its spec and its annotations. */
 type PodWarnings = (
   pod: Pick<PodTemplateSpec, "metadata" | "spec">,
@@ -62,16 +67,15 @@ type PodWarnings = (
 /** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
 export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
   const labels = nodeLabels(domain);
-  const security = securityAnnotations(domain);
+  const security = podAnnotations(domain);
   const ended = endedAnnotations(domain);
   return ({ metadata, spec }, path, annotationsPath) => {
-    const { annotations = {} } = metadata;
     const ofSecurity = securityAnnotationWarnings({ metadata, spec }, annotationsPath, security, { hasAppArmor });
     const before = [
       ...nodeLabelWarnings(spec, path, labels),
       ...spreadWarnings(spec, path, labels),
       ...ended
-        .filter(([name]) => Object.hasOwn(annotations, name))
+        .filter(([name]) => metadata.annotations?.[name] !== undefined)
         .map(([name, text]) => about(annotationsPath.key(name), text)),
     ];
     return [...before, ...specWarnings(spec, path, ofSecurity)];

@@ -12,6 +12,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import { timestampOf } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -26,7 +27,7 @@ import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
 import { validateAnnotationsUpdate, validateNewPod, validatePod } from "./pod-validation.ts";
 import { podWarnings } from "./pod-warnings.ts";
-import { appArmorWarning, securityAnnotations, withAppArmor } from "./security-annotations.ts";
+import { appArmorWarning, withAppArmor } from "./security-annotations.ts";
 
 const specPath = FieldPath.of("spec");
 const annotationsPath = FieldPath.of("metadata", "annotations");
@@ -38,7 +39,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     resizePolicy: environment.gate("InPlacePodVerticalScaling"),
     podResources: environment.gate("PodLevelResources"),
   };
-  const annotations = securityAnnotations(domain);
+  const annotations = podAnnotations(domain);
   const warnings = podWarnings(domain, { hasAppArmor: false });
   return {
     metadataRepeats: 1,

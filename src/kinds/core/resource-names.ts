@@ -2,6 +2,7 @@
  * Names of resources that quotas and limit ranges are about, and their quantities. Source: the answers of
  * kube-apiserver.
  */
+import { perDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
@@ -31,6 +32,8 @@ export const isQuotaName = (name: string): boolean => quotaNames.has(name) || is
 
 /** `kubernetes.io/` in the server's domain. */
 export type OwnPrefix = string;
+
+export const ownPrefix = perDomain(({ rename }): OwnPrefix => rename("kubernetes.io/"));
 
 /** Whether machines know a resource by themselves; the names of others have a prefix. */
 export const isNative = (name: string, own: OwnPrefix): boolean => !name.includes("/") || name.includes(own);

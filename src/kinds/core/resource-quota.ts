@@ -7,10 +7,16 @@ import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts } from "./amounts.ts";
-import { isQuotaName, type OwnPrefix, validateQuotaName, validateResourceQuantity } from "./resource-names.ts";
+import {
+  isQuotaName,
+  type OwnPrefix,
+  ownPrefix,
+  validateQuotaName,
+  validateResourceQuantity,
+} from "./resource-names.ts";
 
 export function resourceQuotas({ domain }: KindEnvironment): KindBehaviour<ResourceQuota> {
-  const own = domain.rename("kubernetes.io/");
+  const own = ownPrefix(domain);
   return {
     returnsDeleted: true,
     columns: [

@@ -10,9 +10,9 @@ import type {
   PodTemplateSpec,
   SeccompProfile,
 } from "#api/core/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import type { PodAnnotations } from "#meta/pod-annotations.ts";
 import { checkDescending, type Errors } from "../checks.ts";
 import { editItems, withField } from "../edit.ts";
 
@@ -20,19 +20,6 @@ import { editItems, withField } from "../edit.ts";
 type Confined = Pick<PodTemplateSpec, "metadata" | "spec">;
 type Annotations = Readonly<Record<string, string>>;
 type Profile = AppArmorProfile | SeccompProfile;
-
-/** Names of annotations; those of containers end with the name of one. */
-export interface SecurityAnnotations {
-  readonly appArmor: string;
-  readonly seccompOfPod: string;
-  readonly seccomp: string;
-}
-
-export const securityAnnotations = ({ rename }: ApiDomain): SecurityAnnotations => ({
-  appArmor: rename("container.apparmor.security.beta.kubernetes.io/"),
-  seccompOfPod: rename("seccomp.security.alpha.kubernetes.io/pod"),
-  seccomp: rename("container.seccomp.security.alpha.kubernetes.io/"),
-});
 
 const localhost = "localhost/";
 /** Bytes of the name of a profile at most. */
@@ -66,11 +53,7 @@ function ofContainers(annotations: Annotations | undefined, prefix: string): Map
  * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` is told of
  * annotations in the place of a field.
  */
-export function withAppArmor<T extends Confined>(
-  pod: T,
-  { appArmor }: SecurityAnnotations,
-  warn: (key: string) => void,
-): T {
+export function withAppArmor<T extends Confined>(pod: T, { appArmor }: PodAnnotations, warn: (key: string) => void): T {
   const { metadata, spec } = pod;
   if (spec.os?.name === "windows") return pod;
   const annotated = ofContainers(metadata.annotations, appArmor);
@@ -111,7 +94,7 @@ export function checkSecurityAnnotations(
   annotations: Annotations,
   spec: PodSpec,
   path: FieldPath,
-  names: SecurityAnnotations,
+  names: PodAnnotations,
   errors: Errors,
 ): void {
   const ofPod = annotations[names.seccompOfPod];
@@ -150,11 +133,10 @@ export function checkAgreement(
   annotations: Annotations | undefined,
   spec: PodSpec,
   path: FieldPath,
-  domain: ApiDomain,
+  names: PodAnnotations,
   errors: Errors,
 ): void {
   if (annotations === undefined) return;
-  const names = securityAnnotations(domain);
   const ofPod = annotations[names.seccompOfPod];
   const contextPath = path.child("securityContext");
   compare(ofPod, spec.securityContext?.seccompProfile, contextPath.child("seccompProfile"), "seccomp", errors);
@@ -193,7 +175,7 @@ export function validateAppArmorUpdate(
   annotations: Annotations = {},
   old: Annotations = {},
   path: FieldPath,
-  { appArmor }: SecurityAnnotations,
+  { appArmor }: PodAnnotations,
 ): FieldError[] {
   const before = Object.entries(old).filter(([key]) => key.startsWith(appArmor));
   const changed = before.filter(([key, value]) => annotations[key] !== value);
@@ -209,11 +191,12 @@ export const appArmorWarning = (key: string, path: FieldPath): string =>
 
 /** Warnings about annotations that no field replaces; `path` is that of the annotations. */
 export function securityAnnotationWarnings(
-  { metadata: { annotations = {} }, spec }: Confined,
+  { metadata: { annotations }, spec }: Confined,
   path: FieldPath,
-  names: SecurityAnnotations,
+  names: PodAnnotations,
   { hasAppArmor }: { readonly hasAppArmor: boolean },
 ): string[] {
+  if (annotations === undefined) return [];
   const warnings: string[] = [];
   const warnIfPresent = (key: string, text: string): void => {
     if (Object.hasOwn(annotations, key)) warnings.push(text);

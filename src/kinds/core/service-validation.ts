@@ -4,7 +4,7 @@
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import {
   duplicate,
   type FieldError,
@@ -218,7 +218,7 @@ function validateSourceRanges({ metadata, spec }: Service, domain: ApiDomain): F
       ...ranges.flatMap((range, i) => check(path.index(i), range)),
     ];
   }
-  const annotation = domain.rename("service.beta.kubernetes.io/load-balancer-source-ranges");
+  const { sourceRanges: annotation } = serviceAnnotations(domain);
   const annotated = metadata.annotations?.[annotation];
   if (annotated === undefined) return [];
   const path = FieldPath.of("metadata", "annotations").key(annotation);
@@ -298,13 +298,18 @@ export function validateServiceStatus(object: Service, old: Service): FieldError
   });
 }
 
+const serviceAnnotations = perDomain(({ rename }) => ({
+  sourceRanges: rename("service.beta.kubernetes.io/load-balancer-source-ranges"),
+  topologyHints: rename("service.kubernetes.io/topology-aware-hints"),
+  topologyMode: rename("service.kubernetes.io/topology-mode"),
+}));
+
 /** Of creates and updates. */
 export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain): string[] {
   const { clusterIPs = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
-  const annotation = domain.rename("service.kubernetes.io/topology-aware-hints");
+  const { topologyHints: annotation, topologyMode: instead } = serviceAnnotations(domain);
   const warnings: string[] = [];
   if (metadata.annotations?.[annotation] !== undefined) {
-    const instead = domain.rename("service.kubernetes.io/topology-mode");
     warnings.push(`annotation ${annotation} is deprecated, please use ${instead} instead`);
   }
   if (!isHeadless(spec)) {

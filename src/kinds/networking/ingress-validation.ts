@@ -8,7 +8,7 @@ import type {
   IngressSpec,
   IngressTLS,
 } from "#api/networking/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import {
@@ -35,7 +35,7 @@ const specPath = FieldPath.of("spec");
 const addressesPath = FieldPath.of("status", "loadBalancer", "ingress");
 
 /** The annotation that named the class before the field did. */
-export const classAnnotation = (domain: ApiDomain): string => domain.rename("kubernetes.io/ingress.class");
+export const classAnnotation = perDomain(({ rename }) => rename("kubernetes.io/ingress.class"));
 
 export function validateIngress({ spec }: Ingress): FieldError[] {
   const errors: Errors = [];

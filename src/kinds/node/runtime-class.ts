@@ -13,9 +13,10 @@ import { checkToleration } from "../core/pod-validation/scheduling.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 import { nodeLabels } from "../node-labels.ts";
+import { ownPrefix } from "../core/resource-names.ts";
 
 export function runtimeClasses({ domain }: KindEnvironment): KindBehaviour<RuntimeClass> {
-  const own = domain.rename("kubernetes.io/");
+  const own = ownPrefix(domain);
   const warnings = schedulingWarnings(domain);
   return {
     anyFinalizers: true,
