@@ -4,12 +4,13 @@
  */
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import type { Namespace } from "#api/core/v1.ts";
-import { aggregate, type Authorizer } from "#authz/authorizer.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import { AuthorizationChecks } from "#cel/authorizer.ts";
 import { Allowance } from "#cel/allowance.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
+import { aggregate } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { drive, type MaybePromise } from "#std/maybe-promise.ts";
 import {

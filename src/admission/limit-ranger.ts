@@ -4,6 +4,7 @@
  */
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { aggregate } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { compareQuantities, formatQuantity, integerQuantity, type Quantity } from "#meta/quantity.ts";
 import type { NamespaceIndex } from "./namespace-index.ts";
@@ -46,7 +47,7 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
       for (const range of found) {
         const problems = [...new Set(problemsOf(attributes.object!, itemsOf(range)))]; // pods and claims have one
         if (problems.length === 0) continue;
-        throw refusal(attributes, problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`);
+        throw refusal(attributes, aggregate(problems));
       }
     },
   };

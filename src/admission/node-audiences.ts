@@ -4,9 +4,8 @@
  */
 import type { Pod, Volume } from "#api/core/v1.ts";
 import type { FindObject } from "#api/object-types.ts";
-import { aggregate } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { goQuote } from "#meta/field-error.ts";
+import { aggregate, goQuote } from "#meta/field-error.ts";
 
 export interface NodeAudienceOptions {
   readonly domain: ApiDomain;

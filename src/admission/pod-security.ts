@@ -5,7 +5,7 @@
  */
 import type { Namespace, Pod, PodSpec } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { printFieldError } from "#meta/field-error.ts";
+import { aggregate, printFieldError } from "#meta/field-error.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -201,8 +201,7 @@ class PodSecurity {
     const { context } = attributes;
     const { policy, errors } = read;
     if (errors.length > 0) {
-      const texts = errors.map(printFieldError);
-      const list = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
+      const list = aggregate(errors.map(printFieldError));
       context.annotate(this.#annotations.error, `Failed to parse policy: ${list}`);
       this.#options.observer.failed(request);
     }

@@ -5,11 +5,11 @@
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ClusterRole, PolicyRule, RoleBinding, RoleRef } from "#api/rbac/v1.ts";
-import { aggregate, type Authorizer } from "#authz/authorizer.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
 import { rulesFor } from "#authz/rbac.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import { covers, quotedList } from "#authz/rules-cover.ts";
-import { goQuote } from "#meta/field-error.ts";
+import { aggregate, goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { forbidden, notFound, unclassified } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";

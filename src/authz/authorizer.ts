@@ -69,10 +69,6 @@ export function union(authorizers: readonly Authorizer[]): Required<Authorizer> 
   };
 }
 
-/** Several texts of errors as one. Source: upstream's `util/errors`. */
-export const aggregate = (errors: readonly string[]): string =>
-  errors.length === 1 ? errors[0]! : errors.length === 0 ? "" : `[${errors.join(", ")}]`;
-
 function firstDecision(
   authorizers: readonly Authorizer[],
   attributes: Attributes,

@@ -3,10 +3,11 @@
  * upstream's `plugin/pkg/auth/authorizer/rbac`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
+import { aggregate } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
-import { aggregate, type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
+import { type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { explainRbac } from "./explain.ts";
 import type { IndexedBinding, RbacIndex } from "./rbac-index.ts";
 import { allows, type PreparedRule, listsOf, ruleResource } from "./rules.ts";

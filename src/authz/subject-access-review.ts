@@ -9,7 +9,7 @@ import type {
   SubjectAccessReviewSpec,
   SubjectAccessReviewStatus,
 } from "#api/authorization/v1.ts";
-import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { aggregate, type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Action } from "#meta/action.ts";
 import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
@@ -18,7 +18,7 @@ import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";
-import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
+import { type Attributes, type Authorizer } from "./authorizer.ts";
 import {
   type ReviewSelectors,
   reviewSelectors,

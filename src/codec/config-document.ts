@@ -5,7 +5,7 @@
 import { strictMessage, yamlProblems } from "./object.ts";
 import { sortedJson, unknownFields } from "./strict.ts";
 import { decodeYaml } from "./yaml.ts";
-import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import { aggregate, type FieldError, printFieldError } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
@@ -91,8 +91,7 @@ const printed = (value: unknown): string => (typeof value === "string" ? JSON.st
 
 /** Throws `ConfigError` with all findings, if there are any. */
 export function refuseWith(errors: readonly FieldError[]): void {
-  if (errors.length === 1) throw new ConfigError(printFieldError(errors[0]!));
-  if (errors.length > 1) throw new ConfigError(`[${errors.map(printFieldError).join(", ")}]`);
+  if (errors.length > 0) throw new ConfigError(aggregate(errors.map(printFieldError)));
 }
 
 export const textValue: Form<string> = { type: "string" };

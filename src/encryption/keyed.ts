@@ -1,5 +1,6 @@
 /** Providers with named keys: the first key encrypts, and each value starts with the name of its key. */
 import { hash } from "node:crypto";
+import { aggregate } from "#meta/field-error.ts";
 import { type Decrypted, startsWith, TransformError, type ValueTransformer } from "./transformer.ts";
 
 /** A cipher with its key. */
@@ -68,7 +69,7 @@ export class KeyedTransformer implements ValueTransformer {
     if (problems.length === 0) {
       throw new TransformError(`no matching key was found for the provided ${this.#title} transformer`);
     }
-    throw new TransformError(problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`);
+    throw new TransformError(aggregate(problems));
   }
 
   knows(origin: string): boolean {

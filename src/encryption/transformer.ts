@@ -4,6 +4,7 @@
  *
  *      k8s:enc:aesgcm:v1:key1:<nonce><ciphertext>      prefix of the provider, name of the key, encrypted value
  */
+import { aggregate } from "#meta/field-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
 /** A value in clear, and the provider that encrypted it. */
@@ -71,7 +72,7 @@ export class ProviderList implements ValueTransformer {
       }
     }
     if (problems.length === 0) throw new TransformError("no matching prefix found");
-    throw new TransformError(problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`);
+    throw new TransformError(aggregate(problems));
   }
 
   knows(origin: string): boolean {

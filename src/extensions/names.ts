@@ -5,7 +5,7 @@
 import { type ConditionContent, findCondition } from "#api/apiextensions/conditions.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { goQuote } from "#meta/field-error.ts";
+import { aggregate, goQuote } from "#meta/field-error.ts";
 
 /** Names that the definitions of a group have. */
 export interface TakenNames {
@@ -57,10 +57,7 @@ export function decideNames(definition: CustomResourceDefinition, taken: TakenNa
     const used = wantedShort.filter((name) => !own.has(name) && taken.resources.has(name)).map(inUse);
     const distinct = [...new Set(used)];
     if (distinct.length === 0) next["shortNames"] = wanted.shortNames;
-    else {
-      const message = distinct.length === 1 ? distinct[0]! : `[${distinct.join(", ")}]`;
-      conflict = { reason: "ShortNamesConflict", message };
-    }
+    else conflict = { reason: "ShortNamesConflict", message: aggregate(distinct) };
   }
   decide("kind", "KindConflict", taken.kinds);
   decide("listKind", "ListKindConflict", taken.kinds);

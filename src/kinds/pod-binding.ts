@@ -4,7 +4,7 @@
  */
 import type { Binding, ObjectReference, Pod } from "#api/core/v1.ts";
 import type { Action } from "#meta/action.ts";
-import { notSupported, printFieldError, required } from "#meta/field-error.ts";
+import { aggregate, notSupported, printFieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, conflict, success, unclassified } from "#meta/status-error.ts";
 import type { Store } from "#registry/store.ts";
@@ -42,7 +42,7 @@ function checkTarget({ kind = "", name = "" }: ObjectReference): void {
     ...(name === "" ? [required(FieldPath.of("target", "name"))] : []),
   ].map(printFieldError);
   // Upstream: the findings as they are, without a reason.
-  if (errors.length > 0) throw unclassified(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);
+  if (errors.length > 0) throw unclassified(aggregate(errors));
 }
 
 function checkPrecondition(pod: Pod, what: string, wanted: string, actual = ""): void {

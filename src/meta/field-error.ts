@@ -143,3 +143,7 @@ export const internalError = (field: FieldPath, detail: string): FieldError =>
 export function printFieldError(error: FieldError): string {
   return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;
 }
+
+/** Several texts of errors as one. Source: upstream's `util/errors`. */
+export const aggregate = (texts: readonly string[]): string =>
+  texts.length === 1 ? texts[0]! : texts.length === 0 ? "" : `[${texts.join(", ")}]`;

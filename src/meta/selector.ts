@@ -3,7 +3,7 @@
  * and watcher; a selector with one requirement is one closure. Parsing is linear in the text. Sources: upstream's
  * `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
-import { type FieldError, goQuote, invalid, printFieldError } from "./field-error.ts";
+import { aggregate, type FieldError, goQuote, invalid, printFieldError } from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { badRequest } from "./status-error.ts";
@@ -274,7 +274,7 @@ class LabelParser {
     const values = operator === "in" || operator === "notin" ? this.#set() : [this.#exactValue()];
     const requirement: LabelRequirement = { key, operator, values: [...new Set(values)].sort() };
     const errors = validateValues(requirement).map(printFieldError);
-    if (errors.length > 0) throw refused(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);
+    if (errors.length > 0) throw refused(aggregate(errors));
     return requirement;
   }
 

@@ -2,7 +2,7 @@
  * `StatusError`, the one error that reaches clients as a `metav1.Status`. One constructor per reason, with upstream's
  * wording, which clients match on. Source: upstream's `api/errors`.
  */
-import { type FieldError, goQuote, printFieldError } from "./field-error.ts";
+import { aggregate, type FieldError, goQuote, printFieldError } from "./field-error.ts";
 import { qualifiedResource } from "./group-version.ts";
 
 export interface StatusCause {
@@ -189,9 +189,8 @@ export function invalidObject(of: KindName, name: string, errors: readonly Field
   const shown = listed(errors);
   const lines = [...new Set(shown.map(printFieldError))];
   if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);
-  const list = lines.length === 1 ? lines[0]! : `[${lines.join(", ")}]`;
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
-  return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${list}`, {
+  return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${aggregate(lines)}`, {
     name,
     group: of.group,
     kind: of.kind,

@@ -2,7 +2,7 @@
  * Defaults must fit their own schema and hold only fields it names; in the metadata of embedded objects they must be
  * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
-import { type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
+import { aggregate, type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
 import { setKey } from "../json-values.ts";
@@ -101,8 +101,7 @@ class Walk {
       const wrong = valueFindings(node, value, field);
       addAll(this.findings, wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false));
     } else {
-      const texts = [...new Set(found.map(printFieldError))];
-      const text = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
+      const text = aggregate([...new Set(found.map(printFieldError))]);
       this.findings.push(invalid(field, shown(value), `must result in valid metadata: ${text}`));
     }
   }

@@ -10,7 +10,7 @@ import {
 } from "#admission/pod-security.ts";
 import { ConfigError, type Decoded, listOf, readDocument, struct, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
+import { aggregate, duplicate, type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 
@@ -54,7 +54,7 @@ export function podSecuritySettings({ defaults: given = {}, exemptions = {} }: C
     ...listErrors("runtimeClasses", runtimeClasses, dns1123Subdomain),
     ...listErrors("usernames", usernames, (name) => (name === "" ? ["username must not be empty"] : [])),
   ];
-  if (errors.length > 0) throw new ConfigError(`PodSecurity invalid: ${listed(errors.map(printFieldError))}`);
+  if (errors.length > 0) throw new ConfigError(`PodSecurity invalid: ${aggregate(errors.map(printFieldError))}`);
   return {
     defaults: policy,
     exemptUsers: new Set(usernames),
@@ -74,7 +74,7 @@ function readDefaults(given: Decoded<typeof defaults>): SecurityPolicy {
     if (minor === undefined) errors.push(`${mode}-version: ${versionMessage}`);
     return [mode, { level, version, minor }];
   });
-  if (errors.length > 0) throw new ConfigError(`PodSecurity configuration error: ${listed(errors)}`);
+  if (errors.length > 0) throw new ConfigError(`PodSecurity configuration error: ${aggregate(errors)}`);
   return Object.fromEntries(standards) as SecurityPolicy; // each mode has one, without errors
 }
 
@@ -89,5 +89,3 @@ function listErrors(name: string, values: readonly string[], check: NameCheck): 
     return [];
   });
 }
-
-const listed = (texts: readonly string[]): string => (texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`);
