@@ -29,6 +29,7 @@ import { parseApiVersion } from "#meta/group-version.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
+import { checkName } from "../checks.ts";
 import { validateConditions } from "../conditions.ts";
 import { checkConditions, checkExpression } from "./check-conditions.ts";
 import { validateMatchResources } from "./rules.ts";
@@ -235,10 +236,7 @@ function validateAuditAnnotations(
   for (const [index, { key = "", valueExpression = "" }] of annotations.entries()) {
     const at = path.index(index);
     const name = `${policy}/${key}`;
-    addAll(
-      errors,
-      qualifiedName(name).map((message) => invalid(at.child("key"), name, message)),
-    );
+    checkName(name, qualifiedName, at.child("key"), errors);
     const field = at.child("valueExpression");
     const source = valueExpression.trim();
     if (source === "") errors.push(required(field, "valueExpression is not specified"));
@@ -312,10 +310,7 @@ function validateParamRef(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (name !== "") {
-    addAll(
-      errors,
-      pathSegment(name).map((message) => invalid(path.child("name"), name, message)),
-    );
+    checkName(name, pathSegment, path.child("name"), errors);
     if (selector !== undefined) {
       const detail = "name and selector are mutually exclusive";
       errors.push(forbidden(path.child("name"), detail), forbidden(path.child("selector"), detail));

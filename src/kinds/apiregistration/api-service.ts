@@ -5,7 +5,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, portNumber } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { checkOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, type Errors } from "../checks.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 
@@ -57,15 +57,9 @@ function validateApiService({ metadata, spec: { group = "", version = "", ...res
     errors.push(required(spec.child("group"), "only v1 may have an empty group and it better be legacy kube"));
   }
   if (group !== "") {
-    addAll(
-      errors,
-      dns1123Subdomain(group).map((text) => invalid(spec.child("group"), group, text)),
-    );
+    checkName(group, dns1123Subdomain, spec.child("group"), errors);
   }
-  addAll(
-    errors,
-    dns1035Label(version).map((text) => invalid(spec.child("version"), version, text)),
-  );
+  checkName(version, dns1035Label, spec.child("version"), errors);
   for (const [field, max] of priorities) {
     const value = rest[field];
     if (value <= 0 || value > max) {

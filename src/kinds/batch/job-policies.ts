@@ -23,6 +23,7 @@ import {
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
+import { checkName } from "../checks.ts";
 import { validateNotNegative } from "../numbers.ts";
 import { countIndexes } from "./index-list.ts";
 
@@ -103,10 +104,7 @@ function validatePatterns(patterns: readonly PodFailurePolicyOnPodConditionsPatt
   const errors = patterns.length > patternsMax ? [tooMany(path, patterns.length, patternsMax)] : [];
   for (const [i, { type, status }] of patterns.entries()) {
     const at = path.index(i);
-    addAll(
-      errors,
-      qualifiedName(type).map((message) => invalid(at.child("type"), type, message)),
-    );
+    checkName(type, qualifiedName, at.child("type"), errors);
     addAll(errors, validateChoice(status, statuses, at.child("status")));
   }
   return errors;

@@ -20,7 +20,7 @@ import { cidr } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, portName, portNumber, qualifiedName } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkRequiredOneOf } from "../checks.ts";
+import { checkName, checkRange, checkRequiredOneOf } from "../checks.ts";
 import { aboutIp, aboutRange, validateBalancerHost, validateReachable } from "./address-checks.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
@@ -117,30 +117,18 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
     if (name === "") {
       if (ports.length > 1) errors.push(required(path.child("name")));
     } else {
-      addAll(
-        errors,
-        dns1123Label(name).map((message) => invalid(path.child("name"), name, message)),
-      );
+      checkName(name, dns1123Label, path.child("name"), errors);
       if (names.has(name)) errors.push(duplicate(path.child("name"), name));
       names.add(name);
     }
-    addAll(
-      errors,
-      portNumber(port).map((message) => invalid(path.child("port"), port, message)),
-    );
+    checkRange(port, 1, 65535, path.child("port"), errors);
     checkRequiredOneOf(protocol, protocols, path.child("protocol"), errors);
     const messages = typeof targetPort === "string" ? portName(targetPort) : portNumber(targetPort);
     addAll(
       errors,
       messages.map((message) => invalid(path.child("targetPort"), targetPort, message)),
     );
-    if (appProtocol !== undefined) {
-      const wrong = qualifiedName(appProtocol);
-      addAll(
-        errors,
-        wrong.map((message) => invalid(path.child("appProtocol"), appProtocol, message)),
-      );
-    }
+    if (appProtocol !== undefined) checkName(appProtocol, qualifiedName, path.child("appProtocol"), errors);
     return errors;
   });
 }
@@ -254,11 +242,7 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   const portField = specPath.child("healthCheckNodePort");
   if (needsHealthCheckPort(spec)) {
     if (healthCheckNodePort === 0) errors.push(required(portField));
-    else
-      addAll(
-        errors,
-        portNumber(healthCheckNodePort).map((text) => invalid(portField, healthCheckNodePort, text)),
-      );
+    else checkRange(healthCheckNodePort, 1, 65535, portField, errors);
   } else if (healthCheckNodePort !== 0) {
     const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     errors.push(invalid(portField, healthCheckNodePort, text));

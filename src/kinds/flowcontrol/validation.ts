@@ -31,6 +31,7 @@ import {
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
+import { checkName } from "../checks.ts";
 
 export type Check<T> = (object: T) => readonly FieldError[];
 
@@ -141,11 +142,7 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
   const level = spec.priorityLevelConfiguration.name;
   const levelField = FieldPath.of("spec", "priorityLevelConfiguration", "name");
   if (level === "") errors.push(required(levelField, "must reference a priority level"));
-  else
-    addAll(
-      errors,
-      dns1123Subdomain(level).map((message) => invalid(levelField, level, message)),
-    );
+  else checkName(level, dns1123Subdomain, levelField, errors);
   for (const [index, rule] of (spec.rules ?? []).entries()) addAll(errors, validateRule(rule, rulesPath.index(index)));
   return errors;
 }
@@ -201,17 +198,10 @@ function validateAccount({ name, namespace }: ServiceAccountSubject, path: Field
   const errors: FieldError[] = [];
   if (name === "") errors.push(required(path.child("name")));
   else if (name !== "*") {
-    addAll(
-      errors,
-      dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)),
-    );
+    checkName(name, dns1123Subdomain, path.child("name"), errors);
   }
   if (namespace === "") errors.push(required(path.child("namespace"), "must specify namespace for service account"));
-  else
-    addAll(
-      errors,
-      dns1123Label(namespace).map((message) => invalid(path.child("namespace"), namespace, message)),
-    );
+  else checkName(namespace, dns1123Label, path.child("namespace"), errors);
   return errors;
 }
 

@@ -18,11 +18,10 @@ import {
   type NameCheck,
   parseIp,
   portName,
-  portNumber,
   wildcardSubdomain,
 } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkOneOf, checkOptionalName, checkRequiredName, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalName, checkRange, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";
 import { checkTypedReference } from "./typed-reference.ts";
 
@@ -121,7 +120,7 @@ function checkService({ name, port }: IngressServiceBackend, path: FieldPath, er
   if (named !== "" && number !== 0) errors.push(invalid(path, "", "cannot set both port name & port number"));
   else if (named !== "") checkName(named, portName, portPath.child("name"), errors);
   else if (number === 0) errors.push(required(path, "port name or number is required"));
-  else for (const message of portNumber(number)) errors.push(invalid(portPath.child("number"), number, message));
+  else checkRange(number, 1, 65535, portPath.child("number"), errors);
 }
 
 function checkTls({ hosts = [], secretName }: IngressTLS, path: FieldPath, errors: Errors): void {

@@ -5,8 +5,8 @@ import { type FieldError, goQuote, GoSyntax, invalid, notSupported, required } f
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
+import { checkName } from "../checks.ts";
 import { editItems, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { twice } from "./role.ts";
@@ -55,11 +55,7 @@ function validateRole({ apiGroup, kind, name }: RoleRef, group: string, kinds: r
   if (apiGroup !== group) errors.push(notSupported(FieldPath.of("roleRef", "apiGroup"), apiGroup, [group]));
   if (!kinds.includes(kind)) errors.push(notSupported(FieldPath.of("roleRef", "kind"), kind, kinds));
   if (name === "") errors.push(required(FieldPath.of("roleRef", "name")));
-  else
-    addAll(
-      errors,
-      pathSegment(name).map((message) => invalid(FieldPath.of("roleRef", "name"), name, message)),
-    );
+  else checkName(name, pathSegment, FieldPath.of("roleRef", "name"), errors);
   return errors;
 }
 
@@ -72,10 +68,7 @@ function validateSubject(
   if (name === "") errors.push(required(path.child("name")));
   const isAccount = kind === "ServiceAccount";
   if (isAccount && name !== "") {
-    addAll(
-      errors,
-      dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)),
-    );
+    checkName(name, dns1123Subdomain, path.child("name"), errors);
   }
   if (!isAccount && !isPerson(kind)) {
     return [...errors, notSupported(path.child("kind"), kind, ["ServiceAccount", "User", "Group"])];

@@ -2,14 +2,14 @@
 import { invalid, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
-import { checkRequired, type Errors } from "../checks.ts";
+import { checkName, checkRequired, type Errors } from "../checks.ts";
 
 /** The name of the program behind a class. Upstream: shows it in lower case. */
 export function checkProvisioner(name: string, path: FieldPath, errors: Errors): void {
   checkRequired(name, path, errors);
   if (name === "") return;
   const lower = name.toLowerCase();
-  for (const message of qualifiedName(lower)) errors.push(invalid(path, lower, message));
+  checkName(lower, qualifiedName, path, errors);
 }
 
 const entriesMax = 512;
