@@ -32,6 +32,7 @@ test("texts are quoted as Go quotes them, character by character, halves of pair
 test("lists and structs are shown as Go writes them", () => {
   assert.equal(goTexts(["a", '"']).text, String.raw`[]string{"a", "\""}`);
   assert.equal(goTexts([], "core.Scope").text, "[]core.Scope{}");
+  for (const none of [null, undefined]) assert.equal(goTexts(none, "core.Scope").text, "[]core.Scope(nil)");
   const fields = { Name: "a\n", Keys: goTexts(["k"]), Seconds: new GoSyntax("(*int64)(nil)") };
   assert.equal(
     goStruct("core.Thing", fields).text,

@@ -34,9 +34,9 @@ export class GoSyntax {
   }
 }
 
-/** A list of texts as Go writes it. */
-export const goTexts = (texts: readonly string[], type = "string"): GoSyntax =>
-  new GoSyntax(`[]${type}{${texts.map(goQuote).join(", ")}}`);
+/** A list of texts as Go writes it, or that there is none. */
+export const goTexts = (texts: readonly string[] | null | undefined, type = "string"): GoSyntax =>
+  new GoSyntax(`[]${type}${texts === null || texts === undefined ? "(nil)" : `{${texts.map(goQuote).join(", ")}}`}`);
 
 /** A struct as Go writes it: texts in quotes, other fields as they are given. */
 export function goStruct(type: string, fields: Readonly<Record<string, string | GoSyntax>>): GoSyntax {

@@ -3,7 +3,7 @@
  * `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
 import { addAll } from "#std/add-all.ts";
-import { type FieldError, forbidden, goQuote, invalid, required } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, goStruct, goTexts, invalid, required } from "./field-error.ts";
 import type { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { compileLabels, type LabelOperator, type LabelRequirement, type LabelSelector } from "./selector.ts";
@@ -120,7 +120,5 @@ export function printLabelSelector(selector: LabelSelectorObject): string {
 }
 
 function printExpression({ key = "", operator = "", values }: LabelSelectorRequirement): string {
-  const list =
-    values === undefined || values === null ? "[]string(nil)" : `[]string{${values.map(goQuote).join(", ")}}`;
-  return `v1.LabelSelectorRequirement{Key:${goQuote(key)}, Operator:${goQuote(operator)}, Values:${list}}`;
+  return goStruct("v1.LabelSelectorRequirement", { Key: key, Operator: operator, Values: goTexts(values) }).text;
 }

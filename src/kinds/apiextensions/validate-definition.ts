@@ -16,7 +16,7 @@ import type {
 import { jsonEquals } from "#apply/json-value.ts";
 import { ruleChecks, type StoredExpressions } from "#cel/schema-rules.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, GoSyntax, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -431,8 +431,7 @@ function checkColumns(columns: readonly CustomResourceColumnDefinition[] | undef
 function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldError[] {
   const stored = status.storedVersions ?? [];
   if (stored.length === 0) {
-    const shown = new GoSyntax(status.storedVersions === null ? "[]string(nil)" : "[]string{}");
-    return [invalid(storedPath, shown, "must have at least one stored version")];
+    return [invalid(storedPath, goTexts(status.storedVersions), "must have at least one stored version")];
   }
   const errors: FieldError[] = [];
   const versions = spec.versions ?? [];

@@ -7,9 +7,10 @@ import { jsonEquals } from "#apply/json-value.ts";
 import {
   duplicate,
   type FieldError,
-  goQuote,
+  goStruct,
+  type GoSyntax,
+  goTexts,
   goTime,
-  GoSyntax,
   invalid,
   invalidPart,
   required,
@@ -141,11 +142,11 @@ function validateFinished({ job, status, isFinished, turned, changed }: Change):
   return errors;
 }
 
-function printPods({ succeeded, failed }: UncountedTerminatedPods): GoSyntax {
-  const list = (uids: readonly string[] | undefined): string =>
-    `[]types.UID${uids === undefined ? "(nil)" : `{${uids.map(goQuote).join(", ")}}`}`;
-  return new GoSyntax(`batch.UncountedTerminatedPods{Succeeded:${list(succeeded)}, Failed:${list(failed)}}`);
-}
+const printPods = ({ succeeded, failed }: UncountedTerminatedPods): GoSyntax =>
+  goStruct("batch.UncountedTerminatedPods", {
+    Succeeded: goTexts(succeeded, "types.UID"),
+    Failed: goTexts(failed, "types.UID"),
+  });
 
 function validateIndexes({ job, status, changed }: Change): FieldError[] {
   const { completions, completionMode, backoffLimitPerIndex } = job.spec;

@@ -1,6 +1,6 @@
 /** ResourceQuota: limits on the objects of a namespace. Admission enforces it. */
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
-import { type FieldError, goQuote, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -87,7 +87,7 @@ function validateAmounts(
 function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
   const { scopes = [] } = spec;
   if (scopes.length === 0) return [];
-  const shown = goScopes(scopes);
+  const shown = goTexts(scopes, "core.ResourceQuotaScope");
   const errors: FieldError[] = [];
   const misfits = misfitsOf(spec, shown, scopesPath);
   for (const scope of scopes) {
@@ -97,9 +97,6 @@ function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
   for (const _pair of conflicts(scopes)) errors.push(invalid(scopesPath, shown, "conflicting scopes"));
   return errors;
 }
-
-const goScopes = (scopes: readonly string[]): GoSyntax =>
-  new GoSyntax(`[]core.ResourceQuotaScope{${scopes.map(goQuote).join(", ")}}`);
 
 /** Findings about one scope, or about all, after which no more are made: there may be one for each scope and each limit. */
 const misfitsMax = 1000;
@@ -137,7 +134,7 @@ function validateSelector(spec: ResourceQuotaSpec): FieldError[] {
     addAll(errors, validateExpression(expression));
   }
   for (const _pair of conflicts(expressions.map(({ scopeName }) => scopeName))) {
-    errors.push(invalid(expressionsPath, goScopes(spec.scopes ?? []), "conflicting scopes"));
+    errors.push(invalid(expressionsPath, goTexts(spec.scopes ?? [], "core.ResourceQuotaScope"), "conflicting scopes"));
   }
   return errors;
 }

@@ -1,7 +1,7 @@
 /** StorageVersion and StorageVersionMigration: the versions that objects are stored in, and their migration. */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition } from "#api/apiserverinternal/v1alpha1.ts";
 import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
-import { duplicate, type FieldError, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, emptyMessage, formMessage, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
@@ -64,8 +64,7 @@ function validateEntry(entry: ServerStorageVersion, path: FieldPath): FieldError
       : [
           invalid(
             versions,
-            // Upstream: as Go shows it.
-            decodableVersions === undefined ? new GoSyntax("[]string(nil)") : goTexts(decodable),
+            goTexts(decodableVersions), // Upstream: as Go shows it.
             `decodableVersions must include encodingVersion ${encodingVersion}`,
           ),
         ]),

@@ -80,7 +80,7 @@ function printDriver(driver: CSINodeDriver): unknown {
   return goStruct("storage.CSINodeDriver", {
     Name: name,
     NodeID: nodeID,
-    TopologyKeys: topologyKeys === null ? new GoSyntax("[]string(nil)") : goTexts(topologyKeys),
+    TopologyKeys: goTexts(topologyKeys),
     Allocatable: new GoSyntax("(*storage.VolumeNodeResources)(nil)"),
   });
 }
