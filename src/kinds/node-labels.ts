@@ -31,6 +31,12 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
   return { renamed: (label) => names.get(label), advice: (label) => advices.get(label) };
 }
 
+/** Of a field that has a label. */
+export function labelWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
+  const advice = labels.advice(label);
+  return advice === undefined ? [] : [about(path, advice)];
+}
+
 /** Of a field that holds the name of a label. */
 export function keyWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
   const advice = labels.advice(label);

@@ -2,16 +2,13 @@
 import type { PodSpec } from "#api/core/v1.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
-import { about } from "../checks.ts";
-import { type NodeLabels, nodeSelectorWarnings, requirementWarnings } from "../node-labels.ts";
+import { labelWarnings, type NodeLabels, nodeSelectorWarnings, requirementWarnings } from "../node-labels.ts";
 
 /** `path` is that of the spec. */
 export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
-  const warnings: string[] = [];
-  for (const label of Object.keys(spec.nodeSelector ?? {})) {
-    const advice = labels.advice(label);
-    if (advice !== undefined) warnings.push(about(path.child("nodeSelector").key(label), advice));
-  }
+  const warnings = Object.keys(spec.nodeSelector ?? {}).flatMap((label) =>
+    labelWarnings(label, path.child("nodeSelector").key(label), labels),
+  );
   const affinityPath = path.child("affinity", "nodeAffinity");
   const {
     requiredDuringSchedulingIgnoredDuringExecution: required,

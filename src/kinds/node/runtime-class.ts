@@ -7,12 +7,12 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { about, checkName, type Errors } from "../checks.ts";
+import { checkName, type Errors } from "../checks.ts";
 import { checkResources } from "../core/pod-validation/resources.ts";
 import { checkToleration } from "../core/pod-validation/scheduling.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
-import { nodeLabels } from "../node-labels.ts";
+import { labelWarnings, nodeLabels } from "../node-labels.ts";
 import { ownPrefix } from "../core/resource-names.ts";
 
 export function runtimeClasses({ domain }: KindEnvironment): KindBehaviour<RuntimeClass> {
@@ -71,8 +71,5 @@ function schedulingWarnings(domain: ApiDomain): (object: RuntimeClass) => string
   const labels = nodeLabels(domain);
   const path = schedulingPath.child("nodeSelector");
   return ({ scheduling }) =>
-    Object.keys(scheduling?.nodeSelector ?? {}).flatMap((key) => {
-      const advice = labels.advice(key);
-      return advice === undefined ? [] : [about(path, advice)];
-    });
+    Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => labelWarnings(label, path, labels));
 }

@@ -7,10 +7,10 @@ import { FieldPath } from "#meta/field-path.ts";
 import { printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { formatQuantity, parseQuantity } from "#meta/quantity.ts";
-import { about, checkName } from "../checks.ts";
+import { checkName } from "../checks.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
-import { nodeLabels, requirementWarnings } from "../node-labels.ts";
+import { labelWarnings, nodeLabels, requirementWarnings } from "../node-labels.ts";
 
 export function csiStorageCapacities({ domain }: KindEnvironment): KindBehaviour<CSIStorageCapacity> {
   const warnings = topologyWarnings(domain);
@@ -52,9 +52,8 @@ function topologyWarnings(domain: ApiDomain): (object: CSIStorageCapacity) => st
   const labels = nodeLabels(domain);
   return ({ nodeTopology }) => [
     ...requirementWarnings(nodeTopology?.matchExpressions, topologyPath.child("matchExpressions"), labels),
-    ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((key) => {
-      const advice = labels.advice(key);
-      return advice === undefined ? [] : [about(topologyPath.child("matchLabels", key), advice)];
-    }),
+    ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((label) =>
+      labelWarnings(label, topologyPath.child("matchLabels", label), labels),
+    ),
   ];
 }

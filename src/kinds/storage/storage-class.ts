@@ -7,11 +7,11 @@ import { duplicate, type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { about, checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../checks.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { forbidUpdates, validateImmutable } from "../immutable.ts";
-import { nodeLabels } from "../node-labels.ts";
+import { labelWarnings, nodeLabels } from "../node-labels.ts";
 import { checkParameters, checkProvisioner } from "./class-rules.ts";
 
 export function storageClasses({ domain }: KindEnvironment): KindBehaviour<StorageClass> {
@@ -97,9 +97,8 @@ function topologyWarnings(domain: ApiDomain): (object: StorageClass) => string[]
   return ({ allowedTopologies }) =>
     (allowedTopologies ?? []).flatMap(({ matchLabelExpressions }, i) =>
       (matchLabelExpressions ?? []).flatMap(({ key }, place) => {
-        const advice = labels.advice(key);
         const path = topologiesPath.index(i).child("matchLabelExpressions").index(place).child("key");
-        return advice === undefined ? [] : [about(path, advice)];
+        return labelWarnings(key, path, labels);
       }),
     );
 }
