@@ -1,7 +1,7 @@
 /** ControllerRevision: an earlier state of a workload, for rollbacks. */
 import type { ControllerRevision } from "#api/apps/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goBytes, goStruct, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -43,14 +43,12 @@ function validateData({ data = null }: ControllerRevision, old: ControllerRevisi
     : [invalid(FieldPath.of("data"), printData(data), "field is immutable")];
 }
 
-/** The most bytes that are shown as Go does, each with six characters. */
-const shownBytesMax = 8 * 1024;
-
-function printData(data: unknown): unknown {
+function printData(data: unknown): GoSyntax {
   const bytes = data === null ? undefined : Buffer.from(JSON.stringify(data));
-  if (bytes !== undefined && bytes.length > shownBytesMax) return data;
-  const list = bytes === undefined ? "(nil)" : `{${[...bytes].map((byte) => `0x${byte.toString(16)}`).join(", ")}}`;
-  return new GoSyntax(`runtime.RawExtension{Raw:[]uint8${list}, Object:runtime.Object(nil)}`);
+  return goStruct("runtime.RawExtension", {
+    Raw: goBytes(bytes, "uint8"),
+    Object: new GoSyntax("runtime.Object(nil)"),
+  });
 }
 
 function controllerText({ metadata }: ControllerRevision): string {

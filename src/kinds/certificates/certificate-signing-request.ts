@@ -14,8 +14,8 @@ import {
   duplicate,
   type FieldError,
   forbidden,
+  goBytes,
   goQuote,
-  GoSyntax,
   invalid,
   notSupported,
   required,
@@ -157,29 +157,22 @@ const conditionsPath = FieldPath.of("status", "conditions");
 
 function validateNew(object: CertificateSigningRequest, legacySigner: string): MaybePromise<FieldError[]> {
   const { spec } = object;
-  const parsing = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
-  return andThen(parsing, (parsed) => [
-    ...validateSpec(spec, parsed, legacySigner),
+  const bytes = Buffer.from(spec.request ?? "", "base64");
+  return andThen(parseCertificateRequest(bytes.toString("latin1")), (parsed) => [
+    ...validateSpec(spec, { bytes, parsed }, legacySigner),
     ...validateStatus(object, undefined),
   ]);
 }
 
-/** Bytes shown at most. */
-const shownBytesMax = 10_000;
-
-/** Bytes as Go writes them. */
-function goBytes(bytes: Buffer): GoSyntax {
-  const shown = Array.from(bytes.subarray(0, shownBytesMax), (byte) => `0x${byte.toString(16)}`);
-  return new GoSyntax(`[]byte{${shown.join(", ")}${bytes.length > shownBytesMax ? "..." : ""}}`);
-}
-
-function validateSpec(spec: CertificateSigningRequestSpec, parsed: ParsedRequest, legacySigner: string): FieldError[] {
-  const { usages = [], signerName, expirationSeconds: seconds } = spec;
+/** `request` is that of the spec, in bytes and parsed. */
+function validateSpec(
+  { usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
+  request: { readonly bytes: Buffer; readonly parsed: ParsedRequest },
+  legacySigner: string,
+): FieldError[] {
+  const { bytes, parsed } = request;
   const errors: FieldError[] = [];
-  if (!parsed.ok) {
-    const bytes = Buffer.from(spec.request ?? "", "base64");
-    errors.push(invalid(FieldPath.of("spec", "request"), goBytes(bytes), parsed.problem));
-  }
+  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), goBytes(bytes, "byte"), parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));
