@@ -117,8 +117,8 @@ export const required = (field: FieldPath, detail?: string): FieldError =>
 export const notFound = (field: FieldPath, value: unknown, detail?: string): FieldError =>
   finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`, detail);
 
-export const duplicate = (field: FieldPath, value: unknown): FieldError =>
-  finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`);
+export const duplicate = (field: FieldPath, value: unknown, detail?: string): FieldError =>
+  finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`, detail);
 
 export const invalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
   finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail);

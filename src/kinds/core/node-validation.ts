@@ -74,12 +74,8 @@ function checkTaints(taints: readonly Taint[], errors: Errors): void {
     const id = JSON.stringify([key, effect]);
     if (seen.has(id)) {
       const fields = { Key: key, Value: value, Effect: effect, TimeAdded: new GoSyntax("<nil>") };
-      const shown = goStruct("core.Taint", fields);
-      const { message, ...error } = duplicate(
-        path,
-        timeAdded === undefined ? shown : { key, value, effect, timeAdded },
-      );
-      errors.push({ ...error, message: `${message}: taints must be unique by key and effect pair` });
+      const shown = timeAdded === undefined ? goStruct("core.Taint", fields) : { key, value, effect, timeAdded };
+      errors.push(duplicate(path, shown, "taints must be unique by key and effect pair"));
     }
     seen.add(id);
   }
