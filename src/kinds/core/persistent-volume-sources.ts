@@ -17,6 +17,7 @@ import {
   hasLongInterface,
   longInterface,
 } from "./pod-validation/volume-sources.ts";
+import { pathNames } from "./pod-validation/volumes.ts";
 
 type SourceName = keyof PersistentVolumeSource;
 
@@ -61,12 +62,9 @@ export function checkVolumeSource(
   const given = sourceNames.filter((source) => spec[source] !== undefined);
   if (given.length === 0) errors.push(required(path, "must specify a volume type"));
   for (const [i, source] of given.entries()) {
-    // Upstream: a flex volume may be a second source, and one source has another name in messages.
+    // Upstream: a flex volume may be a second source.
     if (i === 0 || source === "flexVolume") checkOneSource(spec, source, name, affinity, path, errors);
-    else {
-      const at = path.child(source === "cephfs" ? "cephFS" : source);
-      errors.push(forbidden(at, "may not specify more than 1 volume type"));
-    }
+    else errors.push(forbidden(path.child(pathNames[source] ?? source), "may not specify more than 1 volume type"));
   }
 }
 

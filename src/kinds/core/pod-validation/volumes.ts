@@ -33,7 +33,7 @@ export function checkImageReferences(volumes: readonly Volume[] = [], path: Fiel
 }
 
 /** Fields that findings name otherwise, as upstream's do. */
-const pathNames: Readonly<Record<string, string>> = { cephfs: "cephFS", downwardAPI: "downwarAPI" };
+export const pathNames: Readonly<Record<string, string>> = { cephfs: "cephFS", downwardAPI: "downwarAPI" };
 
 /** Exactly one source; those after the first are refused unseen. */
 function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
