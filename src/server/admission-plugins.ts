@@ -65,7 +65,8 @@ export async function serverAdmission(
   const gate = config.serving.gates.isOn;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
   refuseBoth(enabled, disabled);
-  const called = await calledPlugins(config);
+  const { imagePolicy } = config.admission;
+  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
   const forms = servedForms(config, table);
   const policies = policyPlugins(config, state, { authorizer, forms, table });
   const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
@@ -89,7 +90,7 @@ export async function serverAdmission(
         ]
       : []),
     taintNodesByCondition({ domain }),
-    ...called.images,
+    ...(images === undefined ? [] : [images.plugin]),
     podSecurityPlugin(config, state),
     ...schedulingPlugins(config, state),
     ...storagePlugins(config, lookups),
@@ -117,7 +118,7 @@ export async function serverAdmission(
     chain,
     close: () => {
       webhooks.close();
-      called.close();
+      images?.close();
     },
   };
 }
@@ -127,18 +128,6 @@ function refuseBoth(enabled: readonly string[], disabled: readonly string[]): vo
   const both = enabled.filter((name) => disabled.includes(name)).toSorted();
   if (both.length === 0) return;
   throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
-}
-
-/** Plugins that ask a server of the configuration: each one that is on, alone in its list, for its place in the order. */
-async function calledPlugins(config: AssembleConfig) {
-  const { imagePolicy } = config.admission;
-  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
-  return {
-    images: images === undefined ? [] : [images.plugin],
-    close(): void {
-      images?.close();
-    },
-  };
 }
 
 /** Says which plugins were asked for and are not here. */
