@@ -6,9 +6,10 @@
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, goQuote, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
+import { validateFieldManager } from "#meta/validate-object-meta.ts";
 import { checkedDeleteOptions, type CheckedDeleteOptions, dryRunOf } from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
@@ -141,7 +142,7 @@ function watchErrors(options: ListOptions): FieldError[] {
 }
 
 const levels: readonly string[] = ["", "Ignore", "Strict", "Warn"];
-const managerLengthMax = 128;
+const managerPath = FieldPath.of("fieldManager");
 
 /**
  * Options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`. `earlier` are
@@ -158,7 +159,7 @@ export function writeOptions(
   const dryRun = dryRunOf(query.getAll("dryRun"));
   const errors: FieldError[] = [...earlier];
   if (!dryRun.ok) errors.push(dryRun.error);
-  errors.push(...managerErrors(fieldManager));
+  validateFieldManager(fieldManager, managerPath, errors);
   if (!levels.includes(fieldValidation))
     errors.push(notSupported(FieldPath.of("fieldValidation"), fieldValidation, levels));
   if (errors.length > 0) throw invalidObject({ group: domain.rename("meta.k8s.io"), kind }, "", errors);
@@ -197,24 +198,7 @@ export function applyOptions(query: URLSearchParams, domain: ApiDomain): WriteOp
   return writeOptions(query, "PatchOptions", domain, (query.get("fieldManager") ?? "") === "" ? [noManager] : []);
 }
 
-const noManager = required(FieldPath.of("fieldManager"), "is required for apply patch");
-
-function managerErrors(manager: string): FieldError[] {
-  const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > managerLengthMax)
-    errors.push(tooLong(FieldPath.of("fieldManager"), managerLengthMax));
-  let position = 0;
-  for (const char of manager) {
-    if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) {
-      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-      errors.push(
-        invalid(FieldPath.of("fieldManager"), manager, `invalid character U+${code} (at position ${position})`),
-      );
-    }
-    position += Buffer.byteLength(char);
-  }
-  return errors;
-}
+const noManager = required(managerPath, "is required for apply patch");
 
 /** The options of a delete as webhooks are sent them. */
 export function sentDeleteOptions(

@@ -93,9 +93,16 @@ test("managedFields entries are checked [META-20]", () => {
     'metadata.managedFields[0].fieldsType: Invalid value: "V2": must be `FieldsV1`',
     'metadata.managedFields[0].manager: Invalid value: "a\\n": invalid character U+000A (at position 1)',
   );
+  check(
+    { managedFields: [{ manager: "a\u0001\u0080\u0003", operation: "Update" }] },
+    String.raw`metadata.managedFields[0].manager: Invalid value: "a\x01\u0080\x03": invalid character U+0001 (at position 1)`,
+    String.raw`metadata.managedFields[0].manager: Invalid value: "a\x01\u0080\x03": invalid character U+0080 (at position 2)`,
+    String.raw`metadata.managedFields[0].manager: Invalid value: "a\x01\u0080\x03": invalid character U+0003 (at position 4)`,
+  );
   assert.deepEqual(print(validateFieldManager("x".repeat(129), FieldPath.of("fieldManager"))), [
     "fieldManager: Too long: may not be more than 128 bytes",
   ]);
+  assert.equal(validateFieldManager("\u007f".repeat(100_000), FieldPath.of("fieldManager")).length, 1000);
 });
 
 test("an update keeps identity and needs a version [META-09] [META-17]", () => {

@@ -3,10 +3,20 @@
  * keeps the server's fields (creation and deletion times, generation); admission checks that namespaces exist. Source:
  * upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
  */
-import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { type FieldError, forbidden, goQuote, goTexts, goTime, invalid, required, tooLong } from "./field-error.ts";
+import {
+  type FieldError,
+  forbidden,
+  goQuote,
+  GoSyntax,
+  goTexts,
+  goTime,
+  invalid,
+  printValue,
+  required,
+  tooLong,
+} from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -177,15 +187,22 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
 const isFieldManager = (manager: string): boolean =>
   Buffer.byteLength(manager) <= fieldManagerBytesMax && firstUnprintable(manager) < 0;
 
-/** Findings about the name of a field manager, as in `fieldManager=` and managedFields. */
-export function validateFieldManager(manager: string, field: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
+/** Findings after which only the first wrong character of each field manager is one: they may have many. */
+const findingsMax = 1000;
+
+/** Findings about the name of a field manager, as in `fieldManager=` and managedFields, added to `errors`. */
+export function validateFieldManager(manager: string, field: FieldPath, errors: FieldError[] = []): FieldError[] {
   if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
-  const at = firstUnprintable(manager);
-  if (at >= 0) {
-    const code = manager.codePointAt(at)!.toString(16).toUpperCase().padStart(4, "0");
-    const position = Buffer.byteLength(manager.slice(0, at));
-    errors.push(invalid(field, manager, `invalid character U+${code} (at position ${position})`));
+  if (firstUnprintable(manager) < 0) return errors;
+  const shown = new GoSyntax(printValue(manager)); // made once for all characters
+  let position = 0;
+  for (const char of manager) {
+    if (firstUnprintable(char) >= 0) {
+      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      errors.push(invalid(field, shown, `invalid character U+${code} (at position ${position})`));
+      if (errors.length >= findingsMax) break;
+    }
+    position += Buffer.byteLength(char);
   }
   return errors;
 }
@@ -272,7 +289,7 @@ function checkManagedFields(
     if (fieldsType !== "" && fieldsType !== "FieldsV1") {
       errors.push(invalid(at("fieldsType"), fieldsType, "must be `FieldsV1`"));
     }
-    if (!isFieldManager(manager)) addAll(errors, validateFieldManager(manager, at("manager")));
+    if (!isFieldManager(manager)) validateFieldManager(manager, at("manager"), errors);
     if (Buffer.byteLength(subresource) > subresourceBytesMax) {
       errors.push(tooLong(at("subresource"), subresourceBytesMax));
     }
