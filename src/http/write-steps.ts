@@ -198,7 +198,7 @@ function owner(
   options: WriteOptions,
   versions: ObjectVersions,
 ): Unstructured {
-  const managedFields = ownersAfter(scope, old, next, options, versions);
+  const managedFields = managedFieldsAfter(scope, old, next, options, versions);
   const given = next.metadata.managedFields;
   if (managedFields === given) return next;
   // Mostly clients send none: a plain copy is cheaper than one that leaves a member out.
@@ -210,7 +210,7 @@ function owner(
 }
 
 /** Upstream drops all managers when the object cannot be converted to a version of one of them. */
-function ownersAfter(
+function managedFieldsAfter(
   scope: Scope,
   old: Unstructured | undefined,
   next: Unstructured,
@@ -218,7 +218,7 @@ function ownersAfter(
   versions: ObjectVersions,
 ): readonly ManagedFieldsEntry[] | undefined {
   const { definition, context, parts, subresource } = scope;
-  if (old !== undefined && onlyRenames(definition) && !fitsOwners(versions, definition, old, next)) return undefined;
+  if (old !== undefined && onlyRenames(definition) && !fitsManagers(versions, definition, old, next)) return undefined;
   try {
     return updateManagedFields({
       ...versions,
@@ -242,7 +242,7 @@ const onlyRenames = ({ renamesVersions = false, conversion }: ResourceDefinition
  * Whether an object can be converted to every version of its field managers, where versions differ only in name: a
  * version may lack a present field.
  */
-function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
+function fitsManagers(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
   const apiVersion = apiVersionOf(own);
   const others = new Set<string>();
   for (const entry of old.metadata.managedFields ?? []) {

@@ -7,7 +7,7 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 export type Errors = FieldError[];
 
 /** A warning about a field. */
-export const about = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
+export const warningAt = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
 
 /** What the name check says about a text. */
 export function checkName(text: string, check: NameCheck, path: FieldPath, errors: Errors): void {

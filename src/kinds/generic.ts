@@ -43,7 +43,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   /** To the stored version; left out: the versions differ in name only. */
   readonly conversion?: Conversion<T, Hub>;
   /** Metadata whose change counts as one of the desired state. */
-  readonly countedMetadata?: readonly ("annotations" | "labels")[];
+  readonly generationMetadata?: readonly ("annotations" | "labels")[];
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
   /** Writes of the status do not own metadata. */
@@ -99,7 +99,7 @@ export interface GenericOptions {
 }
 
 /** What a subresource does that shows the whole object, beside the kind's own hooks, which have the last word. */
-interface PartRules {
+interface SubresourceRules {
   /** What its writes drop because gates are off; left out: nothing. */
   readonly drops?: Write;
   /** The new object as far as such a write may change it; left out: as it is. */
@@ -108,7 +108,7 @@ interface PartRules {
   resets?(behaviour: KindBehaviour, mainResets: UpdateStrategy): UpdateStrategy;
 }
 
-const partRules: Readonly<Record<string, PartRules>> = {
+const subresourceRules: Readonly<Record<string, SubresourceRules>> = {
   status: {
     drops: "status",
     prepare: (object, old, { statusKeeps = [] }) => onlyStatus(object, old, statusKeeps),
@@ -150,7 +150,8 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     if (!options.generation) return next;
     const counts =
       !sameMembers(next, old, outside) ||
-      behaviour.countedMetadata?.some((key) => !jsonEquals(next.metadata[key] ?? {}, old.metadata[key] ?? {})) === true;
+      behaviour.generationMetadata?.some((key) => !jsonEquals(next.metadata[key] ?? {}, old.metadata[key] ?? {})) ===
+        true;
     return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
   const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};
@@ -158,8 +159,11 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ...mainResets,
     ...own,
     subresources: Object.fromEntries(
-      Object.entries(partRules).map(([name, rules]) => {
-        return [name, partStrategy(rules, behaviour.strategy?.subresources?.[name], options, behaviour, mainResets)];
+      Object.entries(subresourceRules).map(([name, rules]) => {
+        return [
+          name,
+          subresourceStrategy(rules, behaviour.strategy?.subresources?.[name], options, behaviour, mainResets),
+        ];
       }),
     ),
     ...(clearsStatus || dropOnCreate !== undefined || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
@@ -170,8 +174,8 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
 }
 
 /** The hooks of a subresource: the generic rules, then its own. */
-function partStrategy(
-  rules: PartRules,
+function subresourceStrategy(
+  rules: SubresourceRules,
   own: UpdateStrategy = {},
   { generation, drops = {} }: GenericOptions,
   behaviour: KindBehaviour,

@@ -4,7 +4,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import type { LabelSelectorRequirement } from "#meta/label-selector.ts";
-import { about } from "./checks.ts";
+import { warningAt } from "./checks.ts";
 
 export interface NodeLabels {
   /** The new name of a beta label; `undefined` for other labels. */
@@ -34,13 +34,13 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
 /** Of a field that has a label. */
 export function labelWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
   const advice = labels.advice(label);
-  return advice === undefined ? [] : [about(path, advice)];
+  return advice === undefined ? [] : [warningAt(path, advice)];
 }
 
 /** Of a field that holds the name of a label. */
 export function keyWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
   const advice = labels.advice(label);
-  return advice === undefined ? [] : [about(path, `${label} is ${advice}`)];
+  return advice === undefined ? [] : [warningAt(path, `${label} is ${advice}`)];
 }
 
 /** Of a list of requirements, each of which names a label. */

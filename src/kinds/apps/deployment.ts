@@ -13,7 +13,7 @@ export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployme
   return {
     // Upstream names the scale.
     missingScale: { group: "apps", resource: "deployments/scale" },
-    countedMetadata: ["annotations"],
+    generationMetadata: ["annotations"],
     statusKeeps: ["labels"],
     columns: [
       nameColumn,

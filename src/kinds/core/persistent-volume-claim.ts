@@ -20,7 +20,7 @@ import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { checkAmount, roundedAmounts, roundedResources } from "./amounts.ts";
 import { replacedAnnotation } from "./persistent-volume-warnings.ts";
-import { fractions } from "./pod-warnings.ts";
+import { fractionalByteWarnings } from "./pod-warnings.ts";
 import {
   type ClaimGates,
   claimGates,
@@ -95,8 +95,8 @@ function warnings({ metadata, spec: { resources } }: PersistentVolumeClaim, clas
   const path = specPath.child("resources");
   return [
     ...replacedAnnotation(metadata, classAnnotation, "storageClassName", "v1.8"),
-    ...fractions(resources.requests, path.child("requests"), ["storage"]),
-    ...fractions(resources.limits, path.child("limits"), ["storage"]),
+    ...fractionalByteWarnings(resources.requests, path.child("requests"), ["storage"]),
+    ...fractionalByteWarnings(resources.limits, path.child("limits"), ["storage"]),
   ];
 }
 

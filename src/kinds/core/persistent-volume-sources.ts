@@ -15,7 +15,7 @@ import {
   checkIscsi,
   checkSource,
   hasLongInterface,
-  longInterface,
+  iscsiInterfaceTooLong,
 } from "./pod-validation/volume-sources.ts";
 import { pathNames } from "./pod-validation/volumes.ts";
 
@@ -87,7 +87,7 @@ function checkOneSource(
   } else if (source === "iscsi") {
     if (spec.iscsi === undefined) return;
     if (hasLongInterface(name, spec.iscsi)) {
-      errors.push(invalid(at.child("targetportal"), spec.iscsi.targetPortal, longInterface));
+      errors.push(invalid(at.child("targetportal"), spec.iscsi.targetPortal, iscsiInterfaceTooLong));
     }
     checkIscsi(spec.iscsi, "persistentVolume", at, errors);
   } else {

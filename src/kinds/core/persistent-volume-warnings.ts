@@ -3,7 +3,7 @@ import type { PersistentVolume } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
-import { about } from "../checks.ts";
+import { warningAt } from "../checks.ts";
 import { nodeLabels, nodeSelectorWarnings } from "../node-labels.ts";
 import { outdatedWarnings } from "./pod-warnings.ts";
 
@@ -19,7 +19,7 @@ export const replacedAnnotation = (
   since: string,
 ): string[] =>
   Object.hasOwn(annotations, name)
-    ? [about(annotationsPath.key(name), `deprecated since ${since}; use "${field}" attribute instead`)]
+    ? [warningAt(annotationsPath.key(name), `deprecated since ${since}; use "${field}" attribute instead`)]
     : [];
 
 /** Sources that are warned of. */

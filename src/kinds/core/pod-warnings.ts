@@ -9,7 +9,7 @@ import { dns1123Label } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { about } from "../checks.ts";
+import { warningAt } from "../checks.ts";
 import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
 import { nodeLabelWarnings } from "./label-warnings.ts";
 import { securityAnnotationWarnings } from "./security-annotations.ts";
@@ -76,7 +76,7 @@ export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): Pod
       ...spreadWarnings(spec, path, labels),
       ...ended
         .filter(([name]) => metadata.annotations?.[name] !== undefined)
-        .map(([name, text]) => about(annotationsPath.key(name), text)),
+        .map(([name, text]) => warningAt(annotationsPath.key(name), text)),
     ];
     return [...before, ...specWarnings(spec, path, ofSecurity)];
   };
@@ -110,7 +110,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     ...(spec.containers ?? []).map((container, i) => ({ container, at: path.child("containers").index(i) })),
   ];
   const seconds = nearestNumber(spec.terminationGracePeriodSeconds ?? 0);
-  const ofSeconds = about(
+  const ofSeconds = warningAt(
     path.child("terminationGracePeriodSeconds"),
     "must be >= 0; negative values are invalid and will be treated as 1",
   );
@@ -121,7 +121,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     ...volumeWarnings(spec.volumes ?? []),
     ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
-    ...fractions(spec.overhead, path.child("overhead")),
+    ...fractionalByteWarnings(spec.overhead, path.child("overhead")),
     ...security,
     ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
     ...portWarnings(containers),
@@ -131,7 +131,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
 }
 
 const matchesNothing = (path: FieldPath): string =>
-  about(path.child("labelSelector"), "a null labelSelector results in matching no pod");
+  warningAt(path.child("labelSelector"), "a null labelSelector results in matching no pod");
 
 function selectorWarnings({ affinity }: PodSpec, path: FieldPath): string[] {
   const warnings: string[] = [];
@@ -176,7 +176,7 @@ export function outdatedWarnings<Name extends keyof Volume>(
 ): string[] {
   const old = names.filter((name) => volume[name] !== undefined);
   // Upstream: one has another name.
-  return old.map((name) => about(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
+  return old.map((name) => warningAt(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
 function volumeWarnings(volumes: readonly Volume[]): string[] {
@@ -196,13 +196,13 @@ function repeats<T>(items: readonly T[], of: (item: T) => string, path: FieldPat
     const text = of(item);
     const isRepeated = seen.has(text);
     seen.add(text);
-    return isRepeated ? [about(path.index(i).child(field), `duplicate ${field} ${goQuote(text)}`)] : [];
+    return isRepeated ? [warningAt(path.index(i).child(field), `duplicate ${field} ${goQuote(text)}`)] : [];
   });
 }
 
 function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath): string[] {
   const nameless = imagePullSecrets.flatMap(({ name }, i) =>
-    name ? [] : [about(path.index(i).child("name"), 'invalid empty name ""')],
+    name ? [] : [warningAt(path.index(i).child("name"), 'invalid empty name ""')],
   );
   return [...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name"), ...nameless];
 }
@@ -214,7 +214,7 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
     seen.add(name);
     const at = path.child("env").index(i);
     return hides
-      ? [about(at, `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`)]
+      ? [warningAt(at, `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`)]
       : [];
   });
   return [...hidden, ...fractionWarnings(resources, path.child("resources"))];
@@ -223,12 +223,12 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
 const inBytes = ["memory", "ephemeral-storage"];
 
 const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): string[] => [
-  ...fractions(resources.limits, path.child("limits")),
-  ...fractions(resources.requests, path.child("requests")),
+  ...fractionalByteWarnings(resources.limits, path.child("limits")),
+  ...fractionalByteWarnings(resources.requests, path.child("requests")),
 ];
 
 /** Warnings about amounts of resources with these names that are not whole. */
-export function fractions(
+export function fractionalByteWarnings(
   amounts: Readonly<Record<string, string>> = {},
   path: FieldPath,
   names: readonly string[] = inBytes,
@@ -237,7 +237,7 @@ export function fractions(
     const quantity = parseQuantity(amounts[name] ?? "");
     if (quantity === undefined || !hasFraction(quantity)) return [];
     const text = goQuote(formatQuantity(quantity));
-    return [about(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
+    return [warningAt(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
   });
 }
 
@@ -262,10 +262,10 @@ function portWarnings(containers: readonly { readonly container: Container; read
   for (const { container, at: of } of containers) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const at = of.child("ports").index(i);
-      if (port.hostIP && !port.hostPort) warnings.push(about(at, `hostIP set without hostPort: ${goPort(port)}`));
+      if (port.hostIP && !port.hostPort) warnings.push(warningAt(at, `hostIP set without hostPort: ${goPort(port)}`));
       for (const other of clashing(port, known)) {
         const problem = `${clash(port, other.port)} port definition with ${other.at.toString()}`;
-        warnings.push(about(at, problem));
+        warnings.push(warningAt(at, problem));
       }
       if (warnings.length >= portWarningsMax) return warnings;
       for (const key of ["", `${port.hostPort ?? 0}`, hostKey(port)]) {

@@ -9,7 +9,7 @@ const shownMax = 3;
 
 export function endpointSlices(): KindBehaviour<EndpointSlice> {
   return {
-    countedMetadata: ["labels"],
+    generationMetadata: ["labels"],
     columns: [
       nameColumn,
       text("AddressType", "Family of the addresses.", (object) => object.addressType),

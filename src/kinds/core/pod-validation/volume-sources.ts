@@ -259,7 +259,7 @@ export function checkIscsi(
 }
 
 /** What is said about a volume whose interface would have too long a name. */
-export const longInterface =
+export const iscsiInterfaceTooLong =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
 
 /** Whether an initiator of its own gives the interface of a volume too long a name. */

@@ -5,7 +5,7 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { checkRequired, checkRequiredName, type Errors } from "../../checks.ts";
 import type { Volumes } from "./mounts.ts";
-import { checkSource, hasLongInterface, longInterface, sourceNames } from "./volume-sources.ts";
+import { checkSource, hasLongInterface, iscsiInterfaceTooLong, sourceNames } from "./volume-sources.ts";
 
 /** `path` is that of the spec; `podName` that of a pod, whose ephemeral volumes get claims of their own. */
 export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: FieldPath, errors: Errors): Volumes {
@@ -44,7 +44,7 @@ function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
     else errors.push(forbidden(path.child(pathNames[name] ?? name), "may not specify more than 1 volume type"));
     isFirst = false;
     if (name === "iscsi" && volume.iscsi !== undefined && hasLongInterface(volume.name, volume.iscsi)) {
-      errors.push(invalid(path.child("name"), volume.name, longInterface));
+      errors.push(invalid(path.child("name"), volume.name, iscsiInterfaceTooLong));
     }
   }
   if (isFirst) errors.push(required(path, "must specify a volume type"));
