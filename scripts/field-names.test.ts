@@ -15,7 +15,6 @@ const oddNames: ReadonlySet<string> = new Set([
   "[]",
   "allocatedResourceStatus",
   "attachedRequired",
-  "cephFS",
   // Of a configuration.
   "exemptions",
   "initiatorname",
