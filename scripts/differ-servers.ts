@@ -56,7 +56,11 @@ export function ask(server: Server, { method, path, body, headers: more }: Quest
         resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
       });
     });
-    sent.on("error", reject);
+    // A handler that panics closes the connection, and the next request is answered.
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNRESET") resolve({ code: 0, body: { text: "no answer" }, warnings: [] });
+      else reject(error);
+    });
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }

@@ -185,6 +185,16 @@ test("a daemon set is warned of when its template changes", () => {
   assert.equal(sets.warnUpdate(set(5, -2), old).length, 1);
 });
 
+test("an update of a replication controller warns of the template before it", () => {
+  const controllers = kindUnderTest({ group: "", version: "v1", kind: "ReplicationController" });
+  const of = (generation: number, seconds: number): Unstructured => ({
+    metadata: { name: "r", generation },
+    spec: { template: { metadata: {}, spec: { containers: [container], terminationGracePeriodSeconds: seconds } } },
+  });
+  assert.deepEqual(controllers.warnUpdate(of(2, -1), of(1, 5)), []);
+  assert.equal(controllers.warnUpdate(of(2, 5), of(1, -1)).length, 1);
+});
+
 test("of many ports each is compared with those that it clashes with, and a hundred clashes are enough", () => {
   const count = 30_000;
   const ports = (portOf: (at: number) => object): object[] =>

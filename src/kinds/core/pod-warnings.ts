@@ -7,7 +7,6 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
-import type { Strategy } from "#registry/resource-definition.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { warningAt } from "../checks.ts";
 import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
@@ -27,6 +26,11 @@ export interface TemplateWarningOptions<T> {
   readonly generationOf?: (object: T) => unknown;
 }
 
+export interface TemplateWarnings<T> {
+  warningsOnCreate(object: T): string[];
+  warningsOnUpdate(object: T, old: T): string[];
+}
+
 /** Hooks of a kind with a template. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
@@ -36,7 +40,7 @@ export function templateWarnings<T extends ApiObject>(
     namesPods = false,
     generationOf = ({ metadata }) => metadata.generation,
   }: TemplateWarningOptions<T>,
-): Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate"> {
+): TemplateWarnings<T> {
   const ofPods = podWarnings(domain);
   const annotationsPath = path.child("metadata", "annotations");
   const warnings = (object: T): string[] => {

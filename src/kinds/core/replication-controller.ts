@@ -10,6 +10,10 @@ import { defaultPodTemplate } from "./pod-spec.ts";
 import { templateWarnings } from "./pod-warnings.ts";
 
 export function replicationControllers({ domain }: KindEnvironment): KindBehaviour<ReplicationController> {
+  const { warningsOnCreate, warningsOnUpdate } = templateWarnings<ReplicationController>(({ spec }) => spec.template, {
+    domain,
+    namesPods: true,
+  });
   return {
     metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
@@ -32,7 +36,9 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
         const errors = validateReplicationController(object, domain);
         return [...errors, ...errors];
       },
-      ...templateWarnings<ReplicationController>(({ spec }) => spec.template, { domain, namesPods: true }),
+      warningsOnCreate,
+      // Upstream: warns of the template before the update.
+      warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),
       subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
