@@ -140,6 +140,11 @@ test("files of a volume that lie where others are are warned of, a hundred times
     'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a"',
     'volume "w" (Projected): overlapping paths: "a/t" (ServiceAccountToken) with "a" (Secret "s")',
   ]);
+  const sources = [{ secret: { name: "s", items: items("a") } }, {}, { configMap: { name: "c" } }, { downwardAPI: {} }];
+  assert.deepEqual(warned({ volumes: [{ name: "x", projected: { sources } }] }), [
+    'volume "x" (Projected): overlapping paths: "a" (Secret "s") with "a" (Secret "s")',
+    'volume "x" (Projected) has no sources provided',
+  ]);
   const many = [
     { name: "v", configMap: { name: "c", items: items(...Array.from({ length: 20_000 }, () => "a/b/c")) } },
   ];

@@ -72,18 +72,31 @@ function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonl
     return [`Secret ${goQuote(secret.secretName ?? "")}`, (secret.items ?? []).map(({ path }) => fileAt(path))];
   }
   if (downwardAPI !== undefined) return ["DownwardAPI", (downwardAPI.items ?? []).map(({ path }) => fileAt(path))];
-  return ["Projected", (projected?.sources ?? []).flatMap(projectedFiles)];
+  return ["Projected", projectedFiles(projected?.sources ?? [])];
 }
 
-function projectedFiles(projection: VolumeProjection): File[] {
-  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = projection;
-  const files = (items: readonly { readonly path: string }[] | undefined, what: string): File[] =>
-    (items ?? []).map(({ path }) => fileAt(path, ` (${what})`));
-  return [
-    ...files(configMap?.items, `ConfigMap ${goQuote(configMap?.name ?? "")}`),
-    ...files(secret?.items, `Secret ${goQuote(secret?.name ?? "")}`),
-    ...files(downwardAPI?.items, "DownwardAPI"),
-    ...files(serviceAccountToken && [serviceAccountToken], "ServiceAccountToken"),
-    ...files(clusterTrustBundle && [clusterTrustBundle], "ClusterTrustBundle"),
-  ];
+/** Upstream: a source without a list of items has, once more, the files of the source before it. */
+function projectedFiles(sources: readonly VolumeProjection[]): File[] {
+  const all: File[] = [];
+  let last: readonly File[] = [];
+  for (const source of sources) {
+    if (Object.keys(source).length === 0) continue;
+    const files = sourceFiles(source);
+    addAll(all, files ?? last);
+    last = files ?? []; // a third time would give the same warnings
+  }
+  return all;
 }
+
+/** `undefined` without a list of items. */
+function sourceFiles(source: VolumeProjection): File[] | undefined {
+  const { configMap, secret, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle } = source;
+  if (configMap !== undefined) return namedFiles(configMap.items, `ConfigMap ${goQuote(configMap.name ?? "")}`);
+  if (secret !== undefined) return namedFiles(secret.items, `Secret ${goQuote(secret.name ?? "")}`);
+  if (downwardAPI !== undefined) return namedFiles(downwardAPI.items, "DownwardAPI");
+  if (token !== undefined) return namedFiles([token], "ServiceAccountToken");
+  return namedFiles(bundle && [bundle], "ClusterTrustBundle");
+}
+
+const namedFiles = (items: readonly { readonly path: string }[] | undefined, what: string): File[] | undefined =>
+  items?.map(({ path }) => fileAt(path, ` (${what})`));
