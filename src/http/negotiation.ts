@@ -5,7 +5,7 @@
  * parsed headers are cached (clients send few different ones), so a repeated header costs one look-up.
  */
 import { type BodyEncoding, type Encoding, isWritten } from "#codec/encoding.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, metaGroup } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 
@@ -28,9 +28,9 @@ export const noTransform: Allows = () => false;
 
 /** The transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
 export function resourceTransforms(domain: ApiDomain): Allows {
-  const metaGroup = domain.rename("meta.k8s.io");
+  const ownGroup = metaGroup(domain);
   return (encoding, kind, group, version) => {
-    if (group !== metaGroup || (version !== "v1" && version !== "v1beta1")) return false;
+    if (group !== ownGroup || (version !== "v1" && version !== "v1beta1")) return false;
     if (kind === "Table") return encoding.tables;
     return kind === "PartialObjectMetadata" || kind === "PartialObjectMetadataList";
   };

@@ -5,7 +5,7 @@
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import type { FieldValidation } from "#codec/object.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, metaGroup } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
@@ -83,7 +83,7 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain, watches =
   const options = given.watch ? withInitialEvents(given) : given;
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) {
-    throw invalidObject({ group: domain.rename("meta.k8s.io"), kind: "ListOptions" }, "", errors);
+    throw invalidObject({ group: metaGroup(domain), kind: "ListOptions" }, "", errors);
   }
   return options;
 }
@@ -162,7 +162,7 @@ export function writeOptions(
   validateFieldManager(fieldManager, managerPath, errors);
   if (!levels.includes(fieldValidation))
     errors.push(notSupported(FieldPath.of("fieldValidation"), fieldValidation, levels));
-  if (errors.length > 0) throw invalidObject({ group: domain.rename("meta.k8s.io"), kind }, "", errors);
+  if (errors.length > 0) throw invalidObject({ group: metaGroup(domain), kind }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
     fieldManager,
@@ -175,8 +175,8 @@ export function writeOptions(
 export type SentOptions = Readonly<Record<string, unknown>>;
 
 /** Those of writes that ask for nothing, made once. */
-export function plainOptions({ rename }: ApiDomain): Readonly<Record<"CREATE" | "UPDATE", SentOptions>> {
-  const apiVersion = rename("meta.k8s.io/v1");
+export function plainOptions(domain: ApiDomain): Readonly<Record<"CREATE" | "UPDATE", SentOptions>> {
+  const apiVersion = `${metaGroup(domain)}/v1`;
   return { CREATE: { kind: "CreateOptions", apiVersion }, UPDATE: { kind: "UpdateOptions", apiVersion } };
 }
 
@@ -204,12 +204,12 @@ const noManager = required(managerPath, "is required for apply patch");
 export function sentDeleteOptions(
   options: CheckedDeleteOptions,
   gracePeriodSeconds: Int64 | undefined,
-  { rename }: ApiDomain,
+  domain: ApiDomain,
 ): SentOptions {
   const { preconditions, orphanDependents, propagationPolicy, dryRun, ignoreStoreReadError } = options;
   return {
     kind: "DeleteOptions",
-    apiVersion: rename("meta.k8s.io/v1"),
+    apiVersion: `${metaGroup(domain)}/v1`,
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(preconditions === undefined ? {} : { preconditions }),
     ...(orphanDependents === undefined ? {} : { orphanDependents }),

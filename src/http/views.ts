@@ -3,6 +3,7 @@
  * independent of the encoding. Source: upstream's `transformResponseObject`.
  */
 import type { EncodableList } from "#codec/encoding.ts";
+import { metaGroup } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
@@ -157,8 +158,7 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
   };
 }
 
-const metaApiVersion = ({ parts }: Scope, { version }: Negotiated): string =>
-  `${parts.domain.rename("meta.k8s.io")}/${version}`;
+const metaApiVersion = ({ parts }: Scope, { version }: Negotiated): string => `${metaGroup(parts.domain)}/${version}`;
 
 /** Upstream: the Go type of what was asked for. */
 function typeName({ untyped, version, kind, listKind }: ResourceDefinition, isList: boolean): string {

@@ -1,6 +1,6 @@
 /**
  * The vendor part of API names. Tables and code use Kubernetes' names. The domain is applied once, when tables are
- * loaded and strategies are built, and never during a request.
+ * loaded and strategies are built; names that requests need are made once (`perDomain`).
  */
 
 export interface ApiDomain {
@@ -41,3 +41,6 @@ export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain
     return result;
   };
 }
+
+/** The group of options, of tables and of partial metadata. */
+export const metaGroup = perDomain(({ rename }) => rename("meta.k8s.io"));

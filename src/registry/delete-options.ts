@@ -1,6 +1,6 @@
 /** Validates delete options. Source: upstream's `ValidateDeleteOptions`. */
 import type { DeleteOptions, Preconditions } from "#api/meta/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, metaGroup } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { invalidObject } from "#meta/status-error.ts";
@@ -40,8 +40,7 @@ export function checkedDeleteOptions(
   if (!dryRun.ok) errors.push(dryRun.error);
   const forced = forcedDeletion && given.ignoreStoreReadErrorWithClusterBreakingPotential === true;
   if (forced) errors.push(...besideForce(given));
-  if (errors.length > 0)
-    throw invalidObject({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
+  if (errors.length > 0) throw invalidObject({ group: metaGroup(domain), kind: "DeleteOptions" }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
     gracePeriodSeconds: given.gracePeriodSeconds,

@@ -9,6 +9,7 @@ import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
 import { settleLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
+import { perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
@@ -107,6 +108,9 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
+/** Where `kubectl apply` keeps what it applied. */
+const lastAppliedAnnotation = perDomain(({ rename }) => rename("kubectl.kubernetes.io/last-applied-configuration"));
+
 function apply(
   scope: Scope,
   options: WriteOptions,
@@ -124,7 +128,7 @@ function apply(
     manager: options.fieldManager,
     force: options.force === true,
     now: timestampOf(parts.clock.now()),
-    lastAppliedAnnotation: parts.domain.rename("kubectl.kubernetes.io/last-applied-configuration"),
+    lastAppliedAnnotation: lastAppliedAnnotation(parts.domain),
   });
   if (!result.ok) {
     const { message, causes } = result.conflicts;

@@ -3,6 +3,7 @@
  * needs a permission of its own, and ignores everything that would have to be read, such as finalizers and
  * preconditions.
  */
+import { metaGroup } from "#meta/api-domain.ts";
 import { invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -42,7 +43,7 @@ export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>):
 
 /** A collection is never deleted unread. */
 export function collectionRefusal({ parts }: Scope): StatusError {
-  const kind = { group: parts.domain.rename("meta.k8s.io"), resource: "DeleteOptions" };
+  const kind = { group: metaGroup(parts.domain), resource: "DeleteOptions" };
   return refused(kind, "", "is not allowed with DELETECOLLECTION, try again after removing the option");
 }
 

@@ -1,6 +1,7 @@
 /** DELETE of one object and of a collection. */
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import { decodeObject } from "#codec/object.ts";
+import { metaGroup } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { CheckedDeleteOptions } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
@@ -94,14 +95,14 @@ async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {
     gvk: { group: "", version: "v1", kind: "DeleteOptions" },
     // Options may name the group of the object or that of meta types; a body without them is meant as options.
     accepted: [
-      { group: parts.domain.rename("meta.k8s.io"), version: "v1", kind: "DeleteOptions" },
+      { group: metaGroup(parts.domain), version: "v1", kind: "DeleteOptions" },
       { group: definition.group, version: definition.version, kind: "DeleteOptions" },
     ],
     fieldValidation: "Ignore",
     isOptions: true,
   });
   // Upstream: options are recorded as what the server makes of them, whatever version was sent.
-  const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
+  const apiVersion = `${metaGroup(parts.domain)}/__internal`;
   request.audit?.sent({ ...object, apiVersion } as Unstructured); // decoded by its schema
   return deleteOptions(request.query, object as unknown as DeleteOptions, parts); // decoded by its schema
 }

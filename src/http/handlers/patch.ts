@@ -7,6 +7,7 @@ import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { decodePatch, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
+import { metaGroup } from "#meta/api-domain.ts";
 import { forbidden } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
@@ -60,7 +61,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   if (type === applyPatchType) return applyObject(scope);
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
-    throw invalidObject({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
+    throw invalidObject({ group: metaGroup(parts.domain), kind: "PatchOptions" }, "", [
       forbidden(FieldPath.of("force"), "may not be specified for non-apply patch"),
     ]);
   }

@@ -113,11 +113,6 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     ...(spec.initContainers ?? []).map((container, i) => ({ container, at: path.child("initContainers").index(i) })),
     ...(spec.containers ?? []).map((container, i) => ({ container, at: path.child("containers").index(i) })),
   ];
-  const seconds = nearestNumber(spec.terminationGracePeriodSeconds ?? 0);
-  const ofSeconds = warningAt(
-    path.child("terminationGracePeriodSeconds"),
-    "must be >= 0; negative values are invalid and will be treated as 1",
-  );
   return [
     ...(spec.volumes ?? []).flatMap((volume, i) =>
       outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
@@ -129,9 +124,15 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
     ...security,
     ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
     ...portWarnings(containers),
-    ...(seconds < 0 ? [ofSeconds] : []),
+    ...graceWarnings(spec, path),
     ...selectorWarnings(spec, path),
   ];
+}
+
+function graceWarnings({ terminationGracePeriodSeconds = 0 }: PodSpec, path: FieldPath): string[] {
+  if (nearestNumber(terminationGracePeriodSeconds) >= 0) return [];
+  const text = "must be >= 0; negative values are invalid and will be treated as 1";
+  return [warningAt(path.child("terminationGracePeriodSeconds"), text)];
 }
 
 const matchesNothing = (path: FieldPath): string =>
@@ -238,12 +239,16 @@ export function fractionalByteWarnings(
   names: readonly string[] = inBytes,
 ): string[] {
   return names.flatMap((name) => {
-    const quantity = parseQuantity(amounts[name] ?? "");
+    const amount = amounts[name];
+    const quantity = amount !== undefined && mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
     if (quantity === undefined || !hasFraction(quantity)) return [];
     const text = goQuote(formatQuantity(quantity));
     return [warningAt(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
   });
 }
+
+/** A decimal point, the suffix of a small unit, or an exponent that may be negative. */
+const mayHaveFraction = /[.num-]/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
   exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
@@ -260,6 +265,9 @@ interface Known {
 
 /** Ports of all containers that another one has, too. */
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
+  const ports = containers.flatMap(({ container }) => container.ports ?? []);
+  const areDistinct = new Set(ports.map(({ containerPort }) => containerPort)).size === ports.length;
+  if (areDistinct && !ports.some(({ hostIP }) => hostIP)) return []; // nearly always
   const warnings: string[] = [];
   const known = new Map<string, Known[]>();
   let place = 0;

@@ -189,6 +189,9 @@ export function validateAppArmorUpdate(
 export const appArmorWarning = (key: string, path: FieldPath): string =>
   `${String(path.key(key))}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 
+const isOfSecurity = (key: string, { seccompOfPod, seccomp, appArmor }: PodAnnotations): boolean =>
+  key === seccompOfPod || key.startsWith(seccomp) || key.startsWith(appArmor);
+
 /** Warnings about annotations that no field replaces; `path` is that of the annotations. */
 export function securityAnnotationWarnings(
   { metadata: { annotations }, spec }: Confined,
@@ -196,7 +199,7 @@ export function securityAnnotationWarnings(
   names: PodAnnotations,
   { hasAppArmor }: { readonly hasAppArmor: boolean },
 ): string[] {
-  if (annotations === undefined) return [];
+  if (annotations === undefined || !Object.keys(annotations).some((key) => isOfSecurity(key, names))) return [];
   const warnings: string[] = [];
   const warnIfPresent = (key: string, text: string): void => {
     if (Object.hasOwn(annotations, key)) warnings.push(text);
