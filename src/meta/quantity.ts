@@ -278,6 +278,6 @@ function isPlain(text: string): boolean {
     text.charCodeAt(at + 1) === 105 &&
     (suffix === 75 || suffix === 77 || suffix === 71) &&
     at <= 5 &&
-    (value & 7) !== 0
+    (value & 1023) !== 0
   );
 }

@@ -65,13 +65,14 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
 
 /** A quantity of the resource: not negative, and whole where things are counted. */
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
+  const isCounted = numbers.includes(name) || isExtended(name, own);
+  if (!isCounted && !text.includes("-")) return [];
   const quantity = parseQuantity(text);
   if (quantity === undefined) return []; // the schema has refused it
   const errors: FieldError[] = [];
   if (quantity.unscaled < 0n) {
     errors.push(invalid(path, formatQuantity(quantity), "must be greater than or equal to 0"));
   }
-  const isCounted = numbers.includes(name) || isExtended(name, own);
   if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) {
     errors.push(invalid(path, goQuantity(quantity), "must be an integer"));
   }
