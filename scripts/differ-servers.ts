@@ -36,7 +36,8 @@ export function readServer(name: string, text: string | undefined): Server {
   return { name, url, token: read, agent: new Agent({ keepAlive: true, rejectUnauthorized: false }) };
 }
 
-export function ask(server: Server, { method, path, body, headers: more }: Question): Promise<Answer> {
+export function ask(server: Server, question: Question): Promise<Answer> {
+  const { method, path, body, headers: more } = question;
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${server.token}`,
@@ -44,10 +45,16 @@ export function ask(server: Server, { method, path, body, headers: more }: Quest
       "user-agent": "differ",
       ...more,
     };
+    // A connection may be closed because it was idle, or because the handler panicked; the server goes on.
+    const lost = (error: NodeJS.ErrnoException): void => {
+      if (error.code !== "ECONNRESET") reject(error);
+      else if (sent.reusedSocket) ask(server, question).then(resolve, reject);
+      else resolve({ code: 0, body: { message: `no answer from ${server.name}` }, warnings: [] });
+    };
     const sent = request(new URL(path, server.url), { method, headers, agent: server.agent }, (reply) => {
       const parts: Buffer[] = [];
       reply.on("data", (part: Buffer) => parts.push(part));
-      reply.on("error", reject);
+      reply.on("error", lost);
       reply.on("end", () => {
         const text = Buffer.concat(parts).toString();
         const warnings = [reply.headers["warning"] ?? []].flat().flatMap((text) => text.split(/, (?=299 - ")/));
@@ -56,11 +63,7 @@ export function ask(server: Server, { method, path, body, headers: more }: Quest
         resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
       });
     });
-    // A handler that panics closes the connection, and the next request is answered.
-    sent.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ECONNRESET") resolve({ code: 0, body: { text: "no answer" }, warnings: [] });
-      else reject(error);
-    });
+    sent.on("error", lost);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
@@ -74,9 +77,11 @@ interface Failure {
   };
 }
 
+const isSuccess = (code: number): boolean => code > 0 && code < 400;
+
 /** What is compared of an answer: not names that are random, nor addresses in Go's syntax. */
 export function essence({ code, body, warnings }: Answer): string {
-  const { reason = "", message = "", details } = code >= 400 ? (body as Failure) : {}; // a Status, or none of its members
+  const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or none of its members
   const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();
   const lines = [`${code} ${reason}`, ...(causes ?? [message]), ...warnings.map((text) => `warning: ${text}`).sort()];
   return lines

@@ -225,5 +225,5 @@ function resultOf(
     else if (outcome.value === false) return { outcome: "no", failed: conditions[at]!.name };
   }
   if (errors.size === 0) return { outcome: "matches" };
-  return { error: new Error(aggregate([...errors])) };
+  return { error: new Error(aggregate(errors)) };
 }

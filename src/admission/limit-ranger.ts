@@ -45,9 +45,8 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
       if (found === undefined) return;
       const problemsOf = attributes.resource.resource === "pods" ? podProblems : claimProblems;
       for (const range of found) {
-        const problems = [...new Set(problemsOf(attributes.object!, itemsOf(range)))]; // pods and claims have one
-        if (problems.length === 0) continue;
-        throw refusal(attributes, aggregate(problems));
+        const problems = [...problemsOf(attributes.object!, itemsOf(range))]; // pods and claims have one
+        if (problems.length > 0) throw refusal(attributes, aggregate(problems));
       }
     },
   };

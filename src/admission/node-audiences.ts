@@ -49,5 +49,5 @@ export function audienceProblem(
   if ((pod.spec.volumes ?? []).some(names)) return undefined;
   return missing.size === 0
     ? `audience ${goQuote(audience)} not found in pod spec volume`
-    : `error validating audience ${goQuote(audience)}: ${aggregate([...missing])}`;
+    : `error validating audience ${goQuote(audience)}: ${aggregate(missing)}`;
 }

@@ -118,7 +118,7 @@ function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
     errors.add(index.missing(binding.roleRef));
     if (errors.size >= missingMax) break;
   }
-  return errors.size === 0 ? noOpinion : { decision: "noOpinion", reason: `RBAC: ${aggregate([...errors])}` };
+  return errors.size === 0 ? noOpinion : { decision: "noOpinion", reason: `RBAC: ${aggregate(errors)}` };
 }
 
 /** Roles that are not there and are named in one answer. */

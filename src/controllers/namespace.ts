@@ -6,6 +6,7 @@
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
+import { aggregate } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
@@ -235,6 +236,5 @@ function discoveryText(undiscovered: readonly string[]): string {
 }
 
 function deletionText(failures: readonly string[]): string {
-  const all = failures.length === 1 ? failures[0]! : `[${[...new Set(failures)].join(", ")}]`;
-  return `Failed to delete all resource types, ${failures.length} remaining: ${all}`;
+  return `Failed to delete all resource types, ${failures.length} remaining: ${aggregate(failures)}`;
 }

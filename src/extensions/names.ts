@@ -55,9 +55,8 @@ export function decideNames(definition: CustomResourceDefinition, taken: TakenNa
   const own = new Set(accepted.shortNames ?? []);
   if (!jsonEquals(wantedShort, accepted.shortNames ?? [])) {
     const used = wantedShort.filter((name) => !own.has(name) && taken.resources.has(name)).map(inUse);
-    const distinct = [...new Set(used)];
-    if (distinct.length === 0) next["shortNames"] = wanted.shortNames;
-    else conflict = { reason: "ShortNamesConflict", message: aggregate(distinct) };
+    if (used.length === 0) next["shortNames"] = wanted.shortNames;
+    else conflict = { reason: "ShortNamesConflict", message: aggregate(used) };
   }
   decide("kind", "KindConflict", taken.kinds);
   decide("listKind", "ListKindConflict", taken.kinds);

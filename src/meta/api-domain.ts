@@ -1,6 +1,6 @@
 /**
  * The vendor part of API names. Tables and code use Kubernetes' names. The domain is applied once, when tables are
- * loaded and strategies are built; names that requests need are made once (`perDomain`).
+ * loaded and strategies are built; names that many requests need are made once (`perDomain`).
  */
 
 export interface ApiDomain {

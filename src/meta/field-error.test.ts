@@ -1,7 +1,7 @@
 /** Texts of findings: how values are shown. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goBytes, goQuote, goStruct, GoSyntax, goTexts, goTime } from "./field-error.ts";
+import { aggregate, goBytes, goQuote, goStruct, GoSyntax, goTexts, goTime } from "./field-error.ts";
 
 const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", "\b": "\\b", "\f": "\\f" }))
   .set("\n", "\\n")
@@ -53,4 +53,10 @@ test("times are shown as Go writes them, and a long fraction at once", () => {
   const start = performance.now();
   shown(`.${"0".repeat(60_000)}1`);
   assert.ok(performance.now() - start < 500);
+});
+
+test("texts of errors are put together, each once", () => {
+  assert.equal(aggregate([]), "");
+  assert.equal(aggregate(["a", "a"]), "a");
+  assert.equal(aggregate(["a", "b", "a"]), "[a, b]");
 });

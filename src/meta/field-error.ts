@@ -154,6 +154,8 @@ export function printFieldError(error: FieldError): string {
   return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;
 }
 
-/** Several texts of errors as one. Source: upstream's `util/errors`. */
-export const aggregate = (texts: readonly string[]): string =>
-  texts.length === 1 ? texts[0]! : texts.length === 0 ? "" : `[${texts.join(", ")}]`;
+/** Several texts of errors as one, each once. Source: upstream's `util/errors`. */
+export function aggregate(texts: Iterable<string>): string {
+  const [first = "", ...others] = new Set(texts);
+  return others.length === 0 ? first : `[${[first, ...others].join(", ")}]`;
+}

@@ -290,10 +290,19 @@ export function printIp(bytes: readonly number[]): string {
   return start < 0 ? print(0, 8) : `${print(0, start)}::${print(start + length, 8)}`;
 }
 
-/** Field managers: at most 128 bytes, printable. Returns the index of the first character that is not, or -1. */
-export function firstUnprintable(text: string): number {
-  const match = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text);
-  return match === null ? -1 : match.index;
+const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+const allUnprintable = new RegExp(unprintable, "gu");
+
+/** The characters of a text that cannot be printed, with their places in its bytes. Hot path: mostly there are none. */
+export function* unprintableCharacters(text: string): Generator<{ readonly char: string; readonly position: number }> {
+  if (!unprintable.test(text)) return;
+  let from = 0;
+  let position = 0;
+  for (const { 0: char, index } of text.matchAll(allUnprintable)) {
+    position += Buffer.byteLength(text.slice(from, index));
+    from = index;
+    yield { char, position };
+  }
 }
 
 /**

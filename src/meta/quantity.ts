@@ -241,14 +241,23 @@ export function canonicalQuantity(text: string): string | undefined {
 
 /** Whether upstream prints the text it parsed. Leading zeros and a plus sign survive then. */
 function keepsText(parts: Parts): boolean {
+  if (isBig(parts)) return false;
   const { whole, fraction, power } = parts;
-  if (parts.format === "binarySI") {
-    if (fraction !== "" || 15 - whole.length - Math.trunc((power * 3) / 10) - 1 < 0) return false;
-    return (Number(whole) & 7) !== 0;
-  }
+  if (parts.format === "binarySI") return (Number(whole) & 7) !== 0;
   const digits = whole + fraction;
-  const scale = power - fraction.length;
-  return digits.length <= 18 && scale >= -9 && scale % 3 === 0 && !digits.endsWith("000") && digits[0] !== "0";
+  return (power - fraction.length) % 3 === 0 && !digits.endsWith("000") && digits[0] !== "0";
+}
+
+/** Whether upstream keeps the number as a decimal of any size, without a look at its value. */
+function isBig({ format, whole, fraction, power }: Parts): boolean {
+  if (format === "binarySI") return fraction !== "" || 15 - whole.length - Math.trunc((power * 3) / 10) - 1 < 0;
+  return whole.length + fraction.length > 18 || power - fraction.length < -9;
+}
+
+/** Whether upstream keeps the number of a text in 64 bits; false for what is no quantity. */
+export function isSmallQuantity(text: string): boolean {
+  const parts = split(text.trim());
+  return typeof parts !== "string" && !isBig(parts);
 }
 
 /**

@@ -187,7 +187,7 @@ function listed(errors: readonly FieldError[]): readonly FieldError[] {
 /** Always 422. `details.kind` is a kind here, unlike most other reasons. */
 export function invalidObject(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
   const shown = listed(errors);
-  const lines = [...new Set(shown.map(printFieldError))];
+  const lines = shown.map(printFieldError);
   if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
   return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${aggregate(lines)}`, {

@@ -19,7 +19,7 @@ import {
 } from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
-import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
+import { dns1123Label, labelValue, nameRules, qualifiedName, unprintableCharacters } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
 
 export interface ObjectMetaRules {
@@ -184,25 +184,18 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
     });
 }
 
-const isFieldManager = (manager: string): boolean =>
-  Buffer.byteLength(manager) <= fieldManagerBytesMax && firstUnprintable(manager) < 0;
-
-/** Findings after which only the first wrong character of each field manager is one: they may have many. */
-const findingsMax = 1000;
+/** Once there are so many findings, a field manager has at most one about its characters. */
+const manyFindings = 1000;
 
 /** Findings about the name of a field manager, as in `fieldManager=` and managedFields, added to `errors`. */
 export function validateFieldManager(manager: string, field: FieldPath, errors: FieldError[] = []): FieldError[] {
   if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
-  if (firstUnprintable(manager) < 0) return errors;
-  const shown = new GoSyntax(printValue(manager)); // made once for all characters
-  let position = 0;
-  for (const char of manager) {
-    if (firstUnprintable(char) >= 0) {
-      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-      errors.push(invalid(field, shown, `invalid character U+${code} (at position ${position})`));
-      if (errors.length >= findingsMax) break;
-    }
-    position += Buffer.byteLength(char);
+  let shown: GoSyntax | undefined; // made once for all characters
+  for (const { char, position } of unprintableCharacters(manager)) {
+    shown ??= new GoSyntax(printValue(manager));
+    const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+    errors.push(invalid(field, shown, `invalid character U+${code} (at position ${position})`));
+    if (errors.length >= manyFindings) break;
   }
   return errors;
 }
@@ -289,7 +282,7 @@ function checkManagedFields(
     if (fieldsType !== "" && fieldsType !== "FieldsV1") {
       errors.push(invalid(at("fieldsType"), fieldsType, "must be `FieldsV1`"));
     }
-    if (!isFieldManager(manager)) validateFieldManager(manager, at("manager"), errors);
+    validateFieldManager(manager, at("manager"), errors);
     if (Buffer.byteLength(subresource) > subresourceBytesMax) {
       errors.push(tooLong(at("subresource"), subresourceBytesMax));
     }

@@ -3,7 +3,7 @@
  * the current objects and a bookmark; otherwise after the requested version.
  */
 import type { Encoding } from "#codec/encoding.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
@@ -142,6 +142,11 @@ function bookmarkOf(
   };
 }
 
+const endAnnotationNames = perDomain(({ rename }) => ({
+  end: rename("k8s.io/initial-events-end"),
+  list: rename("kubernetes.io/initial-events-list-blueprint"),
+}));
+
 /** Typed clients make the list they collected into from the second one, an empty list in base64. */
 function endAnnotations(
   domain: ApiDomain,
@@ -150,8 +155,6 @@ function endAnnotations(
 ): Record<string, string> {
   const list = isUntyped ? { apiVersion, items: [], kind } : { kind, apiVersion, metadata: {}, items: null };
   const blueprint = `${JSON.stringify(list)}\n`;
-  return {
-    [domain.rename("k8s.io/initial-events-end")]: "true",
-    [domain.rename("kubernetes.io/initial-events-list-blueprint")]: Buffer.from(blueprint).toString("base64"),
-  };
+  const names = endAnnotationNames(domain);
+  return { [names.end]: "true", [names.list]: Buffer.from(blueprint).toString("base64") };
 }

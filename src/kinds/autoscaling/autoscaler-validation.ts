@@ -198,7 +198,7 @@ function validateTarget(target: MetricTarget, path: FieldPath): FieldError[] {
     const text = target[name];
     const quantity = text === undefined ? undefined : parseQuantity(text);
     if (text === undefined || quantity === undefined || compareQuantities(quantity, zero) > 0) continue;
-    errors.push(invalid(path.child(name), goQuantity(quantity), "must be positive"));
+    errors.push(invalid(path.child(name), goQuantity(text), "must be positive"));
   }
   if (averageUtilization !== undefined && averageUtilization < 1) {
     errors.push(invalid(path.child("averageUtilization"), averageUtilization, "must be greater than 0"));

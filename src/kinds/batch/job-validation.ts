@@ -2,7 +2,7 @@
  * Validates jobs, and the specs of jobs in cron jobs. Source: `ValidateJob` in upstream's `pkg/apis/batch/validation`.
  */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { compileLabelSelector, printLabels, validateLabelSelector } from "#meta/label-selector.ts";
@@ -25,10 +25,10 @@ const indexed = "requires indexed completion mode";
 const specPath = FieldPath.of("spec");
 
 /** Labels that a server gives to the pods of a job, by its domain. */
-export const jobLabels = (domain: ApiDomain): { readonly uid: string; readonly name: string } => ({
-  uid: domain.rename("batch.kubernetes.io/controller-uid"),
-  name: domain.rename("batch.kubernetes.io/job-name"),
-});
+export const jobLabels = perDomain(({ rename }) => ({
+  uid: rename("batch.kubernetes.io/controller-uid"),
+  name: rename("batch.kubernetes.io/job-name"),
+}));
 
 /** `old` is the stored job of an update. */
 export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[] {

@@ -1,7 +1,13 @@
 /** Amounts of resources, which are kept in thousandths, rounded up. Source: the answers of kube-apiserver. */
 import { goQuote, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { formatQuantity, integerQuantity, parseQuantity, type Quantity, type QuantityFormat } from "#meta/quantity.ts";
+import {
+  formatQuantity,
+  integerQuantity,
+  isSmallQuantity,
+  parseQuantity,
+  type QuantityFormat,
+} from "#meta/quantity.ts";
 import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
 
@@ -39,11 +45,11 @@ const formats: Readonly<Record<QuantityFormat, string>> = {
   decimalExponent: "DecimalExponent",
 };
 
-/** A quantity as Go prints the struct that holds it; its text where that would show an address. */
-export function goQuantity(quantity: Quantity): GoSyntax | string {
+/** A quantity as Go prints the struct that holds it; the text itself where that would show an address. */
+export function goQuantity(text: string): GoSyntax | string {
+  const quantity = isSmallQuantity(text) ? parseQuantity(text) : undefined;
+  if (quantity === undefined) return text;
   const { unscaled, exponent, format } = quantity;
-  const text = formatQuantity(quantity);
-  if (BigInt.asIntN(64, unscaled) !== unscaled) return text;
   return new GoSyntax(
     `resource.Quantity{i:resource.int64Amount{value:${unscaled}, scale:${exponent}}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${text}", Format:"${formats[format]}"}`,
   );
@@ -55,8 +61,7 @@ export function goAmounts(amounts: Amounts = {}): unknown {
   if (entries.length === 0) return new GoSyntax("core.ResourceList(nil)");
   const texts: string[] = [];
   for (const [name, text] of entries) {
-    const quantity = parseQuantity(text);
-    const shown = quantity === undefined ? text : goQuantity(quantity);
+    const shown = goQuantity(text);
     if (!(shown instanceof GoSyntax)) return amounts;
     texts.push(`${goQuote(name)}:${shown.text}`);
   }

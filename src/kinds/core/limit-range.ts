@@ -3,7 +3,7 @@ import type { LimitRange, LimitRangeItem } from "#api/core/v1.ts";
 import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
-import { compareQuantities, formatQuantity, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { compareQuantities, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -93,21 +93,22 @@ function validateItem(item: LimitRangeItem, path: FieldPath, own: OwnPrefix): Fi
 /** Minimum, default request, default limit and maximum of a resource must be in this order. */
 function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const isPod = item.type === "Pod";
-  const of = (list: Readonly<Record<string, string>> | undefined): Quantity | undefined => {
+  const of = (list: Readonly<Record<string, string>> | undefined): Amount | undefined => {
     const text = list !== undefined && Object.hasOwn(list, name) ? list[name] : undefined;
-    return text === undefined ? undefined : parseQuantity(text);
+    const quantity = text === undefined ? undefined : parseQuantity(text);
+    return text === undefined || quantity === undefined ? undefined : { text, quantity };
   };
   const [min, max, ratio] = [of(item.min), of(item.max), of(item.maxLimitRequestRatio)];
   const limit = isPod ? undefined : of(item.default);
   const request = isPod ? undefined : of(item.defaultRequest);
   const errors: FieldError[] = [];
-  const find = (field: string, value: Quantity, detail: string): void => {
-    errors.push(invalid(path.child(field).key(name), goQuantity(value), detail));
+  const find = (field: string, { text }: Amount, detail: string): void => {
+    errors.push(invalid(path.child(field).key(name), goQuantity(text), detail));
   };
-  const inOrder = (field: string, shown: Quantity | undefined, low: Bound, high: Bound): void => {
+  const inOrder = (field: string, shown: Amount | undefined, low: Bound, high: Bound): void => {
     const [[what, less], [other, more]] = [low, high];
-    if (shown === undefined || less === undefined || more === undefined || compareQuantities(less, more) <= 0) return;
-    find(field, shown, `${what} value ${formatQuantity(less)} is greater than ${other} value ${formatQuantity(more)}`);
+    if (shown === undefined || less === undefined || more === undefined || compare(less, more) <= 0) return;
+    find(field, shown, `${what} value ${less.text} is greater than ${other} value ${more.text}`);
   };
   inOrder("min", min, ["min", min], ["max", max]);
   inOrder("defaultRequest", request, ["min", min], ["default request", request]);
@@ -119,26 +120,33 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
     for (const detail of ratioProblems(ratio, min, max)) find("maxLimitRequestRatio", ratio, detail);
   }
   const isShared = isNative(name, own) && !name.startsWith("hugepages-");
-  if (!isShared && limit !== undefined && request !== undefined && compareQuantities(limit, request) !== 0) {
-    const [given, asked] = [formatQuantity(limit), formatQuantity(request)];
-    find("defaultRequest", request, `default value ${given} must equal to defaultRequest value ${asked} in ${name}`);
+  if (!isShared && limit !== undefined && request !== undefined && compare(limit, request) !== 0) {
+    const detail = `default value ${limit.text} must equal to defaultRequest value ${request.text} in ${name}`;
+    find("defaultRequest", request, detail);
   }
   return errors;
 }
 
-type Bound = readonly [name: string, value: Quantity | undefined];
+interface Amount {
+  /** As it is kept. */
+  readonly text: string;
+  readonly quantity: Quantity;
+}
+
+type Bound = readonly [name: string, value: Amount | undefined];
+
+const compare = (a: Amount, b: Amount): number => compareQuantities(a.quantity, b.quantity);
 
 const one: Quantity = { unscaled: 1n, exponent: 0, format: "decimalSI" };
 /** Larger numbers are not multiplied by a thousand. */
 const milliMax = (1n << 63n) / 1000n - 1n;
 
-function* ratioProblems(ratio: Quantity, min: Quantity | undefined, max: Quantity | undefined): Generator<string> {
-  const shown = formatQuantity(ratio);
-  if (compareQuantities(ratio, one) < 0) yield `ratio ${shown} is less than 1`;
+function* ratioProblems(ratio: Amount, min: Amount | undefined, max: Amount | undefined): Generator<string> {
+  if (compareQuantities(ratio.quantity, one) < 0) yield `ratio ${ratio.text} is less than 1`;
   if (min === undefined || max === undefined) return;
-  const isSmall = [ratio, min, max].every((quantity) => integerQuantity(quantity, "whole") < milliMax);
-  const valueOf = (quantity: Quantity): number => Number(integerQuantity(quantity, isSmall ? "milli" : "whole"));
+  const isSmall = [ratio, min, max].every(({ quantity }) => integerQuantity(quantity, "whole") < milliMax);
+  const valueOf = ({ quantity }: Amount): number => Number(integerQuantity(quantity, isSmall ? "milli" : "whole"));
   const limit = valueOf(max) / valueOf(min);
   const allowed = isSmall ? limit * 1000 : limit;
-  if (valueOf(ratio) > allowed) yield `ratio ${shown} is greater than max/min = ${limit.toFixed(6)}`;
+  if (valueOf(ratio) > allowed) yield `ratio ${ratio.text} is greater than max/min = ${limit.toFixed(6)}`;
 }

@@ -10,7 +10,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
-import { formatQuantity, parseQuantity } from "#meta/quantity.ts";
+import { parseQuantity } from "#meta/quantity.ts";
 import { checkName, checkOneOf, checkOptionalName, checkOptionalOneOf, type Errors } from "../checks.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindEnvironment } from "../generic.ts";
@@ -231,7 +231,7 @@ function checkCapacity(capacity: PersistentVolumeSpec["capacity"] = {}, path: Fi
     const quantity = parseQuantity(text);
     if (quantity === undefined || quantity.unscaled > 0n) continue;
     checkAmount(text, path.key(name), errors);
-    errors.push(invalid(path.key(name), formatQuantity(quantity), "must be greater than zero"));
+    errors.push(invalid(path.key(name), text, "must be greater than zero"));
   }
 }
 

@@ -6,7 +6,7 @@ import { perDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
-import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import { goQuantity } from "./amounts.ts";
 
 const ofMachines = ["cpu", "memory", "ephemeral-storage"];
@@ -63,7 +63,7 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
   return [...errors, invalid(path, new GoSyntax(name), "doesn't follow extended resource name standard")];
 }
 
-/** A quantity of the resource: not negative, and whole where things are counted. */
+/** A quantity of the resource: not negative, and whole where things are counted. Hot path: nearly all have no minus. */
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const isCounted = numbers.includes(name) || isExtended(name, own);
   if (!isCounted && !text.includes("-")) return [];
@@ -71,10 +71,10 @@ export function validateResourceQuantity(name: string, text: string, path: Field
   if (quantity === undefined) return []; // the schema has refused it
   const errors: FieldError[] = [];
   if (quantity.unscaled < 0n) {
-    errors.push(invalid(path, formatQuantity(quantity), "must be greater than or equal to 0"));
+    errors.push(invalid(path, text, "must be greater than or equal to 0"));
   }
   if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) {
-    errors.push(invalid(path, goQuantity(quantity), "must be an integer"));
+    errors.push(invalid(path, goQuantity(text), "must be an integer"));
   }
   return errors;
 }

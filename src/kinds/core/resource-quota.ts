@@ -134,7 +134,7 @@ function validateSelector(spec: ResourceQuotaSpec): FieldError[] {
     addAll(errors, validateExpression(expression));
   }
   for (const _pair of conflicts(expressions.map(({ scopeName }) => scopeName))) {
-    errors.push(invalid(expressionsPath, goTexts(spec.scopes ?? [], "core.ResourceQuotaScope"), "conflicting scopes"));
+    errors.push(invalid(expressionsPath, goTexts(spec.scopes, "core.ResourceQuotaScope"), "conflicting scopes"));
   }
   return errors;
 }

@@ -6,7 +6,7 @@ import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
-import { formatQuantity, parseQuantity } from "#meta/quantity.ts";
+import { parseQuantity } from "#meta/quantity.ts";
 import { checkName } from "../checks.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
@@ -31,9 +31,8 @@ const topologyPath = FieldPath.of("nodeTopology");
 function validate({ storageClassName, capacity, nodeTopology }: CSIStorageCapacity): FieldError[] {
   const errors = nodeTopology === undefined ? [] : validateLabelSelector(nodeTopology, topologyPath);
   checkName(storageClassName, dns1123Subdomain, FieldPath.of("storageClassName"), errors);
-  const quantity = capacity === undefined ? undefined : parseQuantity(capacity);
-  if (quantity !== undefined && quantity.unscaled < 0n) {
-    errors.push(invalid(FieldPath.of("capacity"), formatQuantity(quantity), "must be greater than or equal to 0"));
+  if (capacity !== undefined && (parseQuantity(capacity)?.unscaled ?? 0n) < 0n) {
+    errors.push(invalid(FieldPath.of("capacity"), capacity, "must be greater than or equal to 0"));
   }
   return errors;
 }

@@ -101,7 +101,7 @@ class Walk {
       const wrong = valueFindings(node, value, field);
       addAll(this.findings, wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false));
     } else {
-      const text = aggregate([...new Set(found.map(printFieldError))]);
+      const text = aggregate(found.map(printFieldError));
       this.findings.push(invalid(field, shown(value), `must result in valid metadata: ${text}`));
     }
   }

@@ -8,7 +8,7 @@ import { containerRequests } from "../pod-requests.ts";
 import { type OwnPrefix, validateResourceName } from "../resource-names.ts";
 import type { Errors } from "../../checks.ts";
 import { type ClaimNames, checkTakenClaims } from "./resource-claims.ts";
-import { checkAmounts, shownQuantity } from "./resources.ts";
+import { checkAmounts } from "./resources.ts";
 
 const supported = ["cpu", "memory"];
 
@@ -40,14 +40,14 @@ export function checkPodResources(
     const quantity = parseQuantity(request);
     if (quantity === undefined || compareQuantities(quantity, sum) >= 0) continue;
     const detail = `must be greater than or equal to aggregate container requests of ${formatQuantity(sum)}`;
-    errors.push(invalid(at.child("requests").key(name), shownQuantity(request), detail));
+    errors.push(invalid(at.child("requests").key(name), request, detail));
   }
   for (const [i, { resources: ofContainer }] of (spec.containers ?? []).entries()) {
     for (const [name, limit] of Object.entries(ofContainer.limits ?? {})) {
       const most = Object.hasOwn(limits, name) ? limits[name] : undefined;
       if (most === undefined || compareQuantityTexts(limit, most) <= 0) continue;
-      const detail = `must be less than or equal to pod limits of ${shownQuantity(most)}`;
-      errors.push(invalid(at.child("containers").index(i).key(name).child("limits"), shownQuantity(limit), detail));
+      const detail = `must be less than or equal to pod limits of ${most}`;
+      errors.push(invalid(at.child("containers").index(i).key(name).child("limits"), limit, detail));
     }
   }
 }

@@ -2,7 +2,7 @@
 import type { ResourceRequirements } from "#api/core/v1.ts";
 import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import { compareQuantityTexts } from "../claim-spec.ts";
 import {
   isNative,
@@ -31,8 +31,7 @@ export function checkAmounts(
     for (const error of nameErrors(name, at, own)) errors.push(error);
     for (const error of validateResourceQuantity(name, text, at, own)) errors.push(error);
     if (isHugePages(name) && !isWholePages(name, text)) {
-      const shown = shownQuantity(text);
-      errors.push(invalid(at, shown, `${shown} is not positive integer multiple of ${name}`));
+      errors.push(invalid(at, text, `${text} is not positive integer multiple of ${name}`));
     }
   };
   const limitsPath = path.child("limits");
@@ -49,20 +48,12 @@ export function checkAmounts(
     const order = compareQuantityTexts(request, limit);
     if (isExact ? order === 0 : order <= 0) continue;
     const relation = isExact ? "equal to" : "less than or equal to";
-    errors.push(
-      invalid(requestsPath, shownQuantity(request), `must be ${relation} ${name} limit of ${shownQuantity(limit)}`),
-    );
+    errors.push(invalid(requestsPath, request, `must be ${relation} ${name} limit of ${limit}`));
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   if (names.some(isHugePages) && !names.includes("cpu") && !names.includes("memory")) {
     errors.push(forbidden(path, "HugePages require cpu or memory"));
   }
-}
-
-/** A quantity as it is printed. */
-export function shownQuantity(text: string): string {
-  const quantity = parseQuantity(text);
-  return quantity === undefined ? text : formatQuantity(quantity);
 }
 
 function isWholePages(name: string, text: string): boolean {
