@@ -4,6 +4,7 @@ import { duplicate, type FieldError, invalid, notSupported, required, tooLong } 
 import type { FieldPath } from "#meta/field-path.ts";
 import { formMessage, type NameCheck, qualifiedName } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { checkName } from "./checks.ts";
 
 const statuses = ["False", "True", "Unknown"];
 const reasonBytesMax = 1024;
@@ -45,7 +46,7 @@ function validateCondition(condition: Condition, path: FieldPath): FieldError[] 
   }
   if (lastTransitionTime === null) errors.push(required(path.child("lastTransitionTime"), "must be set"));
   if (reason === "") errors.push(required(path.child("reason"), "must be set"));
-  else for (const text of conditionReason(reason)) errors.push(invalid(path.child("reason"), reason, text));
+  else checkName(reason, conditionReason, path.child("reason"), errors);
   if (Buffer.byteLength(reason) > reasonBytesMax) errors.push(tooLong(path.child("reason"), reasonBytesMax));
   if (Buffer.byteLength(message) > messageBytesMax) errors.push(tooLong(path.child("message"), messageBytesMax));
   return errors;

@@ -31,10 +31,18 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
   return { renamed: (label) => names.get(label), advice: (label) => advices.get(label) };
 }
 
-/** Of a field that has a label. */
-export function labelWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
-  const advice = labels.advice(label);
-  return advice === undefined ? [] : [warningAt(path, advice)];
+/** Of fields that have labels; `pathOf` is the path of one. */
+export function labelWarnings(
+  given: Iterable<string>,
+  pathOf: (label: string) => FieldPath,
+  known: NodeLabels,
+): string[] {
+  const warnings: string[] = [];
+  for (const label of given) {
+    const advice = known.advice(label);
+    if (advice !== undefined) warnings.push(warningAt(pathOf(label), advice));
+  }
+  return warnings;
 }
 
 /** Of a field that holds the name of a label. */

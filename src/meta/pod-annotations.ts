@@ -1,21 +1,22 @@
 /** Names of annotations of pods that the server knows. */
 import { perDomain } from "./api-domain.ts";
 
-/** Those of containers end with the name of one. */
 export interface PodAnnotations {
   readonly mirror: string;
   readonly deletionCost: string;
-  readonly appArmor: string;
+  /** The name of a container follows. */
+  readonly appArmorPrefix: string;
   readonly seccompOfPod: string;
-  readonly seccomp: string;
+  /** The name of a container follows. */
+  readonly seccompPrefix: string;
 }
 
 export const podAnnotations = perDomain(
   ({ rename }): PodAnnotations => ({
     mirror: rename("kubernetes.io/config.mirror"),
     deletionCost: rename("controller.kubernetes.io/pod-deletion-cost"),
-    appArmor: rename("container.apparmor.security.beta.kubernetes.io/"),
+    appArmorPrefix: rename("container.apparmor.security.beta.kubernetes.io/"),
     seccompOfPod: rename("seccomp.security.alpha.kubernetes.io/pod"),
-    seccomp: rename("container.seccomp.security.alpha.kubernetes.io/"),
+    seccompPrefix: rename("container.seccomp.security.alpha.kubernetes.io/"),
   }),
 );

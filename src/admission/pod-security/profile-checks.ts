@@ -15,7 +15,7 @@ import {
 const confiningTypes: ReadonlySet<string | undefined> = new Set([undefined, "RuntimeDefault", "Localhost"]);
 
 /** Fields and annotations. */
-export function appArmor({ appArmor: prefix }: PodAnnotations): StandardCheck {
+export function appArmor({ appArmorPrefix: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string): boolean =>
     profile === "" || profile === "runtime/default" || profile.startsWith("localhost/");
   return (pod) => {
@@ -37,7 +37,7 @@ export function appArmor({ appArmor: prefix }: PodAnnotations): StandardCheck {
 }
 
 /** Before there were fields. Annotations of containers that are not there do not count. */
-export function seccompAnnotations({ seccompOfPod: ofPod, seccomp: prefix }: PodAnnotations): StandardCheck {
+export function seccompAnnotations({ seccompOfPod: ofPod, seccompPrefix: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string | undefined): boolean =>
     profile === undefined ||
     profile === "runtime/default" ||

@@ -1,19 +1,11 @@
 /** Validates the rules of webhooks and policies: operations, groups, versions, resources, scope. */
 import type { MatchResources, NamedRuleWithOperations } from "#api/admissionregistration/v1.ts";
-import {
-  duplicate,
-  type FieldError,
-  goQuote,
-  GoSyntax,
-  goTexts,
-  invalid,
-  notSupported,
-  required,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { pathSegment } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
+import { checkName } from "../checks.ts";
 
 const operationNames = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
@@ -41,7 +33,7 @@ function validateNamedRule(rule: NamedRuleWithOperations, path: FieldPath): Fiel
   const seen = new Set<string>();
   for (const [at, name] of (rule.resourceNames ?? []).entries()) {
     const field = path.child("resourceNames").index(at);
-    for (const message of pathSegment(name)) errors.push(invalid(field, name, message));
+    checkName(name, pathSegment, field, errors);
     if (seen.has(name)) errors.push(duplicate(field, name));
     seen.add(name);
   }
@@ -54,7 +46,7 @@ export function validateRule(rule: Omit<NamedRuleWithOperations, "resourceNames"
   const errors: FieldError[] = [];
   if (operations.length === 0) errors.push(required(path.child("operations")));
   if (operations.length > 1 && operations.includes("*")) {
-    const shown = new GoSyntax(`[]admissionregistration.OperationType{${operations.map(goQuote).join(", ")}}`);
+    const shown = goTexts(operations, "admissionregistration.OperationType");
     const detail = "if '*' is present, must not specify other operations";
     errors.push(invalid(path.child("operations"), shown, detail));
   }

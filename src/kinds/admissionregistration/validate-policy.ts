@@ -20,6 +20,7 @@ import {
   forbidden,
   goQuote,
   GoSyntax,
+  goTexts,
   invalid,
   notSupported,
   required,
@@ -92,7 +93,7 @@ function validateParamKind({ apiVersion = "", kind = "" }: ParamKind, path: Fiel
     errors.push(invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
   } else {
     const { group, version } = parsed;
-    if (group !== "") for (const message of dns1123Subdomain(group)) errors.push(invalid(field, group, message));
+    if (group !== "") checkName(group, dns1123Subdomain, field, errors);
     if (version === "") errors.push(invalid(field, apiVersion, "version must be specified"));
     else for (const message of dns1035Label(version)) errors.push(invalid(field, version, message));
   }
@@ -279,10 +280,9 @@ export function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): Fie
     seen.add(action);
   }
   if (seen.has("Deny") && seen.has("Warn")) {
-    const shown = `[]admissionregistration.ValidationAction{${validationActions.map(goQuote).join(", ")}}`;
     const detail =
       "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
-    errors.push(invalid(path, new GoSyntax(shown), detail));
+    errors.push(invalid(path, goTexts(validationActions, "admissionregistration.ValidationAction"), detail));
   }
   return errors;
 }

@@ -58,6 +58,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         const errors = validateDaemonSet(object, domain);
         return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
       },
+      // Upstream: warns by the counter of changes of the template.
       ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain, generationOf: countOf }),
       subresources: {
         status: {

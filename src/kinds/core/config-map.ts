@@ -4,6 +4,7 @@ import { type FieldError, invalid, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
+import { checkName } from "../checks.ts";
 import { base64Bytes, dataBytesMax, validateFrozen } from "../data-keys.ts";
 import type { KindBehaviour } from "../generic.ts";
 
@@ -33,14 +34,14 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(data)) {
-    for (const message of configKey(key)) errors.push(invalid(dataPath.key(key), key, message));
+    checkName(key, configKey, dataPath.key(key), errors);
     if (Object.hasOwn(binaryData, key)) {
       errors.push(invalid(dataPath.key(key), key, "duplicate of key present in binaryData"));
     }
     bytes += Buffer.byteLength(value);
   }
   for (const [key, value] of Object.entries(binaryData)) {
-    for (const message of configKey(key)) errors.push(invalid(binaryPath.key(key), key, message));
+    checkName(key, configKey, binaryPath.key(key), errors);
     bytes += base64Bytes(value);
   }
   // Upstream: the path of the whole object prints like this.

@@ -10,6 +10,7 @@ import { ageOf } from "#meta/human-duration.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { nameColumn, text, wideText } from "../cells.ts";
+import { checkName } from "../checks.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
@@ -68,7 +69,7 @@ export function validateReport(
   if (about === "" && namespace !== "default" && namespace !== rename("kube-system")) mismatch();
   const reporter = object.reportingComponent;
   if (reporter === "") errors.push(required(reporterField));
-  for (const message of qualifiedName(reporter)) errors.push(invalid(reporterField, reporter, message));
+  checkName(reporter, qualifiedName, reporterField, errors);
   for (const [name, max] of [
     ["reportingInstance", shortTextMax],
     ["action", shortTextMax],

@@ -6,9 +6,8 @@ import { labelWarnings, type NodeLabels, nodeSelectorWarnings, requirementWarnin
 
 /** `path` is that of the spec. */
 export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
-  const warnings = Object.keys(spec.nodeSelector ?? {}).flatMap((label) =>
-    labelWarnings(label, path.child("nodeSelector").key(label), labels),
-  );
+  const pathOf = (label: string): FieldPath => path.child("nodeSelector").key(label);
+  const warnings = labelWarnings(Object.keys(spec.nodeSelector ?? {}), pathOf, labels);
   const affinityPath = path.child("affinity", "nodeAffinity");
   const {
     requiredDuringSchedulingIgnoredDuringExecution: required,

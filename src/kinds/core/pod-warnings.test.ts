@@ -165,7 +165,7 @@ test("files with very long paths are not compared, which would take long", () =>
   assert.ok(performance.now() - start < 500);
 });
 
-test("a template is warned of in creates, and in updates of more than metadata and status", () => {
+test("a template is warned of in creates, and in updates that raise the generation", () => {
   const sets = kindUnderTest({ group: "apps", version: "v1", kind: "ReplicaSet" });
   const template = { metadata: {}, spec: { containers: [container], terminationGracePeriodSeconds: -1 } };
   const set = (replicas: number, labels: Readonly<Record<string, string>> = {}): Unstructured =>

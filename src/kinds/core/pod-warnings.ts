@@ -22,16 +22,17 @@ export interface TemplateWarningOptions<T> {
   readonly path?: FieldPath;
   /** Names of pods begin with the name of the object. */
   readonly namesPods?: boolean;
-  /** Updates that leave it as it is are not looked at; by default the generation of the object. */
+  /** What tells whether an update is warned of: when it changed. By default the generation of the object. */
   readonly generationOf?: (object: T) => unknown;
 }
 
+/** Hooks of a strategy. */
 export interface TemplateWarnings<T> {
   warningsOnCreate(object: T): string[];
   warningsOnUpdate(object: T, old: T): string[];
 }
 
-/** Hooks of a kind with a template. */
+/** Warnings of a kind with a template. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
   {
@@ -71,10 +72,10 @@ type PodWarnings = (
 /** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
 export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
   const labels = nodeLabels(domain);
-  const security = podAnnotations(domain);
+  const names = podAnnotations(domain);
   const ended = endedAnnotations(domain);
   return ({ metadata, spec }, path, annotationsPath) => {
-    const ofSecurity = securityAnnotationWarnings({ metadata, spec }, annotationsPath, security, { hasAppArmor });
+    const ofSecurity = securityAnnotationWarnings({ metadata, spec }, annotationsPath, names, { hasAppArmor });
     const before = [
       ...nodeLabelWarnings(spec, path, labels),
       ...spreadWarnings(spec, path, labels),
@@ -217,10 +218,9 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
   const hidden = env.flatMap(({ name }, i) => {
     const hides = seen.has(name);
     seen.add(name);
-    const at = path.child("env").index(i);
-    return hides
-      ? [warningAt(at, `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`)]
-      : [];
+    if (!hides) return [];
+    const text = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
+    return [warningAt(path.child("env").index(i), text)];
   });
   return [...hidden, ...fractionWarnings(resources, path.child("resources"))];
 }

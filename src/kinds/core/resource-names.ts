@@ -1,7 +1,4 @@
-/**
- * Names of resources that quotas and limit ranges are about, and their quantities. Source: the answers of
- * kube-apiserver.
- */
+/** Names of resources of machines, of quotas and of devices, and their quantities. Source: the answers of kube-apiserver. */
 import { perDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -33,6 +30,7 @@ export const isQuotaName = (name: string): boolean => quotaNames.has(name) || is
 /** `kubernetes.io/` in the server's domain. */
 export type OwnPrefix = string;
 
+/** The prefix of the names that Kubernetes itself gives. */
 export const ownPrefix = perDomain(({ rename }): OwnPrefix => rename("kubernetes.io/"));
 
 /** Whether machines know a resource by themselves; the names of others have a prefix. */

@@ -5,6 +5,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
 import { kindOf } from "#schema/mismatch.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
+import { checkName } from "../checks.ts";
 import { base64Bytes, dataBytesMax, validateFrozen } from "../data-keys.ts";
 import { fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -89,7 +90,7 @@ function validateData(data: Data): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(data)) {
-    for (const message of configKey(key)) errors.push(invalid(dataPath.key(key), key, message));
+    checkName(key, configKey, dataPath.key(key), errors);
     bytes += base64Bytes(value);
   }
   if (bytes > dataBytesMax) errors.push(tooLong(dataPath, dataBytesMax));

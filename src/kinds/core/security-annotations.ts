@@ -53,10 +53,14 @@ function ofContainers(annotations: Annotations | undefined, prefix: string): Map
  * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` is told of
  * annotations in the place of a field.
  */
-export function withAppArmor<T extends Confined>(pod: T, { appArmor }: PodAnnotations, warn: (key: string) => void): T {
+export function withAppArmor<T extends Confined>(
+  pod: T,
+  { appArmorPrefix }: PodAnnotations,
+  warn: (key: string) => void,
+): T {
   const { metadata, spec } = pod;
   if (spec.os?.name === "windows") return pod;
-  const annotated = ofContainers(metadata.annotations, appArmor);
+  const annotated = ofContainers(metadata.annotations, appArmorPrefix);
   const ofPod = spec.securityContext?.appArmorProfile;
   const added: [string, string][] = [];
   const agreeing = (container: Container): Container => {
@@ -65,12 +69,12 @@ export function withAppArmor<T extends Confined>(pod: T, { appArmor }: PodAnnota
     const said = own ?? ofPod;
     if (text === undefined) {
       const shown = said && isUsable(said) ? annotationOf(said) : undefined;
-      if (shown !== undefined) added.push([appArmor + container.name, shown]);
+      if (shown !== undefined) added.push([appArmorPrefix + container.name, shown]);
       return container;
     }
     const profile = profileOf(text);
     if (own !== undefined || (ofPod !== undefined && isSame(profile, ofPod))) return container;
-    warn(appArmor + container.name);
+    warn(appArmorPrefix + container.name);
     if (profile.type === "" || !isUsable(profile)) return container;
     return withField(container, "securityContext", { ...container.securityContext, appArmorProfile: profile });
   };
@@ -99,14 +103,14 @@ export function checkSecurityAnnotations(
 ): void {
   const ofPod = annotations[names.seccompOfPod];
   if (ofPod !== undefined) checkSeccomp(ofPod, path.child(names.seccompOfPod), errors);
-  for (const [name, text] of ofContainers(annotations, names.seccomp) ?? []) {
-    checkSeccomp(text, path.child(names.seccomp + name), errors);
+  for (const [name, text] of ofContainers(annotations, names.seccompPrefix) ?? []) {
+    checkSeccomp(text, path.child(names.seccompPrefix + name), errors);
   }
-  const profiles = ofContainers(annotations, names.appArmor);
+  const profiles = ofContainers(annotations, names.appArmorPrefix);
   if (profiles === undefined) return;
   const containers = new Set(containersOf(spec).map(([, { name }]) => name));
   for (const [name, text] of profiles) {
-    const at = path.key(names.appArmor + name);
+    const at = path.key(names.appArmorPrefix + name);
     if (!containers.has(name)) errors.push(invalid(at, name, "container not found"));
     if (text !== "" && profileOf(text).type === "" && text !== localhost) {
       errors.push(invalid(at, text, `invalid AppArmor profile name: ${goQuote(text)}`));
@@ -140,8 +144,8 @@ export function checkAgreement(
   const ofPod = annotations[names.seccompOfPod];
   const contextPath = path.child("securityContext");
   compare(ofPod, spec.securityContext?.seccompProfile, contextPath.child("seccompProfile"), "seccomp", errors);
-  const seccomp = ofContainers(annotations, names.seccomp);
-  const appArmor = ofContainers(annotations, names.appArmor);
+  const seccomp = ofContainers(annotations, names.seccompPrefix);
+  const appArmor = ofContainers(annotations, names.appArmorPrefix);
   if (seccomp === undefined && appArmor === undefined) return;
   const podProfile = spec.securityContext?.appArmorProfile;
   for (const [field, { name, securityContext }, i] of containersOf(spec)) {
@@ -175,11 +179,11 @@ export function validateAppArmorUpdate(
   annotations: Annotations = {},
   old: Annotations = {},
   path: FieldPath,
-  { appArmor }: PodAnnotations,
+  { appArmorPrefix }: PodAnnotations,
 ): FieldError[] {
-  const before = Object.entries(old).filter(([key]) => key.startsWith(appArmor));
+  const before = Object.entries(old).filter(([key]) => key.startsWith(appArmorPrefix));
   const changed = before.filter(([key, value]) => annotations[key] !== value);
-  const added = Object.keys(annotations).filter((key) => key.startsWith(appArmor) && !Object.hasOwn(old, key));
+  const added = Object.keys(annotations).filter((key) => key.startsWith(appArmorPrefix) && !Object.hasOwn(old, key));
   return [
     ...changed.map(([key]) => forbidden(path.key(key), "may not remove or update AppArmor annotations")),
     ...added.map((key) => forbidden(path.key(key), "may not add AppArmor annotations")),
@@ -189,8 +193,9 @@ export function validateAppArmorUpdate(
 export const appArmorWarning = (key: string, path: FieldPath): string =>
   `${String(path.key(key))}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 
-const isOfSecurity = (key: string, { seccompOfPod, seccomp, appArmor }: PodAnnotations): boolean =>
-  key === seccompOfPod || key.startsWith(seccomp) || key.startsWith(appArmor);
+/** Whether an annotation is one that confines containers. */
+const isConfining = (key: string, { seccompOfPod, seccompPrefix, appArmorPrefix }: PodAnnotations): boolean =>
+  key === seccompOfPod || key.startsWith(seccompPrefix) || key.startsWith(appArmorPrefix);
 
 /** Warnings about annotations that no field replaces; `path` is that of the annotations. */
 export function securityAnnotationWarnings(
@@ -199,7 +204,7 @@ export function securityAnnotationWarnings(
   names: PodAnnotations,
   { hasAppArmor }: { readonly hasAppArmor: boolean },
 ): string[] {
-  if (annotations === undefined || !Object.keys(annotations).some((key) => isOfSecurity(key, names))) return [];
+  if (annotations === undefined || !Object.keys(annotations).some((key) => isConfining(key, names))) return [];
   const warnings: string[] = [];
   const warnIfPresent = (key: string, text: string): void => {
     if (Object.hasOwn(annotations, key)) warnings.push(text);
@@ -209,7 +214,7 @@ export function securityAnnotationWarnings(
   const context = spec.securityContext;
   if (context?.seccompProfile === undefined) warnIfPresent(names.seccompOfPod, oldSeccomp(names.seccompOfPod));
   for (const [, { name, securityContext }] of containersOf(spec)) {
-    const [seccomp, appArmor] = [names.seccomp + name, names.appArmor + name];
+    const [seccomp, appArmor] = [names.seccompPrefix + name, names.appArmorPrefix + name];
     if (securityContext?.seccompProfile === undefined) warnIfPresent(seccomp, oldSeccomp(seccomp));
     if (hasAppArmor && (securityContext?.appArmorProfile ?? context?.appArmorProfile) === undefined) {
       warnIfPresent(appArmor, appArmorWarning(appArmor, path));

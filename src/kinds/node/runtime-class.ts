@@ -70,6 +70,5 @@ function printToleration({ key = "", operator = "", value = "", effect = "" }: T
 function schedulingWarnings(domain: ApiDomain): (object: RuntimeClass) => string[] {
   const labels = nodeLabels(domain);
   const path = schedulingPath.child("nodeSelector");
-  return ({ scheduling }) =>
-    Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => labelWarnings(label, path, labels));
+  return ({ scheduling }) => labelWarnings(Object.keys(scheduling?.nodeSelector ?? {}), () => path, labels);
 }

@@ -6,7 +6,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
-import { checkName } from "../checks.ts";
+import { checkName, checkRequiredName } from "../checks.ts";
 import { editItems, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { twice } from "./role.ts";
@@ -54,8 +54,7 @@ function validateRole({ apiGroup, kind, name }: RoleRef, group: string, kinds: r
   const errors: FieldError[] = [];
   if (apiGroup !== group) errors.push(notSupported(FieldPath.of("roleRef", "apiGroup"), apiGroup, [group]));
   if (!kinds.includes(kind)) errors.push(notSupported(FieldPath.of("roleRef", "kind"), kind, kinds));
-  if (name === "") errors.push(required(FieldPath.of("roleRef", "name")));
-  else checkName(name, pathSegment, FieldPath.of("roleRef", "name"), errors);
+  checkRequiredName(name, pathSegment, FieldPath.of("roleRef", "name"), errors);
   return errors;
 }
 

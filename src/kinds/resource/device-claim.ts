@@ -14,6 +14,7 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { checkName, checkRequiredName } from "../checks.ts";
 import { editField, editItems, fillZero } from "../edit.ts";
 
 const requestsMax = 32;
@@ -72,16 +73,10 @@ function limited<T>(
 function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<string>): FieldError[] {
   const { name, deviceClassName, selectors = [] } = request;
   const errors: FieldError[] = [];
-  if (name === "") errors.push(required(path.child("name")));
-  else for (const message of dns1123Label(name)) errors.push(invalid(path.child("name"), name, message));
+  checkRequiredName(name, dns1123Label, path.child("name"), errors);
   if (names.has(name)) errors.push(duplicate(path.child("name"), name));
   names.add(name);
-  if (deviceClassName === "") errors.push(required(path.child("deviceClassName")));
-  else {
-    for (const message of dns1123Subdomain(deviceClassName)) {
-      errors.push(invalid(path.child("deviceClassName"), deviceClassName, message));
-    }
-  }
+  checkRequiredName(deviceClassName, dns1123Subdomain, path.child("deviceClassName"), errors);
   addAll(errors, limited(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
 }
@@ -113,7 +108,7 @@ function validateRequestNames(
   const seen = new Set<string>();
   for (const [index, name] of requests.slice(0, requestsMax).entries()) {
     const at = path.index(index);
-    for (const message of dns1123Label(name)) errors.push(invalid(at, name, message));
+    checkName(name, dns1123Label, at, errors);
     if (!names.has(name)) errors.push(invalid(at, name, "must be the name of a request in the claim"));
     if (seen.has(name)) errors.push(duplicate(at, name));
     seen.add(name);

@@ -51,8 +51,10 @@ function topologyWarnings(domain: ApiDomain): (object: CSIStorageCapacity) => st
   const labels = nodeLabels(domain);
   return ({ nodeTopology }) => [
     ...requirementWarnings(nodeTopology?.matchExpressions, topologyPath.child("matchExpressions"), labels),
-    ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((label) =>
-      labelWarnings(label, topologyPath.child("matchLabels", label), labels),
+    ...labelWarnings(
+      Object.keys(nodeTopology?.matchLabels ?? {}),
+      (label) => topologyPath.child("matchLabels", label),
+      labels,
     ),
   ];
 }

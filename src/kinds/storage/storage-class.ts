@@ -98,7 +98,7 @@ function topologyWarnings(domain: ApiDomain): (object: StorageClass) => string[]
     (allowedTopologies ?? []).flatMap(({ matchLabelExpressions }, i) =>
       (matchLabelExpressions ?? []).flatMap(({ key }, place) => {
         const path = topologiesPath.index(i).child("matchLabelExpressions").index(place).child("key");
-        return labelWarnings(key, path, labels);
+        return labelWarnings([key], () => path, labels);
       }),
     );
 }

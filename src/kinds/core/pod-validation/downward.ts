@@ -5,6 +5,7 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { canonicalQuantity } from "#meta/quantity.ts";
 import type { Errors } from "../../checks.ts";
+import { checkName } from "../../checks.ts";
 
 /** Fields that environment variables can show. */
 export const environmentFields = [
@@ -69,7 +70,7 @@ export function checkFieldRef(
     }
     const key = fieldPath.slice(bracket + 2, -2);
     const shown = map === "metadata.annotations" ? key.toLowerCase() : key;
-    for (const message of qualifiedName(shown)) errors.push(invalid(path, shown, message));
+    checkName(shown, qualifiedName, path, errors);
     return;
   }
   const field = fieldPath === "spec.host" ? "spec.nodeName" : fieldPath;
