@@ -223,6 +223,8 @@ test("what an established definition is cannot change; stored versions stay [VER
   assert.deepEqual(change({ versions: [version("v2", { storage: true })] }), [
     'status.storedVersions[0]: Invalid value: "v1": must appear in spec.versions',
   ]);
+  const twice = change({ versions: [version("v1", { storage: true }), version("v1", { storage: true })] });
+  assert.equal(twice.at(-1), 'status.storedVersions: Invalid value: []string{"v1"}: must have the storage version v1');
   assert.deepEqual(change({ spec: { preserveUnknownFields: true } }), [
     "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
   ]);

@@ -434,14 +434,15 @@ function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldE
     return [invalid(storedPath, goTexts(status.storedVersions), "must have at least one stored version")];
   }
   const errors: FieldError[] = [];
-  const versions = spec.versions ?? [];
-  for (const { name, storage } of versions) {
-    if (!storage || stored.includes(name)) continue;
-    // Upstream prints such a list with its type.
-    errors.push(invalid(storedPath, goTexts(stored), `must have the storage version ${name}`));
+  const shown = goTexts(stored);
+  const left = new Map(stored.map((name, index) => [name, index]));
+  for (const { name, storage } of spec.versions ?? []) {
+    const isStored = left.delete(name); // upstream: a second version of the name is not
+    if (storage && !isStored) {
+      errors.push(invalid(storedPath, shown, `must have the storage version ${name}`));
+    }
   }
-  for (const [index, name] of stored.entries()) {
-    if (stored.lastIndexOf(name) !== index || versions.some((version) => version.name === name)) continue;
+  for (const [name, index] of left) {
     errors.push(invalid(storedPath.index(index), name, "must appear in spec.versions"));
   }
   return errors;

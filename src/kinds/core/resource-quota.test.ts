@@ -32,6 +32,14 @@ test("a scope fits the limits beside it", () => {
   assert.equal(quotas.refuseCreate(quota({ hard: { secrets: "1" }, scopeSelector: { matchExpressions } })).length, 1);
 });
 
+test("of scopes of a selector two may not contradict each other", () => {
+  const matchExpressions = ["BestEffort", "NotBestEffort"].map((scopeName) => ({ scopeName, operator: "Exists" }));
+  const path = "spec.scopeSelector.matchExpressions";
+  assert.deepEqual(quotas.refuseCreate(quota({ hard: { pods: "1" }, scopeSelector: { matchExpressions } })), [
+    `${path}: Invalid value: []core.ResourceQuotaScope(nil): conflicting scopes`,
+  ]);
+});
+
 test("many scopes beside many limits have a bounded number of findings", () => {
   const hard = Object.fromEntries(
     many(2000)

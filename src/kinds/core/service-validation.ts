@@ -37,6 +37,7 @@ const specPath = FieldPath.of("spec");
 const portsPath = specPath.child("ports");
 const affinityPath = specPath.child("sessionAffinityConfig");
 const secondsPath = affinityPath.child("clientIP", "timeoutSeconds");
+const classPath = specPath.child("loadBalancerClass");
 const externalIpsPath = specPath.child("externalIPs");
 const ingressPath = FieldPath.of("status", "loadBalancer", "ingress");
 
@@ -67,8 +68,9 @@ export function validateServiceUpdate(object: Service, oldObject: Service, domai
   return [
     ...validateAddressesUpdate(spec, old),
     ...(areBalancers && spec.loadBalancerClass !== old.loadBalancerClass
-      ? [invalid(specPath.child("loadBalancerClass"), spec.loadBalancerClass, "may not change once set")]
+      ? [invalid(classPath, spec.loadBalancerClass, "may not change once set")]
       : []),
+    ...validateBalancerClass(spec), // upstream: once more than all others
     ...(haveHealthChecks && (spec.healthCheckNodePort ?? 0) !== (old.healthCheckNodePort ?? 0)
       ? [forbidden(specPath.child("healthCheckNodePort"), "field is immutable")]
       : []),
@@ -216,7 +218,8 @@ function validateSourceRanges({ metadata, spec }: Service, domain: ApiDomain): F
   ];
 }
 
-function validateBalancer({ type, allocateLoadBalancerNodePorts, loadBalancerClass }: ServiceSpec): FieldError[] {
+function validateBalancer(spec: ServiceSpec): FieldError[] {
+  const { type, allocateLoadBalancerNodePorts } = spec;
   const errors: FieldError[] = [];
   const isBalancer = type === "LoadBalancer";
   if (!isBalancer && allocateLoadBalancerNodePorts !== undefined) {
@@ -225,10 +228,13 @@ function validateBalancer({ type, allocateLoadBalancerNodePorts, loadBalancerCla
   if (isBalancer && allocateLoadBalancerNodePorts === undefined) {
     errors.push(required(specPath.child("allocateLoadBalancerNodePorts")));
   }
-  if (loadBalancerClass === undefined) return errors;
-  const field = specPath.child("loadBalancerClass");
-  if (!isBalancer) return [...errors, forbidden(field, onlyBalancers)];
-  return [...errors, ...qualifiedName(loadBalancerClass).map((message) => invalid(field, loadBalancerClass, message))];
+  return [...errors, ...validateBalancerClass(spec)];
+}
+
+function validateBalancerClass({ type, loadBalancerClass: name }: ServiceSpec): FieldError[] {
+  if (name === undefined) return [];
+  if (type !== "LoadBalancer") return [forbidden(classPath, onlyBalancers)];
+  return qualifiedName(name).map((message) => invalid(classPath, name, message));
 }
 
 function validateTraffic(spec: ServiceSpec): FieldError[] {
