@@ -52,14 +52,21 @@ export interface DecodedObject {
 /** A value that an apply merged. */
 export interface MergedValue {
   readonly value: Readonly<Record<string, unknown>>;
+  /** The object before, of which the value shares what did not change. */
+  readonly live: Unstructured | undefined;
   readonly gvk: GroupVersionKind;
   readonly schema: Schema;
 }
 
 /** The object that an apply made, defaults of its schema filled in. Throws `DecodeError` when it does not fit its type. */
-export function decodeMerged({ value, gvk, schema }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
+export function decodeMerged({
+  value,
+  live,
+  gvk,
+  schema,
+}: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  const object = decodeTyped(schema, value, findings) as Unstructured; // schemas of kinds are structs with metadata
+  const object = decodeTyped(schema, value, findings, { known: live }) as Unstructured; // schemas of kinds are structs with metadata
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 

@@ -3,6 +3,7 @@
  * of its definition. A `ResourceDefinition` carries the one of its kind, so handlers do not ask which it is.
  */
 import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Room } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type CustomType, decodeCustom, decodeMergedCustom, decodePatchedCustom } from "#codec/custom-object.ts";
@@ -30,6 +31,8 @@ export interface ObjectDecoder {
 
 interface MergedObject {
   readonly value: Readonly<Record<string, unknown>>;
+  /** The object before, of which the value shares what did not change. */
+  readonly live: Unstructured | undefined;
   readonly gvk: GroupVersionKind;
 }
 

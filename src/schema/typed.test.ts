@@ -210,3 +210,19 @@ test("values too deep to walk are refused, and maps inside of maps cost no more 
   decodeTyped(node, nested, findings);
   assert.equal(findings.keys, 400);
 });
+
+test("parts that a known value has in the same place are taken as they are, others are decoded", () => {
+  const known = decode({ labels: { b: "1", a: "2" }, ports: [{ number: 1 }, { number: 2 }] }).value as Record<
+    string,
+    unknown
+  >; // a struct
+  const [first, second] = known["ports"] as readonly object[];
+  const unsorted = { b: "1", a: "2" };
+  const typed = (raw: unknown): string =>
+    JSON.stringify(decodeTyped(thing, raw, { keys: 0, unknown: false }, { known: { ...known, labels: unsorted } }));
+  const expected = { labels: unsorted, ports: [first, { number: 3, protocol: "TCP" }], ...rest };
+  assert.equal(typed({ labels: unsorted, ports: [first, { number: 3 }] }), JSON.stringify(expected));
+  const moved = { labels: { a: "2", b: "1" }, ports: [second, first], ...rest };
+  assert.equal(typed({ labels: { ...unsorted }, ports: [second, first] }), JSON.stringify(moved));
+  assert.equal(typed(known), JSON.stringify(known));
+});

@@ -30,6 +30,8 @@ export interface Findings {
 export interface TypedOptions {
   /** Fill in the schema's defaults. On unless switched off. */
   readonly defaults?: boolean;
+  /** A canonical value of the type: parts that the value shares with it, in the same place, are not looked at. */
+  readonly known?: unknown;
 }
 
 /**
@@ -42,7 +44,7 @@ export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, op
   const compiler = options?.defaults === false ? withoutDefaults : withDefaults;
   const plan = compiler.plan(schema);
   try {
-    return decode(plan, raw, findings);
+    return decode(plan, raw, findings, options?.known);
   } catch (error) {
     if (error !== mismatch && !(error instanceof RangeError)) throw error;
     throw mismatchError(schema, raw, error === mismatch ? undefined : error);
@@ -215,18 +217,19 @@ function zeroOf(code: number): unknown {
   }
 }
 
-function decode(plan: Plan, raw: unknown, findings: Findings): unknown {
+function decode(plan: Plan, raw: unknown, findings: Findings, known?: unknown): unknown {
   if (raw === null) return plan.zero;
+  if (typeof raw === "object" && raw === known) return raw;
   switch (plan.code) {
     case STRING:
       if (typeof raw === "string") return raw;
       break;
     case STRUCT:
-      return decodeStruct(plan, raw, findings);
+      return decodeStruct(plan, raw, findings, known as Json | undefined);
     case MAP:
-      return decodeMap(plan, raw, findings);
+      return decodeMap(plan, raw, findings, known as Json | undefined);
     case ARRAY:
-      return decodeArray(plan, raw, findings);
+      return decodeArray(plan, raw, findings, known as readonly unknown[] | undefined);
     case BOOLEAN:
       if (typeof raw === "boolean") return raw;
       break;
@@ -332,7 +335,7 @@ function decodeBytes(raw: unknown): unknown {
   throw mismatch;
 }
 
-function decodeStruct(plan: Plan, raw: unknown, findings: Findings): unknown {
+function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json | undefined): unknown {
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const { index, fields, nextKept } = plan;
@@ -355,7 +358,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings): unknown {
     let decoded: unknown;
     if (value === null) decoded = undefined;
     else {
-      decoded = decode(field.plan, value, findings);
+      decoded = decode(field.plan, value, findings, known?.[name]);
       if (field.dropZero && isZero(decoded)) decoded = undefined;
     }
     if (decoded === null) decoded = undefined;
@@ -417,7 +420,7 @@ function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false;
 }
 
-function decodeMap(plan: Plan, raw: unknown, findings: Findings): unknown {
+function decodeMap(plan: Plan, raw: unknown, findings: Findings, known: Json | undefined): unknown {
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const items = plan.items!;
@@ -427,7 +430,8 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings): unknown {
   let count = 0;
   for (const key in object) {
     const value = object[key];
-    const decoded = typeof value === "string" && items.code === STRING ? value : decode(items, value, findings);
+    const decoded =
+      typeof value === "string" && items.code === STRING ? value : decode(items, value, findings, known?.[key]);
     if (key === "rawJSON" && isRawNumber(raw)) throw mismatch;
     if (entries === undefined && (decoded !== value || (count > 0 && key < previous))) {
       entries = [];
@@ -453,14 +457,14 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings): unknown {
   return sorted;
 }
 
-function decodeArray(plan: Plan, raw: unknown, findings: Findings): unknown {
+function decodeArray(plan: Plan, raw: unknown, findings: Findings, known: readonly unknown[] | undefined): unknown {
   if (!Array.isArray(raw)) throw mismatch;
   const list = raw as readonly unknown[];
   const items = plan.items!;
   let out: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
     const value = list[at];
-    const decoded = decode(items, value, findings);
+    const decoded = decode(items, value, findings, known?.[at]);
     if (out === undefined && decoded !== value) out = list.slice(0, at);
     if (out !== undefined) out.push(decoded);
   }

@@ -139,7 +139,7 @@ function apply(
   }
   const written =
     result.changed || current === undefined
-      ? decoded(scope, result.object, placeText(body.value))
+      ? decoded(scope, result.object, current, placeText(body.value))
       : { object: result.object as Unstructured, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -180,10 +180,20 @@ function asStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written
 }
 
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
-function decoded(scope: Scope, value: Readonly<Record<string, unknown>>, place: string): Written {
+function decoded(
+  scope: Scope,
+  value: Readonly<Record<string, unknown>>,
+  live: Unstructured | undefined,
+  place: string,
+): Written {
   const { definition, parts } = scope;
   try {
-    const { object, hasEmptyLists } = definition.decoder.merged({ value, gvk: definition, room: parts.sizes.room });
+    const { object, hasEmptyLists } = definition.decoder.merged({
+      value,
+      live,
+      gvk: definition,
+      room: parts.sizes.room,
+    });
     return { object: defaulted(scope, object), hasEmptyLists };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
