@@ -2,7 +2,6 @@
  * Steps shared by create, update and patch: decoding the body, checking it against the URL, and recording ownership.
  */
 import type { AdmissionAttributes, Operation } from "#admission/plugin.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
@@ -282,27 +281,6 @@ export function objectVersions({ definition, parts, updates: { resetFields } }: 
       return { ...converted, kind: target.kind, apiVersion: to };
     },
   };
-}
-
-/** Whether two objects are the same but for the times of their owners. */
-export function sameButTimes(a: Unstructured, b: Unstructured): boolean {
-  if (a === b) return true;
-  const { managedFields: left = [], ...leftMeta } = a.metadata;
-  const { managedFields: right = [], ...rightMeta } = b.metadata;
-  if (left.length !== right.length || !jsonEquals(leftMeta, rightMeta)) return false;
-  const { metadata: _a, ...restOfA } = a;
-  const { metadata: _b, ...restOfB } = b;
-  if (!jsonEquals(restOfA, restOfB)) return false;
-  const unordered = new Set(right);
-  return left.every((entry) => {
-    const { time: _time, ...rest } = entry;
-    for (const other of unordered) {
-      if (other.manager !== entry.manager || other.operation !== entry.operation) continue;
-      const { time: _otherTime, ...otherRest } = other;
-      if (other === entry || jsonEquals(rest, otherRest)) return unordered.delete(other);
-    }
-    return false;
-  });
 }
 
 /** The attributes of a write, for admission. */

@@ -265,9 +265,7 @@ interface Known {
 
 /** Ports of all containers that another one has, too. */
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
-  const ports = containers.flatMap(({ container }) => container.ports ?? []);
-  const areDistinct = new Set(ports.map(({ containerPort }) => containerPort)).size === ports.length;
-  if (areDistinct && !ports.some(({ hostIP }) => hostIP)) return []; // nearly always
+  if (!mayWarn(containers)) return []; // nearly always
   const warnings: string[] = [];
   const known = new Map<string, Known[]>();
   let place = 0;
@@ -290,6 +288,18 @@ function portWarnings(containers: readonly { readonly container: Container; read
     }
   }
   return warnings;
+}
+
+/** Whether a port has an address, or the number of another. */
+function mayWarn(containers: readonly { readonly container: Container }[]): boolean {
+  const numbers = new Set<number>();
+  for (const { container } of containers) {
+    for (const { containerPort, hostIP } of container.ports ?? []) {
+      if (hostIP || numbers.has(containerPort)) return true;
+      numbers.add(containerPort);
+    }
+  }
+  return false;
 }
 
 const numberKey = ({ containerPort, protocol = "" }: ContainerPort): string => `${containerPort}/${protocol}`;
