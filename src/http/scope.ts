@@ -6,6 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import type { Timestamps } from "#meta/time.ts";
 import type { ResourceDefinition, UpdateStrategy } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
@@ -22,6 +23,7 @@ import type { SentOptions } from "./options.ts";
 export interface HandlerParts {
   readonly domain: ApiDomain;
   readonly clock: Clock;
+  readonly timestamps: Timestamps;
   readonly random: Random;
   readonly cache: WatchCache;
   readonly objects: StoredObjects;

@@ -9,7 +9,6 @@ import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
-import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -226,7 +225,7 @@ function managedFieldsAfter(
       apiVersion: apiVersionOf(definition),
       subresource,
       manager: parts.managers.of(options.fieldManager, context.userAgent),
-      now: timestampOf(parts.clock.now()),
+      now: parts.timestamps.now(),
     });
   } catch (error) {
     if (error instanceof ConversionProblem) return undefined;

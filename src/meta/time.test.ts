@@ -1,8 +1,9 @@
 /** Times compared with the reference server and with JavaScript's calendar. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { canonicalTime, formatTime, parseTime, timestampOf, timeToMs, type TimeForm } from "./time.ts";
+import { canonicalTime, formatTime, parseTime, timestampOf, Timestamps, timeToMs, type TimeForm } from "./time.ts";
 
 /** Input, its form, and recorded answer; `ERR` before the text of an error. */
 const recorded: readonly (readonly [string, TimeForm, string | null])[] = [
@@ -120,6 +121,15 @@ test("a canonical time is returned as it is", () => {
   assert.equal(canonicalTime("0001-01-01T00:00:00Z"), null);
   assert.equal(canonicalTime("2021-02-29T00:00:00Z"), undefined);
   assert.equal(canonicalTime("2020-01-02T03:04:05.678901Z", "micro"), "2020-01-02T03:04:05.678901Z");
+});
+
+test("the present time is that of the clock, in whole seconds", () => {
+  const clock = new FakeClock(Date.UTC(2026, 0, 31, 12, 0, 0, 999));
+  const timestamps = new Timestamps(clock);
+  assert.equal(timestamps.now(), "2026-01-31T12:00:00Z");
+  clock.advance(1);
+  assert.equal(timestamps.now(), "2026-01-31T12:00:01Z");
+  assert.equal(timestamps.now(), "2026-01-31T12:00:01Z");
 });
 
 test("the calendar is that of JavaScript", () => {

@@ -3,6 +3,7 @@
  * and `MicroTime`, and Go's `time.Parse`, whose leniency (one-digit hours, a comma before the fraction) and errors
  * clients see.
  */
+import type { Clock } from "#std/clock.ts";
 
 /** An instant: seconds since the Unix epoch and the nanoseconds after it. */
 export interface Instant {
@@ -96,6 +97,26 @@ export const microTimestamp = (ms: number): string => {
   const seconds = Math.floor(ms / 1000);
   return formatTime({ seconds, nanos: Math.floor((ms - seconds * 1000) * 1e6) }, "micro");
 };
+
+/** The present time, in the form object metadata shows. Hot path: a write has several, and the text of a second is made once. */
+export class Timestamps {
+  readonly #clock: Clock;
+  #second = Number.NaN;
+  #text = "";
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): string {
+    const second = Math.floor(this.#clock.now() / 1000);
+    if (second !== this.#second) {
+      this.#text = timestampOf(second * 1000);
+      this.#second = second;
+    }
+    return this.#text;
+  }
+}
 
 /** The canonical text of `text`; null for the zero time. `undefined` when `text` is invalid; `parseTime` says why. */
 export function canonicalTime(text: string, form: TimeForm = "seconds"): string | null | undefined {

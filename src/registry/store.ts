@@ -4,7 +4,7 @@
  *
  * Hot path: a create or update decodes nothing twice and encodes the object once.
  */
-import { timestampOf } from "#meta/time.ts";
+import { timestampOf, Timestamps } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
@@ -144,6 +144,7 @@ export class Store {
   readonly #cache: WatchCache;
   readonly #objects: StoredObjects;
   readonly #clock: Clock;
+  readonly #timestamps: Timestamps;
   readonly #random: Random;
   readonly #objectBytesMax: number;
 
@@ -152,6 +153,7 @@ export class Store {
     this.#cache = options.cache;
     this.#objects = options.objects;
     this.#clock = options.clock;
+    this.#timestamps = new Timestamps(options.clock);
     this.#random = options.random;
     this.#objectBytesMax = options.objectBytesMax;
     const { storage } = options.definition;
@@ -518,7 +520,7 @@ export class Store {
       metadata: {
         ...withoutServerFields(object.metadata),
         uid: this.#random.uuid(),
-        creationTimestamp: timestampOf(this.#clock.now()),
+        creationTimestamp: this.#timestamps.now(),
       },
     };
   }
@@ -871,7 +873,7 @@ export class Store {
     const { strategy } = this.definition;
     const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
     if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
-      return { deletionTimestamp: end ?? timestampOf(this.#clock.now()), graceSeconds: 0 };
+      return { deletionTimestamp: end ?? this.#timestamps.now(), graceSeconds: 0 };
     }
     const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
     if (end === undefined || left === undefined) {

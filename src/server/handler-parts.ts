@@ -9,6 +9,7 @@ import { plainOptions } from "#http/options.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { Timestamps } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -22,6 +23,7 @@ type Derived =
   | "forcedDeletion"
   | "isRegistered"
   | "managers"
+  | "timestamps"
   | "plainOptions";
 
 export interface GivenParts extends Omit<HandlerParts, Derived> {
@@ -39,6 +41,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   return {
     ...given,
     managers: new ManagerNames(),
+    timestamps: new Timestamps(given.clock),
     plainOptions: plainOptions(given.domain),
     negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
     transforms: resourceTransforms(given.domain),

@@ -6,6 +6,7 @@ import type { Attributes } from "#authz/authorizer.ts";
 import { encodings } from "#codec/encodings.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { Timestamps } from "#meta/time.ts";
 import { typedDecoder } from "#registry/object-decoder.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
@@ -70,6 +71,7 @@ test("with permission to patch but not to create, an apply changes existing obje
     sizes: sizesHere(largeBytes),
     domain: kubernetesDomain,
     clock,
+    timestamps: new Timestamps(clock),
     objects,
     admission: admissionChain([]),
     authorizer: {

@@ -14,7 +14,6 @@ import { perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
-import { timestampOf } from "#meta/time.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
@@ -120,7 +119,7 @@ function apply(
     subresource,
     manager: options.fieldManager,
     force: options.force === true,
-    now: timestampOf(parts.clock.now()),
+    now: parts.timestamps.now(),
     lastAppliedAnnotation: lastAppliedAnnotation(parts.domain),
   });
   if (!result.ok) {
