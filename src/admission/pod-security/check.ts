@@ -20,7 +20,7 @@ export interface CheckedPod {
 export interface Finding {
   /** The forbidden thing, for the list of existing pods. */
   readonly reason: string;
-  /** Where it is, and what is allowed. */
+  /** Where it is, and what is allowed; may be empty. */
   readonly detail: string;
 }
 
@@ -45,7 +45,7 @@ export function checkedPod(
   };
 }
 
-export const findingText = ({ reason, detail }: Finding): string => `${reason} (${detail})`;
+export const findingText = ({ reason, detail }: Finding): string => (detail === "" ? reason : `${reason} (${detail})`);
 
 /** Names of the containers whose security settings, empty where there are none, are like that. */
 export function containersWhere(

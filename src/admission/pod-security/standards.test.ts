@@ -410,6 +410,8 @@ check(
   both("forbidden sysctls (kernel.msgmax, a, net/ipv4/tcp_syncookies)"),
 );
 
+check("a sysctl without a name", { spec: { securityContext: { sysctls: [{ name: "" }] } } }, both("forbidden sysctls"));
+
 for (const type of "configMap csi downwardAPI emptyDir ephemeral persistentVolumeClaim projected secret".split(" ")) {
   check(`a volume of ${type}`, { spec: { volumes: [{ name: "v", [type]: {} }] } }, {});
 }
