@@ -1,16 +1,17 @@
 /**
  * Fills the folder `KUBEBUILDER_ASSETS` for controller-runtime's envtest: `kube-apiserver` is this server in memory
- * without controllers; `etcd` only answers health checks.
+ * without controllers; `etcd` only answers health checks; `kubectl` is the user's own.
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { openHealthOnly } from "#transport/health-only.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
+import { linkKubectl } from "./link-kubectl.ts";
 import { serve } from "./serve.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** `binnacle envtest FOLDER`: writes both programs, and prints the folder. `program` is the file of this one. */
+/** `binnacle envtest FOLDER`: writes both programs, links kubectl, and prints the folder. `program` is the file of this one. */
 export function envtest(args: readonly string[], program: string): void {
   const [folder] = args;
   if (folder === "--help" || folder === "-h") {
@@ -26,6 +27,8 @@ export function envtest(args: readonly string[], program: string): void {
     writeFileSync(file, `#!/bin/sh\nexec ${command} ${name} "$@"\n`);
     chmodSync(file, 0o755);
   }
+  const problem = linkKubectl(assets, process.env["PATH"]);
+  if (problem !== undefined) process.stderr.write(`binnacle: ${problem}\n`);
   process.stdout.write(`${assets}\n`);
 }
 

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -37,6 +38,20 @@ test(
     assert.equal(go(["test", "-count=1", "."], { KUBEBUILDER_ASSETS: assets }), undefined);
   },
 );
+
+test("binnacle envtest links the kubectl of the path, and prints the folder alone", async () => {
+  const folder = temporaryFolder();
+  const assets = join(folder, "assets");
+  const tools = join(folder, "tools");
+  mkdirSync(tools);
+  const without = await runProgram(["envtest", assets], folder, { PATH: tools });
+  assert.deepEqual([without.code, without.stdout], [0, `${assets}\n`]);
+  assert.match(without.stderr, /^binnacle: there is no kubectl on PATH/);
+  writeFileSync(join(tools, "kubectl"), "#!/bin/sh\necho mine\n", { mode: 0o755 });
+  const linked = await runProgram(["envtest", assets], folder, { PATH: tools });
+  assert.deepEqual([linked.code, linked.stdout, linked.stderr], [0, `${assets}\n`, ""]);
+  assert.equal(spawnSync(join(assets, "kubectl"), { encoding: "utf8" }).stdout, "mine\n");
+});
 
 test("binnacle envtest says what it needs", async () => {
   const { code, stderr } = await runProgram(["envtest"], temporaryFolder());

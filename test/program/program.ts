@@ -12,15 +12,16 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Starts `binnacle` with these arguments in `folder`. */
-export function spawnProgram(args: readonly string[], folder: string): ChildProcess {
+/** Starts `binnacle` with these arguments in `folder`, and with `variables` beside those of the environment. */
+export function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
   const program = ["--conditions=source", join(root, "bin/binnacle.ts"), ...args];
-  return spawn(process.execPath, program, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const env = { ...process.env, ...variables };
+  return spawn(process.execPath, program, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** Runs `binnacle` to its end. */
-export function runProgram(args: readonly string[], folder: string): Promise<Ended> {
-  const child = spawnProgram(args, folder);
+export function runProgram(args: readonly string[], folder: string, variables?: NodeJS.ProcessEnv): Promise<Ended> {
+  const child = spawnProgram(args, folder, variables);
   return ending(child);
 }
 

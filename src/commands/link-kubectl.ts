@@ -1,0 +1,34 @@
+/** Suites of envtest expect `kubectl` beside the two servers. This links the one that the shell would run. */
+import { accessSync, constants, lstatSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+
+/**
+ * Makes `kubectl` in the folder a link to the first one on the search path outside of the folder. Returns a sentence for
+ * the user where there is none, and keeps a program that stands there already.
+ */
+export function linkKubectl(folder: string, searchPath: string | undefined): string | undefined {
+  const link = join(folder, "kubectl");
+  const kept = lstatSync(link, { throwIfNoEntry: false });
+  if (kept !== undefined && !kept.isSymbolicLink()) return undefined;
+  const found = (searchPath ?? "")
+    .split(delimiter)
+    .filter((entry) => entry !== "" && resolve(entry) !== folder)
+    .map((entry) => resolve(entry, "kubectl"))
+    .find(isProgram);
+  if (found !== undefined) {
+    rmSync(link, { force: true });
+    symlinkSync(found, link);
+    return undefined;
+  }
+  if (isProgram(link)) return undefined;
+  return `there is no kubectl on PATH, and so none in ${folder}: suites that run kubectl will not find it`;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
