@@ -748,6 +748,33 @@ export function storeContract(subject: ContractSubject): void {
       for (const recorder of many) await recorder.until(4);
     });
 
+    check(
+      "what happens while nobody watches reaches the next watch of an audience that rested",
+      async (cache, clock) => {
+        const open = (prefix: string): Promise<Recorder> => Recorder.open(cache, { prefix, after: 0 });
+        for (const prefix of [pods, `${pods}shop/`, "/registry/"]) {
+          const before = cache.revision;
+          const many = await Promise.all(Array.from({ length: 20 }, () => open(prefix)));
+          await putText(cache, `${pods}shop/${before}`, 0, "x");
+          for (const recorder of many) await recorder.until(before + 1);
+          await settle();
+          // In the rest that follows: one event that a watch reads from the log, and one when all have gone.
+          await putText(cache, `${pods}shop/${before}`, before + 1, "x");
+          const late = await open(prefix);
+          await late.until(before + 2);
+          for (const { watch } of [...many, late]) watch.close();
+          await putText(cache, `${pods}shop/${before}`, before + 2, "x");
+          const next = await open(prefix);
+          await next.until(before + 3);
+          clock.advance(4);
+          await settle();
+          await putText(cache, `${pods}shop/${before}`, before + 3, "x");
+          await next.until(before + 4);
+          next.watch.close();
+        }
+      },
+    );
+
     check("a large audience rests although a writer goes on while it is served", async (cache, clock) => {
       const open = (): Promise<Recorder> => Recorder.open(cache, { prefix: pods, after: 0 });
       let second: Promise<Entry> | undefined;

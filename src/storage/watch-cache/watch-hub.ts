@@ -188,9 +188,11 @@ export class WatchHub {
     );
   }
 
-  /** Takes note of an event that has just become visible. */
+  /**
+   * Takes note of an event that has just become visible. A channel is told even when nobody watches: one that its last
+   * watcher left in a round or a rest stays until the round has ended, and the next watcher joins it.
+   */
   publish(event: StoreEvent, bucket: Bucket): void {
-    if (this.#open === 0) return;
     const key = event.entry.key;
     if (this.#resources.size > 0) this.#append(this.#resources.get(bucket.prefix), event);
     if (this.#namespaces.size > 0) {
