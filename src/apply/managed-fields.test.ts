@@ -246,7 +246,7 @@ test("entries of another version lose what changed in that version [MF-05]", () 
   );
 });
 
-test("entries of a version that is no longer served go", () => {
+test("entries of a version without a type go", () => {
   const map = new History(configMap);
   map.write("m1", { data: { a: "1" } }, { apiVersion: "v0" });
   const entries = map.write(

@@ -24,10 +24,13 @@ export class ConversionProblem extends Error {}
 
 /** The versions of an object's kind. */
 export interface ObjectVersions {
-  /** Whole type of the object in a version; `undefined` for versions that are not served. */
+  /**
+   * Whole type of the object in a version. `undefined`: entries written in that version are dropped. Throws
+   * `ConversionProblem`: nothing is known of who owns an object that has such entries.
+   */
   schemaFor(apiVersion: string): Schema | undefined;
   /**
-   * The object in another served version, for entries written there. Left out: versions have the same fields. Throws
+   * The object in another version that has a type, for entries written there. Left out: versions have the same fields. Throws
    * `ConversionProblem`.
    */
   convert?(object: OwnedObject, from: string, to: string): OwnedObject;
@@ -121,21 +124,24 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, served(update, managers));
+  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, known(update, managers));
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeFieldManagers(fold(kept), list);
 }
 
-/** The field managers that a list names, as far as their versions are served, with their sets in line with the present schemas. */
-export function servedManagers(
+/**
+ * The field managers that a list names, as far as their versions are known, with their sets in line with the present
+ * schemas.
+ */
+export function knownManagers(
   versions: ObjectVersions,
   list: readonly ManagedFieldsEntry[] | null | undefined,
 ): readonly FieldManager[] {
-  return list === undefined || list === null ? [] : served(versions, readFieldManagers(list) ?? []);
+  return list === undefined || list === null ? [] : known(versions, readFieldManagers(list) ?? []);
 }
 
-function served(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
+function known(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
   const found: FieldManager[] = [];
   for (const fieldManager of managers) {
@@ -196,7 +202,7 @@ function takeChanged(
 
 const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified, changes.added), changes.removed);
 
-/** The same changes as another served version has them. */
+/** The same changes as another version has them. */
 function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiVersion: string): FieldSet {
   const { old, next } = update;
   const other = update.schemaFor(apiVersion) ?? schema;

@@ -26,7 +26,7 @@ import {
   type ObjectVersions,
   type OwnedObject,
   resetIn,
-  servedManagers,
+  knownManagers,
   updateManagedFields,
 } from "./managed-fields.ts";
 import { mergeApplied } from "./merge-applied.ts";
@@ -112,7 +112,7 @@ function withManagedFields(
 
 /** Field managers before the apply. For an object without any, one is made up that owns all of it. */
 function managersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
-  const managers = servedManagers(apply, present.metadata?.managedFields);
+  const managers = knownManagers(apply, present.metadata?.managedFields);
   if (managers.length > 0 || apply.live === undefined) return managers;
   const { metadata, ...rest } = present;
   const { managedFields: _none, ...bare } = metadata ?? {};
@@ -211,7 +211,7 @@ interface Versioned {
   readonly object: OwnedObject;
 }
 
-/** The object as `apiVersion` has it; that version is served. */
+/** The object as `apiVersion` has it, a known version. */
 function inVersion(apply: FieldApply, schema: Schema, object: OwnedObject, apiVersion: string): Versioned {
   if (apiVersion === apply.apiVersion) return { schema, object };
   const other = apply.schemaFor(apiVersion) ?? schema;

@@ -85,6 +85,7 @@ export class CustomKind {
     // Every watch of the kind listens.
     setMaxListeners(0, this.#served.signal);
     this.#conversions = isSame ? old.kind.#conversions : [];
+    const byApiVersion = new Map<string, ResourceDefinition>();
     const all = versions.map((version, index) => {
       const conversion = (this.#conversions[index] ??= this.#conversion(
         definition,
@@ -92,7 +93,9 @@ export class CustomKind {
         storage.name,
         environment,
       ));
-      return this.#define(definition, version, storage, conversion, environment);
+      const defined = this.#define(definition, { version, storage, conversion, byApiVersion }, environment);
+      byApiVersion.set(apiVersionOf(defined), defined);
+      return defined;
     });
     this.definitions = all.filter((_definition, index) => versions[index]!.served);
     this.stored = all[versions.indexOf(storage)]!;
@@ -152,9 +155,7 @@ export class CustomKind {
 
   #define(
     definition: CustomResourceDefinition,
-    version: CustomResourceDefinitionVersion,
-    storage: CustomResourceDefinitionVersion,
-    conversion: Conversion,
+    { version, storage, conversion, byApiVersion }: VersionParts,
     { domain }: CustomKindEnvironment,
   ): ResourceDefinition {
     const { group, scope } = definition.spec;
@@ -182,6 +183,7 @@ export class CustomKind {
       storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
       conversion,
       renamesVersions: true,
+      versions: byApiVersion,
       stored: true,
       nameRule: "dns1123subdomain",
       anyFinalizers: true,
@@ -213,6 +215,15 @@ export class CustomKind {
       untyped: true,
     };
   }
+}
+
+/** One version of a kind, with what the others have in common with it. */
+interface VersionParts {
+  readonly version: CustomResourceDefinitionVersion;
+  readonly storage: CustomResourceDefinitionVersion;
+  readonly conversion: Conversion;
+  /** All versions of the kind; complete when they are used. */
+  readonly byApiVersion: ReadonlyMap<string, ResourceDefinition>;
 }
 
 type KnownVersions = ReadonlyMap<string, CustomVersion>;

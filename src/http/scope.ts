@@ -39,7 +39,10 @@ export interface HandlerParts {
   readonly transforms: Allows;
   /** Schema of `DeleteOptions`, for bodies of deletes. */
   readonly deleteOptionsSchema: Schema;
-  /** The same kind in another of its versions; `undefined` when that one is not served. */
+  /**
+   * The same kind in another of its versions. `undefined` when there is none: of built-in kinds those that are not served
+   * count as absent, of custom kinds those that their definition does not have.
+   */
   definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
   /** Schema of a built-in kind. Throws when there is none. */
   schemaOf(gvk: GroupVersionKind): Schema;

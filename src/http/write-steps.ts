@@ -216,8 +216,8 @@ function managedFieldsAfter(
   versions: ObjectVersions,
 ): readonly ManagedFieldsEntry[] | undefined {
   const { definition, context, parts, subresource } = scope;
-  if (old !== undefined && onlyRenames(definition) && !fitsManagers(versions, definition, old, next)) return undefined;
   try {
+    if (old !== undefined && onlyRenames(definition) && !fitsManagers(versions, definition, old, next)) return undefined;
     return updateManagedFields({
       ...versions,
       old,
@@ -263,7 +263,13 @@ export function objectVersions({ definition, parts, updates: { resetFields } }: 
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);
   return {
     ...(resetFields === undefined ? {} : { resetFields, resetsOneVersion: definition.renamesVersions === true }),
-    schemaFor: (apiVersion) => of(apiVersion)?.schema,
+    schemaFor(apiVersion) {
+      const version = of(apiVersion);
+      if (version === undefined && definition.versions !== undefined) {
+        throw new ConversionProblem(`request to convert CR to an invalid group/version: ${apiVersion}`);
+      }
+      return version?.schema;
+    },
     convert(object, from, to) {
       const source = of(from);
       const target = of(to);

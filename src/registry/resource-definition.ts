@@ -196,6 +196,8 @@ export interface ResourceDefinition extends KindDescription {
    * another, and is dropped for fields that a version does not have. Default: false.
    */
   readonly renamesVersions?: boolean;
+  /** Custom kinds: all versions of their definition by `apiVersion`, this one and those that are not served included. */
+  readonly versions?: ReadonlyMap<string, ResourceDefinition>;
   /** For kinds without stored objects: the current objects. Kind and version are added. */
   readonly computed?: () => readonly Unstructured[];
   /** POST actions that store nothing, by subresource (empty: the resource itself). */

@@ -8,7 +8,7 @@ import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import { plainOptions } from "#http/options.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import { Timestamps } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -35,8 +35,11 @@ export interface GivenParts extends Omit<HandlerParts, Derived> {
 
 export function handlerParts({ tables, gates, table, ...given }: GivenParts): HandlerParts {
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
+    if (of.versions !== undefined) return of.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
-    return gv === undefined ? undefined : table().findKind(gv.group, gv.version, of.kind);
+    const found = gv && table().findKind(gv.group, gv.version, of.kind);
+    // A kind of the same name in another group is another kind, unless both lie in one place.
+    return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage) ? found : undefined;
   };
   return {
     ...given,

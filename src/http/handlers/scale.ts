@@ -146,12 +146,11 @@ class ScaleWrites implements Pick<Store, "update"> {
   }
 }
 
-/** Where the versions of a kind keep the number. Those that are not served count as having it in the same place. */
+/** Where the versions of a kind keep the number. */
 function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): ReplicasPath {
   return (apiVersion) => {
     const of = apiVersion === apiVersionOf(definition) ? definition : parts.definitionOfVersion(definition, apiVersion);
-    if (of === undefined) return definition.renamesVersions === true ? elementsOf(definition) : undefined;
-    return elementsOf(of);
+    return of === undefined ? undefined : elementsOf(of);
   };
 }
 
