@@ -19,7 +19,7 @@ const shownLengthMax = 256;
 /** The findings in upstream's words; `undefined` when there are none. */
 export function checkApplied(schema: Schema, value: unknown): string | undefined {
   const findings: string[] = [];
-  check(schema, value, undefined, findings);
+  check(schema, value, undefined, findings, false);
   if (findings.length < 2) return findings[0];
   return ["errors:", ...findings.map((text) => `  ${text}`)].join("\n");
 }
@@ -37,7 +37,8 @@ function report(findings: string[], place: Place | undefined, text: string): voi
   findings.push(path === "" ? text : `${path}: ${text}`);
 }
 
-function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[]): void {
+/** `isOpen`: a type around this one takes members that it does not name, and so does this one. */
+function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[], isOpen: boolean): void {
   if (value === null || value === undefined || findings.length >= findingsMax) return;
   switch (schema.special ?? schema.type) {
     case "time":
@@ -48,11 +49,11 @@ function check(schema: Schema, value: unknown, place: Place | undefined, finding
       return checkString(value, place, findings);
     case "object":
     case "map":
-      if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, place, findings);
+      if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, place, findings, isOpen);
       else report(findings, place, `expected map, got ${goPointer(value)}`);
       return;
     case "array":
-      if (isArray(value)) checkItems(schema, value, place, findings);
+      if (isArray(value)) checkItems(schema, value, place, findings, isOpen);
       else report(findings, place, `expected list, got ${goPointer(value)}`);
       return;
     case "string":
@@ -81,12 +82,20 @@ function checkString(value: unknown, place: Place | undefined, findings: string[
   report(findings, place, `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
 }
 
-function checkMembers(schema: Schema, object: JsonObject, place: Place | undefined, findings: string[]): void {
+function checkMembers(
+  schema: Schema,
+  object: JsonObject,
+  place: Place | undefined,
+  findings: string[],
+  isAroundOpen: boolean,
+): void {
   const { fields } = schema;
-  const isOpen = schema.preserveUnknown === true || (fields === undefined && schema.type === "object");
+  const keepsOpen = isOpenBelow(schema, isAroundOpen);
+  // A type that names no member takes any: what it does not keep goes when the object is stored.
+  const isOpen = keepsOpen || (schema.type === "object" && (fields?.size ?? 0) === 0);
   for (const name of Object.keys(object)) {
     const inner = schema.type === "map" ? schema.items : fields?.get(name)?.schema;
-    if (inner !== undefined) check(inner, object[name], { above: place, element: `f:${name}` }, findings);
+    if (inner !== undefined) check(inner, object[name], { above: place, element: `f:${name}` }, findings, keepsOpen);
     else if (!isOpen && schema.type !== "map") {
       // Upstream looks no further than the first one.
       return report(findings, { above: place, element: `f:${name}` }, "field not declared in schema");
@@ -94,7 +103,18 @@ function checkMembers(schema: Schema, object: JsonObject, place: Place | undefin
   }
 }
 
-function checkItems(schema: Schema, list: readonly unknown[], place: Place | undefined, findings: string[]): void {
+/** Types with a name, which are those of built-in kinds, stand for themselves. */
+const isOpenBelow = (schema: Schema, isAroundOpen: boolean): boolean =>
+  schema.preserveUnknown === true || (isAroundOpen && schema.name === undefined);
+
+function checkItems(
+  schema: Schema,
+  list: readonly unknown[],
+  place: Place | undefined,
+  findings: string[],
+  isAroundOpen: boolean,
+): void {
+  const isOpen = isOpenBelow(schema, isAroundOpen);
   const rule = listRuleOf(schema);
   const elements = rule === undefined ? undefined : elementsOf(rule, list);
   // Which of them come twice matters only when any does.
@@ -109,7 +129,7 @@ function checkItems(schema: Schema, list: readonly unknown[], place: Place | und
       seen?.add(own);
       element = own;
     }
-    if (schema.items !== undefined) check(schema.items, list[i], { above: place, element }, findings);
+    if (schema.items !== undefined) check(schema.items, list[i], { above: place, element }, findings, isOpen);
   }
 }
 

@@ -124,24 +124,14 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, known(update, managers));
+  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, knownManagers(update, managers));
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeFieldManagers(fold(kept), list);
 }
 
-/**
- * The field managers that a list names, as far as their versions are known, with their sets in line with the present
- * schemas.
- */
-export function knownManagers(
-  versions: ObjectVersions,
-  list: readonly ManagedFieldsEntry[] | null | undefined,
-): readonly FieldManager[] {
-  return list === undefined || list === null ? [] : known(versions, readFieldManagers(list) ?? []);
-}
-
-function known(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
+/** The field managers whose versions are known, with their sets in line with the present schemas. */
+export function knownManagers(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
   const found: FieldManager[] = [];
   for (const fieldManager of managers) {

@@ -110,10 +110,13 @@ function withManagedFields(
   return { ...object, metadata: next === undefined ? metadata : { ...metadata, managedFields: next } };
 }
 
-/** Field managers before the apply. For an object without any, one is made up that owns all of it. */
+/**
+ * Field managers before the apply. For an object without any, one is made up that owns all of it; managers whose
+ * versions are not known are some, too.
+ */
 function managersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
-  const managers = knownManagers(apply, present.metadata?.managedFields);
-  if (managers.length > 0 || apply.live === undefined) return managers;
+  const managers = readFieldManagers(present.metadata?.managedFields ?? []) ?? [];
+  if (managers.length > 0 || apply.live === undefined) return knownManagers(apply, managers);
   const { metadata, ...rest } = present;
   const { managedFields: _none, ...bare } = metadata ?? {};
   const list = updateManagedFields({

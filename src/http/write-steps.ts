@@ -217,7 +217,8 @@ function managedFieldsAfter(
 ): readonly ManagedFieldsEntry[] | undefined {
   const { definition, context, parts, subresource } = scope;
   try {
-    if (old !== undefined && onlyRenames(definition) && !fitsManagers(versions, definition, old, next)) return undefined;
+    if (old !== undefined && onlyRenames(definition) && !fitsManagers(versions, definition, old, next))
+      return undefined;
     return updateManagedFields({
       ...versions,
       old,

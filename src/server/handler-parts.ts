@@ -39,7 +39,9 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
     const gv = parseApiVersion(apiVersion);
     const found = gv && table().findKind(gv.group, gv.version, of.kind);
     // A kind of the same name in another group is another kind, unless both lie in one place.
-    return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage) ? found : undefined;
+    return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage)
+      ? found
+      : undefined;
   };
   return {
     ...given,

@@ -1,9 +1,11 @@
 /** Field ownership of custom resources when a version of their definition is no longer served, or gone. */
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
 import { type Answer, patchTypes } from "../client.ts";
 import { crds } from "../crds.ts";
-import { type Api, suite } from "../harness.ts";
+import { type Api, domains, suite, temporaryFolder } from "../harness.ts";
+import { spawnServer } from "../process.ts";
 import { type Converter, startConverter } from "./converter.ts";
 
 const inBothDomains = suite();
@@ -162,20 +164,51 @@ inBothDomains("the scale knows where a version that is no longer served keeps it
   ]);
 });
 
-inBothDomains("a version that its definition no longer has fails an apply; an update forgets all managers", async (api) => {
-  const kind = new Kind(api, "gone.example.com");
-  await kind.define({ v1: { storage: true } });
-  for (const name of ["one", "two"]) (await kind.apply("m1", "v1", name, { foo: "a" })).expect(201);
-  await kind.define(retired);
-  (await kind.apply("m2", "v2", "one", { bar: "b" })).expect(200);
-  await kind.storedIn("v2");
-  await kind.define({ v2: { storage: true } });
-  for (const manager of ["m1", "m2"]) {
-    (await kind.apply(manager, "v2", "one", { foo: "b" }, "&force=true")).expect(500, {
-      message: "request to convert CR to an invalid group/version: gone.example.com/v1",
+inBothDomains(
+  "a version that its definition no longer has fails an apply; an update forgets all managers",
+  async (api) => {
+    const kind = new Kind(api, "gone.example.com");
+    await kind.define({ v1: { storage: true } });
+    for (const name of ["one", "two"]) (await kind.apply("m1", "v1", name, { foo: "a" })).expect(201);
+    await kind.define(retired);
+    (await kind.apply("m2", "v2", "one", { bar: "b" })).expect(200);
+    await kind.storedIn("v2");
+    await kind.define({ v2: { storage: true } });
+    for (const manager of ["m1", "m2"]) {
+      (await kind.apply(manager, "v2", "one", { foo: "b" }, "&force=true")).expect(500, {
+        message: "request to convert CR to an invalid group/version: gone.example.com/v1",
+      });
+    }
+    assert.deepEqual(owners((await kind.merge("m4", "v2", "one", { spec: { bar: "c" } })).expect(200)), []);
+    (await kind.apply("m1", "v2", "one", { foo: "b" })).refused(409, "Conflict", /before-first-apply/);
+    (await kind.apply("m1", "v2", "one", { foo: "b" }, "&force=true")).expect(200);
+  },
+);
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+
+for (const domain of domains) {
+  test(`${domain}: managers of a built-in version that is switched off are forgotten by the next write`, {
+    skip,
+  }, async () => {
+    const dataDir = join(temporaryFolder(), "data");
+    const path = (version: string, manager: string): string =>
+      `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers/h?fieldManager=${manager}`;
+    const scaler = (apiVersion: string, maxReplicas: number): object => ({
+      apiVersion: `autoscaling/${apiVersion}`,
+      kind: "HorizontalPodAutoscaler",
+      metadata: { name: "h" },
+      spec: { maxReplicas, scaleTargetRef: { kind: "Deployment", name: "x" } },
     });
-  }
-  assert.deepEqual(owners((await kind.merge("m4", "v2", "one", { spec: { bar: "c" } })).expect(200)), []);
-  (await kind.apply("m1", "v2", "one", { foo: "b" })).refused(409, "Conflict", /before-first-apply/);
-  (await kind.apply("m1", "v2", "one", { foo: "b" }, "&force=true")).expect(200);
-});
+    const first = await spawnServer({ domain, dataDir, storage: "disk" });
+    (await first.api.patch(path("v1", "m1"), scaler("v1", 3), patchTypes.apply)).expect(201);
+    await first.stop();
+    const flags = ["--runtime-config=autoscaling/v1=false"];
+    const { api, stop } = await spawnServer({ domain, dataDir, storage: "disk", flags });
+    const applied = (await api.patch(path("v2", "m2"), scaler("v2", 5), patchTypes.apply)).expect(200);
+    assert.deepEqual(owners(applied), [
+      'm2 v2 {"f:spec":{"f:maxReplicas":{},"f:scaleTargetRef":{"f:kind":{},"f:name":{}}}}',
+    ]);
+    await stop();
+  });
+}
