@@ -1,6 +1,7 @@
 /** The syntax of names, with upstream's messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { growsInProportion } from "#std/growth-for-tests.ts";
 import { cidr } from "./ip-range.ts";
 import {
   cIdentifier,
@@ -121,9 +122,7 @@ test("addresses are parsed and printed in canonical form", () => {
   assert.deepEqual(nameRules["canonicalIP"]!("::0001", false), ["must be a canonical form IP address"]);
 });
 
-test("hostile names cost no more than their length", () => {
-  const long = "a".repeat(1_000_000);
-  const started = performance.now();
-  for (const rule of [dns1123Subdomain, dns1123Label, qualifiedName, configKey, pathSegment]) rule(`${long}!`);
-  assert.ok(performance.now() - started < 500);
+test("hostile names cost no more than their length", async () => {
+  for (const rule of [dns1123Subdomain, dns1123Label, qualifiedName, configKey, pathSegment])
+    await growsInProportion(100_000, (length) => rule(`${"a".repeat(length)}!`));
 });

@@ -1,0 +1,37 @@
+/** What tests of growth rely on: proportional work passes, and quadratic work does not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { growsInProportion } from "./growth-for-tests.ts";
+import { turn } from "./turn.ts";
+
+/** So many steps that the compiler cannot leave out. */
+function steps(count: number): number {
+  let state = 1;
+  for (let i = 0; i < count; i++) state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1;
+  return state;
+}
+
+test("work in proportion to its input passes, and so does work that stays the same", async () => {
+  await growsInProportion(300_000, steps);
+  await growsInProportion(100, (size) => steps(size * 1000));
+  await growsInProportion(10, () => steps(1000));
+  await growsInProportion(100, async (size) => {
+    await turn();
+    steps(size * 1000);
+  });
+});
+
+test("quadratic work fails, waited for or not", async () => {
+  const message = /^twice the input takes \d+\.\d, \d+\.\d, \d+\.\d times the CPU$/;
+  await assert.rejects(
+    growsInProportion(2000, (size) => steps(size * size)),
+    { message },
+  );
+  await assert.rejects(
+    growsInProportion(2000, async (size) => {
+      await turn();
+      steps(size * size);
+    }),
+    { message },
+  );
+});
