@@ -207,7 +207,7 @@ function* evaluateEach(
   const activation = values.activation({ params });
   const expressions = conditions.map(({ expression }) => expression);
   try {
-    return resultOf(conditions, yield* evaluateAll(expressions, activation, budget, values.checks));
+    return resultOf(conditions, yield* evaluateAll(expressions, activation, budget));
   } catch (error) {
     // Upstream: what came out before does not count.
     if (error instanceof OutOfBudget) return { error };

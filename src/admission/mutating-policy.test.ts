@@ -248,3 +248,44 @@ test("a policy that wants it has another look after later changes [DRY-05]", asy
   assert.equal((again.answer as { data: { seen: string } }).data.seen, "true");
   assert.equal((await mutate([second, first], map())).isRepeated, false);
 });
+
+/** Variables of which each holds the one before twice. */
+const doubling = (times: number, first: string, by: (name: string) => string) => [
+  { name: "v0", expression: first },
+  ...Array.from({ length: times }, (_, at) => ({ name: `v${at + 1}`, expression: by(`variables.v${at}`) })),
+];
+
+test("what variables double is refused before it is written out, as the failure policy says", async () => {
+  const out = denied("validation failed due to running out of cost budget, no further validation rules will be run");
+  const lists = doubling(40, "['x']", (name) => `[${name}, ${name}]`);
+  const maps = doubling(40, "'x'", (name) => `{'a': ${name}, 'b': ${name}}`);
+  for (const variables of [lists, maps]) {
+    for (const mutation of [
+      patch("[JSONPatch{op: 'add', path: '/data/b', value: variables.v40}]"),
+      patch("[JSONPatch{op: 'test', path: '/data/b', value: variables.v40}]"),
+      apply("Object{data: {'k': variables.v40}}"),
+    ]) {
+      await check([mutation], map({}), out, { variables });
+      await check([mutation], map({}), undefined, { variables, failurePolicy: "Ignore" });
+    }
+  }
+  const texts = doubling(12, `'${"x".repeat(1000)}'`, (name) => `[${name}, ${name}]`);
+  const long = denied("the value of the expression has more than 3145728 bytes in JSON");
+  await check([patch("[JSONPatch{op: 'add', path: '/data/b', value: variables.v12}]")], map({}), long, {
+    variables: texts,
+  });
+});
+
+test("copies in a patch that double are refused, and so are thousands of insertions before many items", async () => {
+  const copies = Array.from({ length: 20 }, (_, at) => `JSONPatch{op: "copy", from: "/data", path: "/data/a${at}"}`);
+  const text = denied("JSON Patch: copies of more than 3145728 bytes");
+  await check([patch(`[${copies.join(", ")}]`)], map({ k: "x".repeat(1000) }), text);
+  const many = { name: "many", expression: `'${"x".repeat(4000)}'.split('')` };
+  const variables = [many];
+  const list = (times: number): string =>
+    `[JSONPatch{op: "add", path: "/l", value: ${Array.from({ length: times }, () => "variables.many").join(" + ")}}]`;
+  const insertions = `variables.many.map(x, JSONPatch{op: "add", path: "/l/0", value: x})`;
+  const all = Array.from({ length: 16_000 }, () => "x");
+  await check([patch(`${list(3)} + ${insertions}`)], map(), { ...map(), l: all }, { variables });
+  await check([patch(`${list(8)} + ${insertions} + ${insertions}`)], map(), text, { variables });
+});

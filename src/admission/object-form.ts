@@ -12,9 +12,9 @@ export interface ObjectForms {
   convertTo(object: ApiObject, kind: GroupVersionKind): MaybePromise<ApiObject>;
   /**
    * A value that was made of an object, as one of `kind`: defaults are filled in, unknown fields dropped from custom
-   * resources. Throws `StatusError` when it does not fit.
+   * resources. Later, if it is long. Throws or rejects with `StatusError` when it does not fit, or is too long for an object.
    */
-  reread(value: unknown, kind: GroupVersionKind): ApiObject;
+  reread(value: unknown, kind: GroupVersionKind): MaybePromise<ApiObject>;
   /** The object of `kind` after a JSON Patch, read again; later, if the patch is long. Throws or rejects with `StatusError`. */
   patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<ApiObject>;
 }

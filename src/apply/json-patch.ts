@@ -16,6 +16,9 @@ export const jsonPatchOperationsMax = 10_000;
 /** Most bytes of JSON all `copy` operations of one patch may add. */
 export const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 
+/** An insertion into a list, or a removal, moves what follows: so many items count as a byte that is copied. */
+const movedPerByte = 64;
+
 const copiesOfPatch = (): Room =>
   new Room(jsonPatchCopyBytesMax, () => refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`));
 
@@ -39,7 +42,8 @@ export const jsonPatchSchema: Schema = {
 /**
  * The document after all operations. `patch` is the decoded body; neither argument is changed, and the result shares
  * structure with both. Throws `PatchError`: `bad-request` when `patch` is no list of operations, `too-large` for too
- * many of them, `invalid` when one of them does not apply. `copies` bounds what `copy` operations add, in bytes of JSON.
+ * many of them, `invalid` when one of them does not apply. `copies` bounds what `copy` operations add, in bytes of JSON, and
+ * what insertions and removals move.
  */
 export function applyJsonPatch(document: unknown, patch: unknown, copies = copiesOfPatch()): unknown {
   const operations = readOperations(patch);
@@ -131,13 +135,18 @@ class Run {
       throw refuse(said.wrong(path, isNumber ? index : `value was not a proper array index: '${key}': ${index}`));
     }
     if (index === parent.length) parent.push(value);
-    else parent.splice(index, 0, value);
+    else {
+      this.#copies.take((parent.length - index) / movedPerByte);
+      parent.splice(index, 0, value);
+    }
   }
 
   #remove(path: string, said: Words): void {
     const [parent, key] = this.#draftParent(path, said);
     if (isArray(parent)) {
-      parent.splice(indexAt(path, key, parent, said), 1);
+      const index = indexAt(path, key, parent, said);
+      this.#copies.take((parent.length - index) / movedPerByte);
+      parent.splice(index, 1);
     } else {
       if (!Object.hasOwn(parent, key)) {
         throw refuse(said.wrong(path, `Unable to remove nonexistent key: ${key}: missing value`));

@@ -6,14 +6,15 @@ import { type CheckedTree, Compiler } from "./evaluate/compiler.ts";
 import { type Activation, BudgetExceeded, Frame, type Step, workMax } from "./evaluate/frame.ts";
 import { ConstantError } from "./evaluate/node.ts";
 import type { Overload } from "./functions.ts";
+import { Pending } from "./pending.ts";
 import { CelError, type Value } from "./values.ts";
+
+export { type Activation, workMax } from "./evaluate/frame.ts";
 
 /**
  * `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. `work`: steps that
  * costs do not count.
  */
-export type { Activation } from "./evaluate/frame.ts";
-
 export type Evaluation =
   | { readonly value: Value; readonly cost: number; readonly work: number }
   | { readonly error: CelError; readonly cost: number; readonly work: number; readonly isOverBudget: boolean };
@@ -34,26 +35,28 @@ export class Program {
     this.#slotCount = slotCount;
   }
 
-  /** The values of variables are read in place, and must not change meanwhile. */
+  /** The values of variables are read in place, and must not change meanwhile. Throws `Pending` where one throws it. */
   evaluate(activation: Activation, { costLimit, workLimit = workMax }: EvaluationLimits): Evaluation {
     const frame = new Frame(activation, this.#slotCount, costLimit, workLimit);
     try {
       const result = this.#step(frame);
-      if (frame.isOver) return overBudget(frame, costLimit);
+      if (frame.isOver) return overBudget(frame, costLimit, workLimit);
       const { cost, worked: work } = frame;
       if (result instanceof CelError) return { error: result, cost, work, isOverBudget: false };
       return { value: result, cost, work };
     } catch (error) {
-      if (!(error instanceof BudgetExceeded)) throw error;
-      return overBudget(frame, costLimit);
+      if (error instanceof BudgetExceeded) return overBudget(frame, costLimit, workLimit);
+      if (error instanceof Pending) error.spent += frame.cost + frame.worked;
+      throw error;
     }
   }
 }
 
-const overBudget = ({ cost, worked }: Frame, limit: number): Evaluation => ({
+const overBudget = ({ cost, worked }: Frame, costLimit: number, workLimit: number): Evaluation => ({
   error: new CelError("operation cancelled: actual cost limit exceeded"),
-  cost: Math.max(cost, limit + 1),
-  work: worked,
+  cost: Math.max(cost, costLimit + 1),
+  // What would have been too much was not done.
+  work: Math.min(worked, workLimit),
   isOverBudget: true,
 });
 

@@ -2,7 +2,8 @@
  * Expressions that change objects: `Object{…}` with the fields of an apply configuration, and lists of `JSONPatch{…}`. Source:
  * the documentation of mutating admission policies in Kubernetes, and the reference's answers.
  */
-import { rawNumber } from "#std/raw-number.ts";
+import type { Room } from "#schema/json-values.ts";
+import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { type Expression, operators } from "./ast.ts";
 import type { Environment } from "./environment.ts";
 import { durationText, timestampText } from "./evaluate/time.ts";
@@ -93,12 +94,41 @@ function misplacedIn(node: Expression, wanted: string | undefined): string | und
 /** A value that JSON has no form for. */
 export class NoJson extends Error {}
 
-/** A value as JSON. Throws `NoJson`. */
-export function jsonOf(value: Value): unknown {
+/**
+ * What writing a value as JSON may take. Values share their parts, JSON does not: 40 lists of which each holds the one
+ * before twice are small here, and larger than any memory there. So each part counts as often as JSON has it.
+ */
+export interface Unfolding {
+  /** Counts steps as an evaluation does; throws when there were too many. */
+  work(units: number): void;
+  /** The bytes that may be written. */
+  readonly room: Room;
+}
+
+/** What a part of a value counts as. */
+const partWork = 10;
+
+/** A value as JSON. Throws `NoJson`, and what `unfolding` throws. */
+export function jsonOf(value: Value, unfolding: Unfolding): unknown {
+  unfolding.work(partWork);
+  if (value instanceof Uint8Array) unfolding.room.take(Math.ceil(value.length / 3) * 4);
+  const plain = plainOf(value);
+  if (plain !== undefined) {
+    unfolding.room.take(typeof value === "string" ? value.length + 3 : 2);
+    return plain;
+  }
+  unfolding.room.take(3);
+  if (Array.isArray(value)) return (value as readonly Value[]).map((one) => jsonOf(one, unfolding));
+  if (value instanceof Map) return objectOf((value as ReadonlyMap<Value, Value>).entries(), unfolding);
+  // Objects of JSON, which may hold values of expressions.
+  return objectOf(Object.entries(value as { readonly [key: string]: Value }), unfolding);
+}
+
+/** A value without parts as JSON; `undefined` of lists and maps. */
+function plainOf(value: Value): unknown {
   if (typeof value === "bigint") return numberOf(value);
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return (value as readonly Value[]).map(jsonOf);
-  if (value instanceof Map) return objectOf((value as ReadonlyMap<Value, Value>).entries());
+  if (isRawNumber(value)) return value;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (value instanceof Double) return value.value;
   if (value instanceof Uint) return numberOf(value.value);
@@ -106,18 +136,19 @@ export function jsonOf(value: Value): unknown {
   if (value instanceof Duration) return durationText(value);
   if (value instanceof TypeValue) throw new NoJson("type conversion not supported for 'type'");
   if (value instanceof Optional || value instanceof Opaque) throw new NoJson("the value has no form in JSON");
-  // Objects of JSON, which may hold values of expressions.
-  return objectOf(Object.entries(value as { readonly [key: string]: Value }));
+  return undefined;
 }
 
 const numberOf = (value: bigint): unknown =>
   Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value));
 
-function objectOf(entries: Iterable<readonly [Value, Value]>): object {
+function objectOf(entries: Iterable<readonly [Value, Value]>, unfolding: Unfolding): object {
   const made: [string, unknown][] = [];
   for (const [key, value] of entries) {
     if (typeof key !== "string") throw new NoJson("keys of objects are texts");
-    made.push([key, jsonOf(value)]);
+    unfolding.work(partWork);
+    unfolding.room.take(key.length + 3);
+    made.push([key, jsonOf(value, unfolding)]);
   }
   return Object.fromEntries(made);
 }

@@ -5,6 +5,9 @@
 
 const bytesPerCharacter = 64;
 
+/** Of expressions that are not only checked but evaluated, however short they are. */
+export const evaluationWeight = Number.POSITIVE_INFINITY;
+
 /** Of all the expressions of an object; absent ones weigh nothing. */
 export function expressionWeight(expressions: Iterable<string | undefined>): number {
   let length = 0;

@@ -1,7 +1,15 @@
 /** Texts by code points, while JavaScript counts and orders UTF-16 units. Half of a pair counts as one. */
 
+/** Asked of longer texts: the runtime answers it for texts of Latin letters without reading them. */
+const askedLength = 16;
+const surrogate = /[\ud800-\udfff]/;
+
+/** Whether code points and UTF-16 units of a text are counted and ordered alike. */
+export const isUniform = (text: string): boolean => !surrogate.test(text);
+
 export function codePointCount(text: string): number {
   const { length } = text;
+  if (length > askedLength && isUniform(text)) return length;
   let pairs = 0;
   for (let at = 0; at < length - 1; at++) {
     if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) {
@@ -16,6 +24,7 @@ export function codePointCount(text: string): number {
 export function compareCodePoints(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
+  if (length > askedLength && isUniform(a) && isUniform(b)) return a < b ? -1 : 1;
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);

@@ -12,7 +12,7 @@ const inBothDomains = suite({
 const apiVersion = "admissionregistration.k8s.io/v1alpha1";
 const registration = `/apis/${apiVersion}`;
 
-async function enforce(api: Api, ns: string, mutations: readonly object[]): Promise<void> {
+async function enforce(api: Api, ns: string, mutations: readonly object[], more: object = {}): Promise<void> {
   const name = `change-${ns}`;
   const matchConstraints = {
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": ns } },
@@ -20,7 +20,7 @@ async function enforce(api: Api, ns: string, mutations: readonly object[]): Prom
       { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["configmaps"] },
     ],
   };
-  const spec = { matchConstraints, mutations, reinvocationPolicy: "Never" };
+  const spec = { matchConstraints, mutations, reinvocationPolicy: "Never", ...more };
   const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name }, spec };
   (await api.post(`${registration}/mutatingadmissionpolicies`, policy)).expect(201);
   const binding = {
@@ -101,4 +101,27 @@ inBothDomains("expressions of mutations are checked when they are written", asyn
     "details.causes.5.message": 'Unsupported value: "X": supported values: "ApplyConfiguration", "JSONPatch"',
     "details.causes.6.field": "spec.reinvocationPolicy",
   });
+});
+
+inBothDomains("variables that double a list 40 times end neither the server nor its memory", async (api) => {
+  const { ns, configMaps: maps } = await api.place();
+  const variables = [
+    { name: "v0", expression: "['x']" },
+    ...Array.from({ length: 40 }, (_, at) => ({
+      name: `v${at + 1}`,
+      expression: `[variables.v${at}, variables.v${at}]`,
+    })),
+  ];
+  const jsonPatch = { expression: '[JSONPatch{op: "add", path: "/data/b", value: variables.v40}]' };
+  await enforce(api, ns, [{ patchType: "JSONPatch", jsonPatch }], { variables });
+  const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: validation failed due to running out of cost budget, no further validation rules will be run`;
+  (await api.post(maps, configMap("m1", { a: "1" }))).refused(403, "Invalid", text);
+});
+
+inBothDomains("an object that a policy makes too long by copies is refused", async (api) => {
+  const { ns, configMaps: maps } = await api.place();
+  const copies = Array.from({ length: 20 }, (_, at) => `JSONPatch{op: "copy", from: "/data", path: "/data/c${at}"}`);
+  await enforce(api, ns, [{ patchType: "JSONPatch", jsonPatch: { expression: `[${copies.join(", ")}]` } }]);
+  const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: JSON Patch: copies of more than 3145728 bytes`;
+  (await api.post(maps, configMap("m1", { a: "x".repeat(1000) }))).refused(403, "Invalid", text);
 });

@@ -195,3 +195,79 @@ test("others have a turn while one long rule of a custom resource is compiled", 
     (await create("refused", 20)).expect(422);
   });
 });
+
+/** A list in which a list is doubled so often. */
+const doubled = (first: string): string => `[[${first}]]${".map(v, [v, v])".repeat(30)}`;
+
+test("a rule about a value that doubles 30 times ends at its bound, and its message is another piece", async () => {
+  await withServer(async (api) => {
+    const group = "doubled.example.com";
+    const a = { type: "string", ...rules(`${doubled("self")} == ${doubled("self")}`) };
+    const b = {
+      type: "string",
+      "x-kubernetes-validations": [{ rule: "false", messageExpression: `'%s'.format([${doubled("self")}])` }],
+    };
+    (await api.post(crds, definition(group, { schema: { type: "object", properties: { a, b } } }))).expect(201);
+    const widgets = `/apis/${group}/v1/widgets`;
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    (await api.post(widgets, custom(group, "rule", { a: "x" }))).expect(422, {
+      message:
+        /operation cancelled: actual cost limit exceeded.*no further validation rules will be run due to call cost exceeds limit for rule/,
+    });
+    (await api.post(widgets, custom(group, "message", { b: "x" }))).expect(422, {
+      message: /no further validation rules will be run due to call cost exceeds limit for messageExpression/,
+    });
+    // Others go on between eight at once, and theirs is no different an answer.
+    const answers: { expect(code: number): unknown }[] = [];
+    const rounds = await roundsDuring(async () => {
+      const creates = Array.from({ length: 8 }, (_, at) => api.post(widgets, custom(group, `w${at}`, { a: "x" })));
+      answers.push(...(await Promise.all(creates)));
+    });
+    for (const answer of answers) answer.expect(422);
+    assert.ok(rounds >= 8, `${rounds} rounds`);
+  });
+});
+
+test("a definition whose rules are evaluated on its own defaults is checked in a thread", async () => {
+  await withServer(async (api) => {
+    const schema = (more: object) => ({
+      type: "object",
+      properties: { a: { type: "string", ...more, ...rules("self != 'x'") } },
+    });
+    const create = (name: string, more: object) => async () =>
+      (await api.post(`${crds}?dryRun=All`, definition(name, { schema: schema(more) }))).expect(201);
+    assert.equal(await beginsThread(create("plain.example.com", {})), false);
+    assert.equal(await beginsThread(create("default.example.com", { default: "y" })), true);
+  });
+});
+
+test("others have a turn in a chain of variables that take long, and the value is that of the whole chain", async () => {
+  await withServer(async (api) => {
+    const long = "object.data.l.split(',').all(a, object.data.l.split(',').all(b, a != b || a == b))";
+    const variables = [
+      { name: "v0", expression: `${long} ? 1 : 0` },
+      ...Array.from({ length: 6 }, (_, at) => ({
+        name: `v${at + 1}`,
+        expression: `${long} ? variables.v${at} + 1 : 0`,
+      })),
+    ];
+    const chained = policy("chained", "variables.v6 != 7");
+    const { spec } = chained as { readonly spec: object };
+    (await api.post(`${admission}/validatingadmissionpolicies`, { ...chained, spec: { ...spec, variables } })).expect(
+      201,
+    );
+    const binding = {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name: "chained" },
+      spec: { policyName: "chained", validationActions: ["Deny"] },
+    };
+    (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
+    const create = (name: string, length: number) => () =>
+      api.post(configMaps, configMap(name, { l: Array.from({ length }, (_, at) => `${at}`).join() }));
+    (await create("compiled", 2)()).expect(422);
+    const usual = await usualRounds((at) => create(`short-${at}`, 2)());
+    const costly = await roundsDuring(async () => (await create("long", 100)()).expect(422));
+    assert.ok(costly > usual + 5, `${costly} rounds, ${usual} for a small one`);
+  });
+});

@@ -1,7 +1,7 @@
 /** Evaluates one expression of admission within a budget. Errors have upstream's texts. */
 import type { TypedProgram } from "#cel/admission.ts";
-import type { AuthorizationChecks } from "#cel/authorizer.ts";
-import type { Activation } from "#cel/evaluate.ts";
+import { type Activation, workMax as evaluationWorkMax } from "#cel/evaluate.ts";
+import { Pending, untilDone } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
@@ -61,8 +61,7 @@ const callCostMax = 1_000_000;
 export const policyCostMax = 10_000_000;
 export const conditionsCostMax = 2_500_000;
 
-/** Steps that costs do not show: of one expression, and of all of a policy for one request, about 0.1 s. */
-const callWorkMax = 8_000_000;
+/** Steps that costs do not show: of all expressions of a policy for one request, about 0.1 s. */
 const workMax = 16_000_000;
 /** Others have a turn after expressions that took a few milliseconds, and before one that will take one by itself. */
 const turnCost = 500_000;
@@ -99,9 +98,19 @@ export class CostBudget {
   /** Throws `OutOfBudget`. */
   spend(units: number, work: number): void {
     this.#sinceTurn += units + work;
-    if (units > this.#left || work > this.#workLeft) throw new OutOfBudget();
+    if (units > this.#left || work >= this.#workLeft) throw new OutOfBudget();
     this.#left -= units;
     this.#workLeft -= work;
+  }
+
+  /** Counts the steps of one piece of work that is no evaluation, as one. The function throws `OutOfBudget`. */
+  counter(): (work: number) => void {
+    let left = evaluationWorkMax;
+    return (work) => {
+      left -= work;
+      this.spend(0, work);
+      if (left < 0) throw new OutOfBudget();
+    };
   }
 
   /** What everything has cost since the last pause. */
@@ -109,12 +118,22 @@ export class CostBudget {
     return this.#sinceTurn;
   }
 
-  /** To be waited for before the next expression, when others should have a turn. */
+  /** To be waited for before the next expression, when it may take long. */
   pauseBefore({ expectedCost, isCompiled }: LazyExpression): Promise<void> | undefined {
-    const isDue = this.#sinceTurn > turnCost || expectedCost > turnCostOfNext;
-    if (isDue) this.#sinceTurn = 0;
+    const pause = this.#pauseAbove(expectedCost > turnCostOfNext ? 0 : turnCost);
     if (!isCompiled) this.#sinceTurn += expectedCost;
-    return isDue ? turn() : undefined;
+    return pause;
+  }
+
+  /** To be waited for after an expression, when it took long. */
+  pauseAfter(): Promise<void> | undefined {
+    return this.#pauseAbove(turnCost);
+  }
+
+  #pauseAbove(units: number): Promise<void> | undefined {
+    if (this.#sinceTurn < units) return undefined;
+    this.#sinceTurn = 0;
+    return turn();
   }
 }
 
@@ -126,10 +145,32 @@ export const limitsOf = ({
   workLeft,
 }: CostBudget): { readonly costLimit: number; readonly workLimit: number } => ({
   costLimit: Math.min(callCostMax, left),
-  workLimit: Math.min(callWorkMax, workLeft),
+  workLimit: Math.min(evaluationWorkMax, workLeft),
 });
 
-/** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and what `AuthorizationChecks` throw. */
+/** What `evaluate` returns, made again as often as it has to wait; what is thrown away counts as work. */
+export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): MaybePromise<Result> {
+  return untilDone(() => {
+    try {
+      return evaluate();
+    } catch (error) {
+      if (error instanceof Pending) payFor(error, budget);
+      throw error;
+    }
+  });
+}
+
+function payFor({ spent, ready }: Pending, budget: CostBudget): void {
+  try {
+    budget.spend(0, spent);
+  } catch (error) {
+    // Nobody waits for it any more.
+    ready.catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and `Pending`. */
 export function evaluateNow(
   { compiled }: LazyExpression,
   activation: Activation,
@@ -151,19 +192,16 @@ export function evaluateAll(
   expressions: readonly LazyExpression[],
   activation: Activation,
   budget: CostBudget,
-  checks: AuthorizationChecks,
 ): Generator<Promise<unknown>, readonly EvaluationOutcome[], unknown>;
 export function evaluateAll(
   expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
   budget: CostBudget,
-  checks: AuthorizationChecks,
 ): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown>;
 export function* evaluateAll(
   expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
   budget: CostBudget,
-  checks: AuthorizationChecks,
 ): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown> {
   const outcomes: (EvaluationOutcome | undefined)[] = [];
   for (const expression of expressions) {
@@ -176,22 +214,23 @@ export function* evaluateAll(
     const prepared = expression.prepare();
     if (prepared instanceof Promise) yield prepared;
     const before = budget.sinceTurn;
-    const outcome = evaluateExpression(expression, activation, budget, checks);
+    const outcome = evaluateExpression(expression, activation, budget);
     outcomes.push(outcome instanceof Promise ? ((yield outcome) as EvaluationOutcome) : outcome); // of that promise
     expression.hasCost(budget.sinceTurn - before);
+    const rest = budget.pauseAfter();
+    if (rest !== undefined) yield rest;
   }
   return outcomes;
 }
 
-/** Evaluates, and waits for answers of the authorizer. Throws or rejects with `OutOfBudget`. */
+/** Evaluates, and waits where that has to. Throws or rejects with `OutOfBudget`. */
 export function evaluateExpression(
   expression: LazyExpression,
   activation: Activation,
   budget: CostBudget,
-  checks: AuthorizationChecks,
 ): MaybePromise<EvaluationOutcome> {
   return andThen(
-    checks.withAnswers(() => evaluateNow(expression, activation, budget)),
+    untilPaid(() => evaluateNow(expression, activation, budget), budget),
     (outcome) =>
       "error" in outcome && !("problem" in expression.compiled)
         ? { error: `expression '${expression.source}' resulted in error: ${outcome.error}` }

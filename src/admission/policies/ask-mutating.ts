@@ -158,13 +158,17 @@ class Mutator {
     const options = this.#options;
     const budget = new CostBudget(policyCostMax);
     const values = yield* request.valuesFor(matched);
-    const activation = activationOf(policy, values, param, budget);
-    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget, values.checks);
+    const activation = activationOf(policy, { values, params: param, budget, pace: this.#pace });
+    const [outcome] = yield* evaluateAll([mutation.expression], activation, budget);
     if ("error" in outcome!) throw new MutationProblem(outcome.error);
     const object = yield* request.inForm(request.attributes.object, matched.kind);
-    const changed = mutated(mutation, outcome!.value, object!, options.schemaOf(matched.kind)); // there is one
+    const schema = options.schemaOf(matched.kind);
+    const changed = mutated(mutation, outcome!.value, object!, schema, budget.counter()); // there is one
     if (changed === undefined || changed === object) return;
-    const reread = options.forms.reread(changed, matched.kind);
+    const rest = budget.pauseAfter();
+    if (rest !== undefined) yield rest;
+    const read = options.forms.reread(changed, matched.kind);
+    const reread = read instanceof Promise ? ((yield read) as ApiObject) : read; // of that promise
     const { attributes } = request;
     const own = options.forms.convertTo(reread, attributes.kind);
     const next = own instanceof Promise ? ((yield own) as ApiObject) : own; // of that promise

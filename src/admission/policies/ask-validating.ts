@@ -90,7 +90,7 @@ class Dispatch {
       for (const [at, param] of chosen.entries()) {
         if (at > 0 && this.#pace.isDue) yield this.#pace.pause();
         const since = this.#options.clock.monotonic();
-        const result = yield* evaluatePolicy(policy.compiled(compilePolicy), values, param);
+        const result = yield* evaluatePolicy(policy.compiled(compilePolicy), values, param, this.#pace);
         this.#take(policy, binding, result, annotations, since);
       }
     }

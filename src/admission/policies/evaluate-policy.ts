@@ -1,10 +1,11 @@
 /**
- * Evaluates a validating policy for one request and one parameter object. Yields promises of authorization checks.
+ * Evaluates a validating policy for one request and one parameter object. Yields the promises it waits for.
  * Source: upstream's `admission/plugin/policy/validating/validator.go`.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
+import type { Pace } from "#std/turn.ts";
 import { type ConditionsResult, evaluateConditions, type RequestValues } from "../admission-expressions.ts";
 import {
   CostBudget,
@@ -50,6 +51,7 @@ export function* evaluatePolicy(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
+  pace: Pace,
 ): Steps<PolicyResult> {
   const matching = evaluateConditions(policy.conditions, values, params);
   const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
@@ -59,7 +61,7 @@ export function* evaluatePolicy(
   }
   if (conditions.outcome === "no") return nothing;
   try {
-    return yield* evaluateBody(policy, values, params);
+    return yield* evaluateBody(policy, values, params, pace);
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
     return failing(policy, error.message, true);
@@ -75,35 +77,42 @@ function* evaluateBody(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
+  pace: Pace,
 ): Steps<PolicyResult> {
   yield* compileVariables(policy);
   const budget = new CostBudget(policyCostMax);
-  const activation = activationOf(policy, values, params, budget);
+  const activation = activationOf(policy, { values, params, budget, pace });
   const expressions = policy.validations.map(({ expression }) => expression);
-  const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
+  const outcomes = yield* evaluateAll(expressions, activation, budget);
   const isHolding = (outcome: EvaluationOutcome): boolean => "value" in outcome && outcome.value === true;
   let failures: readonly Failure[] = [];
   if (!outcomes.every(isHolding)) {
-    const messages = yield* evaluateMessages(policy, values, params, budget);
+    const messages = yield* evaluateMessages(policy, { values, params, budget, pace });
     failures = policy.validations.flatMap((one, index) =>
       isHolding(outcomes[index]!) ? [] : failureOf(one, index, outcomes[index]!, messages, policy.isFailing),
     );
   }
   if (policy.auditAnnotations.length === 0) return { ...nothing, failures };
-  return { failures, ...(yield* evaluateAnnotations(policy, values, params)) };
+  return { failures, ...(yield* evaluateAnnotations(policy, values, params, pace)) };
 }
 
-/** With variables that are evaluated anew, paid for by `budget`. */
+/** What expressions of a policy are evaluated with. */
+export interface Around {
+  readonly values: RequestValues;
+  readonly params: ApiObject | undefined;
+  readonly budget: CostBudget;
+  readonly pace: Pace;
+}
+
+/** With variables that are evaluated anew, paid for by the budget. */
 export function activationOf(
   { variables }: CompiledCommon,
-  values: RequestValues,
-  params: ApiObject | undefined,
-  budget: CostBudget,
+  { values, params, budget, pace }: Around,
   authorizer = true,
 ): Activation {
   const activation: Activation = values.activation({
     params,
-    ...(variables.length === 0 ? {} : { variables: () => lazyVariables(variables, () => activation, budget) }),
+    ...(variables.length === 0 ? {} : { variables: () => lazyVariables(variables, () => activation, budget, pace) }),
     authorizer,
     namespaceObject: true,
   });
@@ -114,17 +123,12 @@ export function activationOf(
 type Messages = readonly (EvaluationOutcome | undefined)[] | { readonly problem: string };
 
 /** Messages have no authorizer. Upstream evaluates all of them, for what they cost. */
-function* evaluateMessages(
-  policy: CompiledPolicy,
-  values: RequestValues,
-  params: ApiObject | undefined,
-  budget: CostBudget,
-): Steps<Messages> {
+function* evaluateMessages(policy: CompiledPolicy, around: Around): Steps<Messages> {
   if (policy.validations.every(({ message }) => message === undefined)) return [];
-  const activation = activationOf(policy, values, params, budget, false);
+  const activation = activationOf(policy, around, false);
   const messages = policy.validations.map(({ message }) => message);
   try {
-    return yield* evaluateAll(messages, activation, budget, values.checks);
+    return yield* evaluateAll(messages, activation, around.budget);
   } catch (error) {
     if (error instanceof OutOfBudget) return { problem: error.message };
     throw error;
@@ -167,11 +171,12 @@ function* evaluateAnnotations(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
+  pace: Pace,
 ): Steps<Omit<PolicyResult, "failures">> {
   const budget = new CostBudget(policyCostMax);
-  const activation = activationOf(policy, values, params, budget);
+  const activation = activationOf(policy, { values, params, budget, pace });
   const expressions = policy.auditAnnotations.map(({ expression }) => expression);
-  const outcomes = yield* evaluateAll(expressions, activation, budget, values.checks);
+  const outcomes = yield* evaluateAll(expressions, activation, budget);
   const annotations: PolicyResult["annotations"][number][] = [];
   const annotationErrors: string[] = [];
   for (const [at, { key }] of policy.auditAnnotations.entries()) {

@@ -2,13 +2,13 @@
 import type { MutatingAdmissionPolicySpec, Mutation } from "#api/admissionregistration/v1alpha1.ts";
 import { applyJsonPatch } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
-import { jsonOf, misplacedPart, mutationEnvironment, NoJson } from "#cel/mutation.ts";
+import { jsonOf, misplacedPart, mutationEnvironment, NoJson, type Unfolding } from "#cel/mutation.ts";
 import type { Value } from "#cel/values.ts";
 import type { JsonObject } from "#apply/json-value.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Schema } from "#schema/schema.ts";
-import { withBigInts } from "#schema/json-values.ts";
+import { Room, withBigInts } from "#schema/json-values.ts";
 import type { LazyExpression } from "../expressions/evaluation.ts";
 import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
 import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";
@@ -44,6 +44,15 @@ export function compileMutatingPolicy(
 /** Why a mutation cannot be made. */
 export class MutationProblem extends Error {}
 
+/** The longest value of an expression, in bytes of JSON: as long as a request. */
+const valueBytesMax = 3 * 1024 * 1024;
+
+const roomOfValue = (): Room =>
+  new Room(
+    valueBytesMax,
+    () => new MutationProblem(`the value of the expression has more than ${valueBytesMax} bytes in JSON`),
+  );
+
 const members = new Set(["op", "path", "from", "value"]);
 
 /** Upstream: the members of an operation that are left out are empty. What is no operation is left as it is. */
@@ -64,17 +73,19 @@ function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
 
 /**
  * The object as the value of a mutation's expression changes it, still to be read by its schema; `undefined` for a patch
- * whose test does not hold. Without a schema, configurations cannot be applied. Throws `MutationProblem`.
+ * whose test does not hold. Without a schema, configurations cannot be applied. `work` counts the steps from the value to
+ * JSON. Throws `MutationProblem`, and what `work` throws.
  */
 export function mutated(
   { patchType, problem, expression }: CompiledMutation,
   value: Value,
   object: ApiObject,
   schema: Schema | undefined,
+  work: Unfolding["work"],
 ): unknown {
   if (problem !== undefined) throw new MutationProblem(problem);
   try {
-    const change = jsonOf(value);
+    const change = jsonOf(value, { work, room: roomOfValue() });
     if (patchType === "JSONPatch") {
       return applyJsonPatch(withBigInts(object), operationsOf(change, expression.source));
     }

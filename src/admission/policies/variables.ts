@@ -1,7 +1,13 @@
-/** The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. */
+/**
+ * The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. That happens
+ * inside of another evaluation, so a chain of variables could take long in one piece. When `pace` says that others have
+ * waited long enough, the evaluations around a variable are thrown away, and made again with what is known by then.
+ */
 import type { Activation } from "#cel/evaluate.ts";
+import { Pending } from "#cel/pending.ts";
 import { CelError, type Value } from "#cel/values.ts";
-import { type CostBudget, type LazyExpression, limitsOf } from "../expressions/evaluation.ts";
+import type { Pace } from "#std/turn.ts";
+import { type CostBudget, type LazyExpression, limitsOf, untilPaid } from "../expressions/evaluation.ts";
 
 export interface CompiledVariable {
   readonly name: string;
@@ -13,6 +19,7 @@ export function lazyVariables(
   variables: readonly CompiledVariable[],
   activation: () => Activation,
   budget: CostBudget,
+  pace: Pace,
 ): Value {
   const values = {};
   for (const { name, expression } of variables) {
@@ -20,7 +27,7 @@ export function lazyVariables(
     Object.defineProperty(values, name, {
       configurable: true,
       enumerable: true,
-      get: once(name, expression, activation, budget),
+      get: once(name, () => evaluate(name, expression, activation(), budget), budget, pace),
     });
   }
   return values;
@@ -28,26 +35,36 @@ export function lazyVariables(
 
 function once(
   name: string,
-  expression: LazyExpression,
-  activation: () => Activation,
+  evaluateNow: () => Value | CelError,
   budget: CostBudget,
+  pace: Pace,
 ): () => Value | CelError {
   let known: Value | CelError | undefined;
   let isRunning = false;
-  return () => {
-    if (known !== undefined) return known;
-    if (isRunning) return failure(name, "evaluate", "it refers to itself");
+  const run = (): Value | CelError => {
     isRunning = true;
     try {
-      known = evaluate(name, expression, activation(), budget);
-      return known;
+      return (known = evaluateNow());
     } finally {
       isRunning = false;
     }
   };
+  const runAlone = async (): Promise<void> => {
+    await pace.pause();
+    await untilPaid(() => known ?? run(), budget);
+    if (pace.isDue) await pace.pause();
+  };
+  return () => {
+    if (known !== undefined) return known;
+    if (isRunning) return failure(name, "evaluate", "it refers to itself");
+    if (pace.isDue) throw new Pending(runAlone());
+    const value = run();
+    if (pace.isDue) throw new Pending(pace.pause());
+    return value;
+  };
 }
 
-/** Throws when the budget is over, or an answer of the authorizer is not there yet. */
+/** Throws when the budget is over, or the evaluation has to wait. */
 function evaluate(
   name: string,
   { compiled }: LazyExpression,

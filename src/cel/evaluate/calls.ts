@@ -267,12 +267,23 @@ function invoke(
   return new CelError(noSuchFunction(name, args));
 }
 
+/** What a call counts as, beside what the function counts itself. */
+const callWork = 8;
+
+/** For the walk over the texts that a function is called with. */
+function textWork(values: readonly Value[]): number {
+  let length = 0;
+  for (const value of values) if (typeof value === "string" || value instanceof Uint8Array) length += value.length;
+  return length >> 3;
+}
+
 function callStep(name: string, overloads: readonly Overload[], args: readonly Compiled[], id: number): Step {
   const steps = args.map(({ step }) => step);
   // Where several overloads are possible, conversions count as calls of no particular one.
   const cost = overloads.length > 1 && conversions.has(name) ? undefined : overloads[0]?.cost;
   const standard = overloads.length === 1 ? costOf(name, overloads[0]!.id) : undefined;
   const apply = (values: readonly Value[], frame: Frame): Value | CelError => {
+    frame.work(callWork + textWork(values));
     if (standard !== undefined) frame.spend(standard(values[0]!, values[1] ?? null));
     else if (cost === undefined) frame.spend(1);
     const result = invoke(overloads, values, frame, name);

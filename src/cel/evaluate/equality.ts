@@ -3,7 +3,7 @@ import { compareCodePoints } from "#std/code-points.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { isList, isMap, type MapValue, mapSize } from "./kinds.ts";
-import { mapEntries, mapGet } from "./maps.ts";
+import { everyEntry, mapGet } from "./maps.ts";
 import { read } from "./read.ts";
 import { compareBytes } from "./text.ts";
 import { equalUnique, isUnique } from "./unique-lists.ts";
@@ -29,7 +29,8 @@ export function compareNumbers(a: Number, b: Number): number {
 
 /** Whether two values are equal; values of different kinds are not. */
 export function equals(a: Value, b: Value, context: EvaluationContext): boolean {
-  if (typeof a === "string" || typeof a === "boolean" || a === null) return a === b;
+  if (typeof a === "string") return typeof b === "string" && equalTexts(a, b, context);
+  if (typeof a === "boolean" || a === null) return a === b;
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
   if (typeof b !== "object" || b === null) return false;
   if (isList(a)) return isList(b) && equalLists(a, b, context);
@@ -54,7 +55,22 @@ export function isIncomparable(a: Value, b: Value): boolean {
 const differ = (a: Value, b: Value, context: EvaluationContext): boolean =>
   !equals(a, b, context) && !isIncomparable(a, b);
 
+/** Longer texts are compared in steps of so many characters. */
+const textStep = 64;
+
+function equalTexts(a: string, b: string, context: EvaluationContext): boolean {
+  if (a.length !== b.length) return false;
+  if (a.length > textStep) context.work(a.length / textStep);
+  return a === b;
+}
+
+/** What comparing two lists counts as, two elements of them, and two entries of maps. */
+const listWork = 12;
+const elementWork = 2;
+const entryWork = 25;
+
 function equalOptionals(a: Optional, b: Optional, context: EvaluationContext): boolean {
+  context.work(listWork);
   if (a.value === undefined || b.value === undefined) return a.value === b.value;
   return equals(a.value, b.value, context);
 }
@@ -62,20 +78,19 @@ function equalOptionals(a: Optional, b: Optional, context: EvaluationContext): b
 function equalLists(a: readonly Value[], b: readonly Value[], context: EvaluationContext): boolean {
   if (a.length !== b.length) return false;
   if (isUnique(a)) return equalUnique(a, b, (one, other) => equals(read(one), read(other), context), context);
-  context.work(a.length);
+  context.work(listWork + elementWork * a.length);
   for (let at = 0; at < a.length; at++) if (differ(read(a[at]!), read(b[at]!), context)) return false;
   return true;
 }
 
 function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolean {
   const size = mapSize(a);
-  context.work(size * 40);
+  context.work(entryWork * (size + 1));
   if (size !== mapSize(b)) return false;
-  for (const [key, value] of mapEntries(a)) {
+  return everyEntry(a, (key, value) => {
     const other = mapGet(b, key, context);
-    if (other === undefined || differ(value, other, context)) return false;
-  }
-  return true;
+    return other !== undefined && !differ(value, other, context);
+  });
 }
 
 /** Negative, 0 or positive; an error for NaN; `undefined` for values without an order or of different kinds. */

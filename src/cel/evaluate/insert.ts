@@ -27,7 +27,10 @@ function keyText(key: Value): string {
   return typeof key === "object" ? kindOf(key) : String(key);
 }
 
+const insertWork = 10;
+
 function insertOne(map: Map<Value, Value>, key: Value, value: Value, context: EvaluationContext): CelError | undefined {
+  context.work(insertWork);
   if (mapGet(map, key, context) !== undefined) {
     return new CelError(`insert failed: key ${keyText(key)} already exists`);
   }

@@ -71,27 +71,24 @@ export function sizeOf(value: Value | CelError): number {
   if (typeof value !== "object" || value === null) return 1;
   if (isList(value) || value instanceof Uint8Array) return value.length;
   if (!isMap(value)) return 1;
-  return value instanceof Map ? value.size : countedOnce(value as JsonObject); // the other form
+  return mapSize(value);
 }
 
 type JsonObject = { readonly [key: string]: Value };
 
 /** Number of entries. */
-export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : entryCount(map as JsonObject));
+export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // the other form
 
-function entryCount(object: JsonObject): number {
-  let count = 0;
-  for (const key of Object.keys(object)) if (object[key] !== undefined) count++;
-  return count;
-}
+/** The keys of large objects are listed once, since loops ask for them, and costs for their number, again and again. */
+const knownKeys = new WeakMap<JsonObject, readonly string[]>();
+const largeObject = 16;
 
-/** Sizes of objects, for costs alone, which ask for them at every step. */
-const counts = new WeakMap<JsonObject, number>();
-
-function countedOnce(object: JsonObject): number {
-  const known = counts.get(object);
+/** The keys of an object of JSON that have values. */
+export function jsonKeys(object: JsonObject): readonly string[] {
+  const known = knownKeys.get(object);
   if (known !== undefined) return known;
-  const count = entryCount(object);
-  if (count > 100) counts.set(object, count);
-  return count;
+  const all = Object.keys(object);
+  const keys = all.every((key) => object[key] !== undefined) ? all : all.filter((key) => object[key] !== undefined);
+  if (all.length > largeObject) knownKeys.set(object, keys);
+  return keys;
 }

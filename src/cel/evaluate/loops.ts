@@ -133,7 +133,7 @@ function addElement({ args }: Call, accumulator: LoopVariable, compilation: Comp
     if (value instanceof CelError) return value;
     const to = collected as Value[]; // began as an empty list of this loop
     if (isShared) {
-      frame.work(to.length);
+      frame.work(2 * to.length);
       return [...to, value];
     }
     to.push(value);
@@ -156,7 +156,7 @@ function addEntry({ args }: Call, accumulator: LoopVariable, compilation: Compil
     if (value instanceof CelError) return value;
     let to = collected as Map<Value, Value>; // began as an empty map of this loop
     if (isShared) {
-      frame.work(to.size);
+      frame.work(entryWork * to.size);
       to = new Map(to);
     }
     return insertInto(to, key, value, frame);
@@ -178,10 +178,14 @@ function runner(range: Step, start: Step, loop: Loop, result: Step, id: number):
   };
 }
 
+/** What gathering one key of a map counts as, and what copying an entry. */
+const keyWork = 2;
+const entryWork = 12;
+
 /** All of them are gathered, even if the loop ends early. */
 function keysOf(map: MapValue, frame: Frame): readonly Value[] {
   const keys = mapKeys(map);
-  frame.work(keys.length * 8);
+  frame.work(keys.length * keyWork);
   return keys;
 }
 
@@ -198,7 +202,7 @@ function runOne(elements: readonly Value[], loop: Loop, frame: Frame): void {
 
 function runTwo(over: readonly Value[] | MapValue, loop: Loop, variable2: number, frame: Frame): void {
   const { slots } = frame;
-  if (isMap(over)) frame.work(mapSize(over) * 8);
+  if (isMap(over)) frame.work(mapSize(over) * keyWork);
   const pairs = isMap(over) ? mapEntries(over) : over.entries();
   for (const [key, value] of pairs) {
     slots[loop.variable] = key;

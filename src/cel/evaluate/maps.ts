@@ -1,7 +1,7 @@
 /** Maps: those of expressions (`Map`) and objects of JSON, by own keys only. */
 import type { EvaluationContext } from "../functions.ts";
 import { Double, Uint, type Value } from "../values.ts";
-import type { MapValue } from "./kinds.ts";
+import { jsonKeys, type MapValue } from "./kinds.ts";
 import { intOf } from "./numbers.ts";
 import { read } from "./read.ts";
 import { CelError } from "../values.ts";
@@ -51,7 +51,7 @@ function plainKey(key: Value): Value {
 function scan(entries: ReadonlyMap<Value, Value>, key: Value, context: EvaluationContext): Value | undefined {
   const number = numberOf(key);
   if (number === undefined) return undefined;
-  context.work(entries.size);
+  context.work(2 * entries.size);
   // A double is the key of itself only; as what it is looked up with, it finds every number.
   const canFind = (other: Value): boolean =>
     other instanceof Uint || (other instanceof Double && key instanceof Double);
@@ -66,11 +66,16 @@ function numberOf(key: Value): number | bigint | undefined {
 
 /** Keys in the order of the map; those of JSON sorted as they stand. */
 export const mapKeys = (map: MapValue): readonly Value[] =>
-  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : ownKeys(map as Json); // the other form
+  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json); // the other form
 
-function ownKeys(object: Json): string[] {
-  const keys = Object.keys(object);
-  return keys.every((key) => object[key] !== undefined) ? keys : keys.filter((key) => object[key] !== undefined);
+/** Whether something holds of every entry, in any order; what follows one of which it does not is not asked. */
+export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => boolean): boolean {
+  if (map instanceof Map) {
+    for (const [key, value] of map as ReadonlyMap<Value, Value>) if (!holds(key, read(value))) return false;
+    return true;
+  }
+  const object = map as Json; // the other form
+  return jsonKeys(object).every((key) => holds(key, read(object[key]!)));
 }
 
 export function* mapEntries(map: MapValue): Generator<readonly [Value, Value]> {
@@ -78,6 +83,6 @@ export function* mapEntries(map: MapValue): Generator<readonly [Value, Value]> {
     for (const [key, value] of map as ReadonlyMap<Value, Value>) yield [key, read(value)];
   } else {
     const object = map as Json; // the other form
-    for (const key of ownKeys(object)) yield [key, read(object[key]!)];
+    for (const key of jsonKeys(object)) yield [key, read(object[key]!)];
   }
 }

@@ -16,6 +16,7 @@ import {
   uintArithmetic,
 } from "./numbers.ts";
 import { read } from "./read.ts";
+import { countText } from "./text.ts";
 import { durationOf, timeBetween, timestampOf } from "./time.ts";
 import { isUnique, mergeUnique } from "./unique-lists.ts";
 
@@ -23,20 +24,33 @@ export type Binary = (a: Value, b: Value, context: EvaluationContext) => Value |
 
 function add(a: Value, b: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isInt(a)) return isInt(b) ? addInts(a, b) : undefined;
-  if (typeof a === "string") return typeof b === "string" ? a + b : undefined;
+  if (typeof a === "string") return typeof b === "string" ? joined(a, b, context) : undefined;
   if (isList(a)) {
     if (!isList(b)) return undefined;
     if (isUnique(a)) return mergeUnique(a, b, context);
-    context.work(a.length + b.length);
-    return [...a, ...b];
+    context.work(2 * (a.length + b.length));
+    return a.concat(b);
   }
   if (a instanceof Double) return b instanceof Double ? new Double(a.value + b.value) : undefined;
   if (a instanceof Uint) return b instanceof Uint ? uintArithmetic.add(a, b) : undefined;
-  if (a instanceof Uint8Array) return b instanceof Uint8Array ? Buffer.concat([a, b]) : undefined;
+  if (a instanceof Uint8Array) {
+    if (!(b instanceof Uint8Array)) return undefined;
+    countText(a.length + b.length, context);
+    return Buffer.concat([a, b]);
+  }
   if (a instanceof Timestamp) return b instanceof Duration ? later(a, b.nanoseconds) : undefined;
   if (!(a instanceof Duration)) return undefined;
   if (b instanceof Timestamp) return later(b, a.nanoseconds);
   return b instanceof Duration ? durationOf(a.nanoseconds + b.nanoseconds) : undefined;
+}
+
+/** Shorter texts are counted by their cost alone. */
+const countedLength = 256;
+
+function joined(a: string, b: string, context: EvaluationContext): string {
+  const length = a.length + b.length;
+  if (length > countedLength) countText(length, context);
+  return a + b;
 }
 
 const later = (time: Timestamp, nanoseconds: bigint): Timestamp | CelError =>
@@ -75,7 +89,7 @@ const ordering =
 export function isIn(element: Value, container: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isMap(container)) return mapGet(container, element, context) !== undefined;
   if (!isList(container)) return undefined;
-  context.work(container.length);
+  context.work(2 * container.length);
   for (const one of container) if (equals(element, read(one), context)) return true;
   return false;
 }

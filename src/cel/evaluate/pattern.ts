@@ -46,15 +46,18 @@ export const compilePattern: (pattern: string) => CompiledPattern | CelError = r
 
 /** A pattern that no constant gives; counts its compilation, known or not. */
 export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
-  context.work(3000 + 70 * Math.min(expandedSize(pattern), sizeMax));
+  context.work(6000 + 140 * Math.min(expandedSize(pattern), sizeMax));
   return compilePattern(pattern);
 }
+
+/** What the beginning of a test counts as. */
+const testWork = 80;
 
 /**
  * Counts what a test, or a search that finds where a text matches, may do: an instruction for each character, of which
  * most take no part.
  */
 export const countTest = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
-  context.work(length * (6 + (size >> 3)));
+  context.work(testWork + length * (8 + (size >> 3)));
 export const countSearch = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
-  context.work(length * (40 + (size >> 2)));
+  context.work(testWork + length * (40 + (size >> 2)));

@@ -31,6 +31,9 @@ const uniquenessOf = (list: readonly Value[]): Uniqueness | undefined => (list a
 
 export const isUnique = (list: readonly Value[]): boolean => uniquenessOf(list) !== undefined;
 
+/** What finding out what an element counts as the same as takes. */
+const identityWork = 60;
+
 /** Text that is the same for what counts as the same; `undefined`: is never the same. */
 function identity(value: Value, by: readonly string[]): string | undefined {
   if (by.length === 0) return scalarIdentity(value);
@@ -61,10 +64,11 @@ function scalarIdentity(value: Value): string | undefined {
 function indexOf(uniqueness: Uniqueness, context: EvaluationContext): ReadonlyMap<string, number> {
   if (uniqueness.index !== undefined) return uniqueness.index;
   const { by, source } = uniqueness;
-  context.work(16 * source.length);
+  context.work(identityWork * source.length);
   const index = new Map<string, number>();
   source.forEach((value, at) => {
     const key = identity(value, by);
+    context.work((key?.length ?? 0) >> 3);
     if (key !== undefined) index.set(key, at);
   });
   uniqueness.index = index;
@@ -81,9 +85,10 @@ export function equalUnique(
   const uniqueness = uniquenessOf(list);
   if (uniqueness === undefined || list.length !== other.length) return false;
   const index = indexOf(uniqueness, context);
-  context.work(16 * other.length);
+  context.work(identityWork * other.length);
   return other.every((value) => {
     const key = identity(value, uniqueness.by);
+    context.work((key?.length ?? 0) >> 3);
     const at = key === undefined ? undefined : index.get(key);
     return at !== undefined && (uniqueness.by.length === 0 || equal(list[at]!, value));
   });
@@ -96,12 +101,13 @@ export function mergeUnique(
   context: EvaluationContext,
 ): readonly Value[] {
   const { by, source } = uniquenessOf(list)!; // callers have asked isUnique
-  context.work(16 * (list.length + other.length));
+  context.work(identityWork * (list.length + other.length));
   const index = new Map(indexOf(uniquenessOf(list)!, context));
   const elements = [...list];
   const merged = [...source];
   for (const value of other) {
     const key = identity(value, by);
+    context.work((key?.length ?? 0) >> 3);
     const known = key === undefined ? undefined : index.get(key);
     if (known !== undefined && by.length === 0) continue;
     const at = known ?? elements.length;

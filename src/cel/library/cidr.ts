@@ -63,17 +63,24 @@ function parseCidr(text: string): Cidr | CelError {
 
 type Call = NonNullable<Overload["call"]>;
 
+/** What reading a range counts as, and comparing two. */
+const readWork = 200;
+
 const onText =
   (result: (text: string) => Value | CelError): Call =>
-  ([text]) =>
-    typeof text === "string" ? result(text) : undefined;
+  ([text], context) => {
+    if (typeof text !== "string") return undefined;
+    context.work(readWork + text.length);
+    return result(text);
+  };
 
 const onCidr =
   (result: (cidr: Cidr) => Value): Call =>
   ([cidr]) =>
     cidr instanceof Cidr ? result(cidr) : undefined;
 
-const containsIp: Call = ([cidr, other]) => {
+const containsIp: Call = ([cidr, other], context) => {
+  context.work(2 * readWork);
   if (!(cidr instanceof Cidr)) return undefined;
   const ip = typeof other === "string" ? ipOf(other) : other;
   // Upstream: a text that is no address is an argument of a wrong kind.
@@ -81,7 +88,8 @@ const containsIp: Call = ([cidr, other]) => {
   return ip instanceof Ip ? cidr.containsIp(ip) : undefined;
 };
 
-const containsCidr: Call = ([cidr, other]) => {
+const containsCidr: Call = ([cidr, other], context) => {
+  context.work(2 * readWork);
   if (!(cidr instanceof Cidr)) return undefined;
   const range = typeof other === "string" ? parseCidr(other) : other;
   if (range instanceof CelError) return range;

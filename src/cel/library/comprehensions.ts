@@ -1,6 +1,6 @@
 /** The function behind macros with two variables: insertion into a map. The parser has the macros. */
 import { insertInto } from "../evaluate/insert.ts";
-import { isMap } from "../evaluate/kinds.ts";
+import { isMap, mapSize } from "../evaluate/kinds.ts";
 import { mapEntries } from "../evaluate/maps.ts";
 import type { EvaluationContext, Library } from "../functions.ts";
 import { mapOf, parameter } from "../types.ts";
@@ -15,8 +15,8 @@ const map = mapOf(K, V);
 function insert(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
   const [into, key, value] = args;
   if (!isMap(into!)) return undefined;
+  context.work(20 * mapSize(into));
   const copy = new Map(mapEntries(into));
-  context.work(copy.size);
   return insertInto(copy, key!, value, context);
 }
 

@@ -1,7 +1,7 @@
 /** Short forms for the declarations of libraries. */
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
-import type { CallCost, Overload, SizeRange } from "../functions.ts";
+import type { CallCost, EvaluationContext, Overload, SizeRange } from "../functions.ts";
 import type { CelType } from "../types.ts";
 import type { Value } from "../values.ts";
 
@@ -45,6 +45,18 @@ export const traversalCost = (times = 1): CallCost => ({
   actual: ([first]) => traversal(sizeOf(first!) * times),
   estimate: ([first]) => ({ cost: scaled(first!, 0.1 * times) }),
 });
+
+/**
+ * Counts the walk over all elements, and those of lists in the list, before it is made: `elementsCost` is asked afterwards,
+ * and lists may share their parts.
+ */
+export function countElements(list: readonly Value[], context: EvaluationContext): void {
+  context.work(8 * list.length);
+  for (const one of list) {
+    if (Array.isArray(one)) countElements(one as readonly Value[], context);
+    else if (typeof one === "string" || one instanceof Uint8Array) context.work(one.length >> 3);
+  }
+}
 
 /** Of each element: a character costs a tenth, anything that is not text 1. */
 export function elementsCost(value: Value): number {

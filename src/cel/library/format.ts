@@ -63,6 +63,8 @@ function parseClause(text: string, start: number): Clause | CelError {
   return { verb, precision, end: at + 1 };
 }
 
+const clauseWork = 20;
+
 /** `text` with its clauses replaced by `values`. Values without a clause are left out. */
 export function format(text: string, values: readonly Value[], context: EvaluationContext): Printed {
   let printed = "";
@@ -84,7 +86,7 @@ export function format(text: string, values: readonly Value[], context: Evaluati
     const one = verbs.get(clause.verb)!.print(read(values[next]!), clause.precision, context);
     if (one instanceof CelError) return one;
     printed += one;
-    context.work(one.length);
+    context.work(clauseWork + one.length);
     next++;
     at = clause.end;
   }
@@ -142,6 +144,9 @@ function decimal(value: Value): Printed {
   return failed(clauses.decimal, value);
 }
 
+/** What printing a double counts as. */
+const numberWork = 100;
+
 const special = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-∞" : "∞";
 
@@ -149,7 +154,7 @@ function fixedPoint(value: Value, precision: number | undefined, context: Evalua
   if (!(value instanceof Double)) return failed(clauses.fixedPoint, value);
   const decimals = precision ?? 6;
   if (decimals > precisionMax) return "%!(NOVERB)";
-  context.work(decimals);
+  context.work(numberWork + decimals);
   const text = special(value.value) ?? fixedText(value.value, decimals);
   const [whole, fraction] = text.split(".") as [string, string | undefined]; // split never gives nothing
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
@@ -158,7 +163,8 @@ function fixedPoint(value: Value, precision: number | undefined, context: Evalua
 
 const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-function scientific(value: Value): Printed {
+function scientific(value: Value, _precision: number | undefined, context: EvaluationContext): Printed {
+  context.work(2 * numberWork);
   if (!(value instanceof Double)) return failed(clauses.scientific, value);
   const text = special(value.value);
   if (text !== undefined) return text;
@@ -213,8 +219,10 @@ function nested(value: Value, context: EvaluationContext): Printed {
   if (value === null || typeof value === "boolean") return String(value);
   const integer = integerOf(value);
   if (integer !== undefined) return String(integer);
-  if (value instanceof Double)
+  if (value instanceof Double) {
+    context.work(numberWork);
     return Number.isFinite(value.value) ? fixedText(value.value, 6) : quoted(doubleText(value.value));
+  }
   if (value instanceof Uint8Array) {
     const decoded = bytesText(value);
     return typeof decoded === "string" ? `b${quoted(decoded)}` : decoded;
@@ -226,9 +234,11 @@ function nested(value: Value, context: EvaluationContext): Printed {
   return isMap(value) ? mapText([...mapEntries(value)], context) : failed(clauses.text, value);
 }
 
+const elementWork = 8;
+
 function listText(list: readonly Value[], context: EvaluationContext): Printed {
   const texts: string[] = [];
-  context.work(list.length);
+  context.work(elementWork * list.length);
   for (const one of list) {
     const printed = nested(read(one), context);
     if (printed instanceof CelError) return printed;
@@ -240,7 +250,7 @@ function listText(list: readonly Value[], context: EvaluationContext): Printed {
 
 function mapText(entries: readonly (readonly [Value, Value])[], context: EvaluationContext): Printed {
   const texts: string[] = [];
-  context.work(entries.length);
+  context.work(2 * elementWork * entries.length);
   for (const [key, value] of entries) {
     const keyText = nested(key, context);
     const printed = nested(value, context);

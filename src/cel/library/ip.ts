@@ -69,10 +69,16 @@ const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => (
   overloads: [member(id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined))],
 });
 
+/** What reading an address counts as. */
+const readWork = 200;
+
 const onText =
   (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
-  ([text]) =>
-    typeof text === "string" ? result(text) : undefined;
+  ([text], context) => {
+    if (typeof text !== "string") return undefined;
+    context.work(readWork + text.length);
+    return result(text);
+  };
 
 function isCanonical(text: string): boolean | CelError {
   const ip = ipOf(text);

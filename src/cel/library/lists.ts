@@ -18,7 +18,7 @@ import {
   uint,
 } from "../types.ts";
 import { CelError, Double, Duration, Uint, type Value } from "../values.ts";
-import { elementsCost, member } from "./declare.ts";
+import { countElements, elementsCost, member } from "./declare.ts";
 
 type Call = NonNullable<Overload["call"]>;
 type Result = Value | CelError | undefined;
@@ -29,8 +29,9 @@ const noOverload = (): CelError => new CelError("no such overload");
 const isComparable = (list: readonly Value[]): boolean =>
   list.length === 0 || compare(read(list[0]!), read(list[0]!)) !== undefined;
 
-const isSorted: Call = ([list]) => {
+const isSorted: Call = ([list], context) => {
   if (!isList(list) || !isComparable(list)) return undefined;
+  countElements(list, context);
   for (let at = 1; at < list.length; at++) {
     const order = compare(read(list[at - 1]!), read(list[at]!));
     if (order === undefined) return noOverload();
@@ -43,8 +44,9 @@ const isSorted: Call = ([list]) => {
 /** The element that comes first, or last where `sign` is -1. */
 const extreme =
   (name: string, sign: 1 | -1): Call =>
-  ([list]) => {
+  ([list], context) => {
     if (!isList(list) || !isComparable(list)) return undefined;
+    countElements(list, context);
     if (list.length === 0) return new CelError(`${name} called on empty list`);
     let best = read(list[0]!);
     for (const one of list) {
@@ -61,6 +63,7 @@ const sum =
   (zero: Value): Call =>
   ([list], context) => {
     if (!isList(list) || (list.length > 0 && kindOf(read(list[0]!)) !== kindOf(zero))) return undefined;
+    countElements(list, context);
     const add = binaryOperators.get("_+_")!;
     let total: Result = list.length === 0 ? zero : read(list[0]!);
     for (const one of list.slice(1)) {
@@ -71,7 +74,7 @@ const sum =
   };
 
 function find(list: readonly Value[], wanted: Value, order: "first" | "last", context: EvaluationContext): number {
-  context.work(list.length);
+  countElements(list, context);
   const isWanted = (one: Value): boolean => equals(read(one), wanted, context);
   return order === "first" ? list.findIndex(isWanted) : list.findLastIndex(isWanted);
 }

@@ -138,6 +138,13 @@ function approximate({ unscaled, exponent }: QuantityValue): Double {
 
 type Call = NonNullable<Overload["call"]>;
 
+/** What reading a quantity counts as. */
+const readWork = 200;
+
+/** What using one counts as: larger ones have as many digits as they were written with, and hundreds of zeros. */
+const arithmeticWork = ({ isSmall, unscaled }: QuantityValue): number =>
+  isSmall ? 30 : 300 + unscaled.toString(16).length / 4;
+
 const onOne =
   (result: (quantity: QuantityValue) => Value | CelError): Call =>
   ([quantity]) =>
@@ -149,14 +156,17 @@ const onTwo =
   ([a, b], context) => {
     const other = takesInt && isInt(b) ? new QuantityValue(BigInt(b), 0, true) : b;
     if (!(a instanceof QuantityValue && other instanceof QuantityValue)) return undefined;
-    context.work(10);
+    context.work(arithmeticWork(a) + arithmeticWork(other));
     return result(a, other);
   };
 
 const onText =
   (result: (text: string) => Value | CelError): Call =>
-  ([text]) =>
-    typeof text === "string" ? result(text) : undefined;
+  ([text], context) => {
+    if (typeof text !== "string") return undefined;
+    context.work(readWork + 2 * text.length);
+    return result(text);
+  };
 
 const asInteger = ({ integer }: QuantityValue): Value | CelError => {
   if (integer === undefined) return new CelError("cannot convert value to integer");

@@ -10,7 +10,7 @@ import { plain } from "./declare.ts";
 type Lists = readonly Value[];
 
 function has(list: Lists, value: Value, context: EvaluationContext): boolean {
-  context.work(list.length);
+  context.work(2 * list.length);
   return list.some((one) => equals(read(one), read(value), context));
 }
 

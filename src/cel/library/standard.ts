@@ -2,7 +2,8 @@
  * The functions of the language itself: declarations with their implementations. Operators and `matches` are part of
  * the evaluator.
  */
-import { isList, isMap, mapSize, sizeOf } from "../evaluate/kinds.ts";
+import { isList, isMap, sizeOf } from "../evaluate/kinds.ts";
+import { countSearch } from "../evaluate/text.ts";
 import { dateFields, dateIn, durationFields } from "../evaluate/time.ts";
 import type { EvaluationContext, Library, Overload } from "../functions.ts";
 import { CelError, Duration, Timestamp, type Value } from "../values.ts";
@@ -11,14 +12,9 @@ import { standardDeclarations } from "./standard-declarations.ts";
 
 type Call = (args: readonly Value[], context: EvaluationContext) => Value | CelError | undefined;
 
-/** A text's size is counted by walking it, which its cost does not show. */
-function size([value]: readonly Value[], context: EvaluationContext): Value | undefined {
-  if (typeof value === "string") context.work(value.length / 8);
-  else if (!isList(value) && !isMap(value!) && !(value instanceof Uint8Array)) return undefined;
-  if (!isMap(value!)) return sizeOf(value!);
-  const count = mapSize(value);
-  context.work(count * 8);
-  return count;
+function size([value]: readonly Value[]): Value | undefined {
+  if (typeof value !== "string" && !isList(value) && !isMap(value!) && !(value instanceof Uint8Array)) return undefined;
+  return sizeOf(value!);
 }
 
 const onTexts =
@@ -26,25 +22,50 @@ const onTexts =
   ([text, other]) =>
     typeof text === "string" && typeof other === "string" ? holds(text, other) : undefined;
 
-/** What looking a time zone up counts as work. */
+const contains: Call = ([text, other], context) => {
+  if (typeof text !== "string" || typeof other !== "string") return undefined;
+  countSearch(text, other, context);
+  return text.includes(other);
+};
+
+/** What the date of a time counts as, and one in a time zone. */
+const dateWork = 30;
 const zoneWork = 1000;
 
 const timeCall =
   (name: string): Call =>
   ([value, zone], context) => {
-    if (zone !== undefined) context.work(zoneWork);
+    context.work(zone === undefined ? dateWork : zoneWork);
     if (value instanceof Duration && zone === undefined) return durationFields[name]?.(value);
     if (!(value instanceof Timestamp) || (zone !== undefined && typeof zone !== "string")) return undefined;
     const date = dateIn(value, zone ?? "UTC");
     return date instanceof CelError ? date : dateFields[name]!(date);
   };
 
+/** What conversions of one value count as, where they read or print it. */
+const conversionWork: Readonly<Record<string, number>> = {
+  double: 20,
+  duration: 150,
+  int: 20,
+  string: 50,
+  timestamp: 150,
+  uint: 20,
+};
+
+function counted(name: string, convert: (value: Value) => Value | CelError | undefined): Call {
+  const work = conversionWork[name] ?? 0;
+  return ([value], context) => {
+    context.work(work);
+    return convert(value!);
+  };
+}
+
 const calls: ReadonlyMap<string, Call> = new Map<string, Call>([
   ["size", size],
-  ["contains", onTexts((text, other) => text.includes(other))],
+  ["contains", contains],
   ["startsWith", onTexts((text, other) => text.startsWith(other))],
   ["endsWith", onTexts((text, other) => text.endsWith(other))],
-  ...Object.entries(conversions).map(([name, convert]): [string, Call] => [name, ([value]) => convert(value!)]),
+  ...Object.entries(conversions).map(([name, convert]): [string, Call] => [name, counted(name, convert)]),
   ...Object.keys(dateFields).map((name): [string, Call] => [name, timeCall(name)]),
 ]);
 

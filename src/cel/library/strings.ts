@@ -4,7 +4,7 @@ import { traversal } from "../evaluate/costs.ts";
 import { isInt, isList, sizeOf } from "../evaluate/kinds.ts";
 import type { Int } from "../evaluate/numbers.ts";
 import { read } from "../evaluate/read.ts";
-import { isPlain } from "../evaluate/text.ts";
+import { countSearch, countText, isPlain, searchedPerUnit } from "../evaluate/text.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
@@ -25,12 +25,8 @@ function unitOf(text: string, index: number): number {
   return at;
 }
 
-/** Counts the walks over a text that its cost does not show. */
-const walk = (text: string, context: EvaluationContext): void => context.work(text.length / 16);
-
-const charAt: Call = ([text, index], context) => {
+const charAt: Call = ([text, index]) => {
   if (typeof text !== "string" || !isInt(index)) return undefined;
-  walk(text, context);
   if (typeof index !== "number" || index < 0 || index > codePointCount(text)) return outOfRange(index);
   const at = unitOf(text, index);
   return at >= text.length ? "" : String.fromCodePoint(text.codePointAt(at)!);
@@ -38,7 +34,7 @@ const charAt: Call = ([text, index], context) => {
 
 const indexOf: Call = ([text, part, from = 0], context) => {
   if (typeof text !== "string" || typeof part !== "string" || !isInt(from)) return undefined;
-  walk(text, context);
+  countSearch(text, part, context);
   const count = codePointCount(text);
   if (typeof from !== "number" || from < 0) return outOfRange(from);
   if (part === "") return from;
@@ -50,7 +46,7 @@ const indexOf: Call = ([text, part, from = 0], context) => {
 const lastIndexOf: Call = ([text, part, given], context) => {
   if (typeof text !== "string" || typeof part !== "string") return undefined;
   if (given !== undefined && !isInt(given)) return undefined;
-  walk(text, context);
+  context.work((text.length * part.length) / searchedPerUnit);
   const count = codePointCount(text);
   const from = given ?? count;
   if (typeof from !== "number" || from < 0) return outOfRange(from);
@@ -60,9 +56,8 @@ const lastIndexOf: Call = ([text, part, given], context) => {
   return found < 0 ? -1 : codePointCount(text.slice(0, found));
 };
 
-const substring: Call = ([text, start, given], context) => {
+const substring: Call = ([text, start, given]) => {
   if (typeof text !== "string" || !isInt(start) || (given !== undefined && !isInt(given))) return undefined;
-  walk(text, context);
   const count = codePointCount(text);
   const end = given ?? count;
   if (given !== undefined && start > end) {
@@ -73,25 +68,32 @@ const substring: Call = ([text, start, given], context) => {
   return text.slice(unitOf(text, Number(start)), unitOf(text, Number(end)));
 };
 
-/** The longest text that a function makes. */
-const lengthMax = 16 * 1024 * 1024;
+/** What a part of a text, or a text of a list, counts as. */
+const partWork = 10;
+/** More parts than any evaluation may make. */
+const partsMax = 500_000;
 
-/** Counts a text that is to be made before it is. */
-function make(length: number, context: EvaluationContext): void {
-  context.work(length > lengthMax ? Number.POSITIVE_INFINITY : length / 16);
+/** The parts of a text between separators, by code points for an empty one. */
+function partsOf(text: string, separator: string, context: EvaluationContext): readonly string[] {
+  countSearch(text, separator, context);
+  if (separator === "") context.work(partWork * text.length);
+  const parts = separator === "" ? [...text] : text.split(separator, partsMax);
+  context.work(partWork * parts.length);
+  return parts;
 }
 
 const join: Call = ([list, separator = ""], context) => {
   if (!isList(list) || typeof separator !== "string") return undefined;
   const texts: string[] = [];
   let length = 0;
+  context.work(partWork * list.length);
   for (const one of list) {
     const text = read(one);
     if (typeof text !== "string") return undefined;
     length += text.length + separator.length;
     texts.push(text);
   }
-  make(length, context);
+  countText(length, context);
   return texts.join(separator);
 };
 
@@ -102,10 +104,9 @@ const replace: Call = ([text, old, by, limit = -1], context) => {
   if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit))
     return undefined;
   const max = Number(limit) < 0 ? Number.POSITIVE_INFINITY : Number(limit);
-  const parts = old === "" ? ["", ...text] : text.split(old);
-  if (old === "") parts.push("");
+  const parts = old === "" ? ["", ...partsOf(text, "", context), ""] : partsOf(text, old, context);
   const count = Math.min(max, parts.length - 1);
-  make(text.length + count * by.length, context);
+  countText(text.length + count * by.length, context);
   const head = parts.slice(0, count + 1).join(by);
   return count === parts.length - 1 ? head : head + old + parts.slice(count + 1).join(old);
 };
@@ -113,18 +114,22 @@ const replace: Call = ([text, old, by, limit = -1], context) => {
 /** Into at most `limit` parts, if that is not negative; 0 gives none. */
 const split: Call = ([text, separator, limit = -1], context) => {
   if (typeof text !== "string" || typeof separator !== "string" || !isInteger(limit)) return undefined;
-  walk(text, context);
   const max = Number(limit);
   if (max === 0) return [];
-  const parts = separator === "" ? [...text] : text.split(separator);
+  const parts = partsOf(text, separator, context);
   if (max < 0 || parts.length <= max) return parts;
   return [...parts.slice(0, max - 1), parts.slice(max - 1).join(separator)];
 };
 
+const changeWork = 30;
+
 const onText =
   (change: (text: string) => string): Call =>
-  ([text]): Result =>
-    typeof text === "string" ? change(text) : undefined;
+  ([text], context): Result => {
+    if (typeof text !== "string") return undefined;
+    context.work(changeWork + (text.length >> 2));
+    return change(text);
+  };
 
 const isSpace = (code: number): boolean =>
   (code >= 9 && code <= 13) ||
@@ -144,8 +149,13 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-const lower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-const upper = (text: string): string => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
+
+/** The letters of ASCII alone; of other texts each is changed by itself. */
+const lower = (text: string): string =>
+  isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+const upper = (text: string): string =>
+  isAscii(text) ? text.toUpperCase() : text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 
 const formatted: Call = ([text, values], context) =>
   typeof text === "string" && isList(values) ? format(text, values, context) : undefined;

@@ -33,10 +33,16 @@ class Url extends Opaque {
   }
 }
 
+/** What reading a URL counts as. */
+const readWork = 400;
+
 const onText =
   (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
-  ([text]) =>
-    typeof text === "string" ? result(text) : undefined;
+  ([text], context) => {
+    if (typeof text !== "string") return undefined;
+    context.work(readWork + text.length * 8);
+    return result(text);
+  };
 
 function toUrl(text: string): Url | CelError {
   const parts = parseUrl(text);
@@ -44,6 +50,8 @@ function toUrl(text: string): Url | CelError {
     ? new CelError(`URL parse error during conversion from string: ${parts.fault}`)
     : new Url(parts);
 }
+
+const partWork = 40;
 
 const part = (
   name: string,
@@ -55,7 +63,8 @@ const part = (
   overloads: [
     member(id, [urlType], type, ([url], context) => {
       if (!(url instanceof Url)) return undefined;
-      context.work(url.parts.host.length + url.parts.path.length + (url.parts.query?.length ?? 0));
+      const { host, path, query = "" } = url.parts;
+      context.work(partWork + 8 * (host.length + path.length + query.length));
       return read(url.parts);
     }),
   ],
@@ -70,7 +79,7 @@ export const urlLibrary: Library = {
       overloads: [
         plain("is_url_string", [string], bool, ([text], context) => {
           if (typeof text !== "string") return undefined;
-          context.work(text.length);
+          context.work(readWork + text.length * 8);
           return requestUriFault(text) === undefined;
         }),
       ],

@@ -26,7 +26,7 @@ import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.t
 const callCostMax = 1_000_000;
 /** What all rules of an object may cost. */
 const objectCostMax = 10_000_000;
-/** Steps beyond costs, for all rules of an object: about 200 ms. */
+/** Steps beyond costs, for all rules of an object: about 0.2 s. */
 const objectWorkMax = 32_000_000;
 /** Others have a turn after evaluations that cost so much, work included: about 4 ms. */
 const pieceCost = 500_000;
@@ -190,31 +190,40 @@ export class RuleRun implements RuleFindings {
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
     }
     for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
-      if (this.#sincePause > pieceCost) {
-        this.#sincePause = 0;
-        yield undefined;
-      }
-      this.#rule(given, place.rules[at]!, { node, self, old, place });
+      if (this.#isPauseDue()) yield undefined;
+      const compiled = place.rules[at]!;
+      const value = { node, self, old, place };
+      if (this.#holds(given, compiled, value)) continue;
+      if (this.#isPauseDue()) yield undefined;
+      this.#broken(given, compiled, value);
     }
   }
 
-  #rule(given: ValidationRule, compiled: CompiledRule, at: At): void {
+  #isPauseDue(): boolean {
+    if (this.#sincePause <= pieceCost) return false;
+    this.#sincePause = 0;
+    return true;
+  }
+
+  /** Whether a rule holds, or is not to be asked; where it has no value, that is a finding, and the answer true. */
+  #holds(given: ValidationRule, compiled: CompiledRule, at: At): boolean {
     const { rule, usesOldSelf } = compiled;
-    if (rule === undefined) return;
+    if (rule === undefined) return true;
     const isOptional = given.optionalOldSelf === true;
     const type = at.node.props.type ?? "";
     if ("problem" in rule) {
       this.#add(invalid(this.#path(), type, `rule compile error: ${rule.problem}`));
-      return;
+      return true;
     }
-    if (usesOldSelf && !isOptional && at.old === undefined) return;
+    if (usesOldSelf && !isOptional && at.old === undefined) return true;
     const found = this.#evaluate(rule.program, at, isOptional);
     if (found === undefined) {
       const detail = "validation failed due to running out of cost budget, no further validation rules will be run";
       this.#stop(invalid(this.#path(), type, detail));
     }
-    if ("error" in found) this.#failed(found.error.message, found.isOverBudget, given, type);
-    else if (found.value !== true) this.#broken(given, compiled, at, isOptional);
+    if (!("error" in found)) return found.value === true;
+    this.#failed(found.error.message, found.isOverBudget, given, type);
+    return true;
   }
 
   /** `undefined`: the budget of the object is used up. */
@@ -246,7 +255,7 @@ export class RuleRun implements RuleFindings {
   }
 
   /** The rule does not hold. */
-  #broken(given: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At, isOptional: boolean): void {
+  #broken(given: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At): void {
     const type = at.node.props.type ?? "";
     const field = this.#path(given.fieldPath ?? "", at.node.props);
     const said =
@@ -254,7 +263,7 @@ export class RuleRun implements RuleFindings {
     const made =
       message === undefined || "problem" in message
         ? undefined
-        : this.#message(message.program, given.messageExpression ?? "", at, isOptional);
+        : this.#message(message.program, given.messageExpression ?? "", at, given.optionalOldSelf === true);
     this.#report(findingOf(given.reason, field, type, made ?? said), usesOldSelf);
   }
 

@@ -18,7 +18,7 @@ import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
-import { expressionWeight } from "../expression-weight.ts";
+import { evaluationWeight, expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
 /** It needs the expression language, which is loaded for the first definition. */
@@ -36,7 +36,7 @@ export function customResourceDefinitions(
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => withStorageVersion(editField(object, "spec", defaultSpec), true),
-      weight: ({ spec }) => expressionWeight(ruleTexts(spec)),
+      weight: ({ spec }) => weightOfRules(spec),
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object) => withStorageVersion(object, false),
       checkRules: (object, old) =>
@@ -53,20 +53,27 @@ export function customResourceDefinitions(
   };
 }
 
-/** The expressions of all rules, looked for at any depth. */
-function* ruleTexts({ versions }: CustomResourceDefinitionSpec): Generator<string | undefined> {
-  const waiting: unknown[] = (versions ?? []).map(({ schema }) => schema?.openAPIV3Schema);
-  while (waiting.length > 0) {
-    const part = waiting.pop();
+/** Rules are looked for at any depth. Those of parts with a default are evaluated on it when a definition is written. */
+function weightOfRules({ versions }: CustomResourceDefinitionSpec): number {
+  const texts: string[] = [];
+  const waiting = (versions ?? []).map(({ schema }) => ({
+    part: schema?.openAPIV3Schema as unknown,
+    isDefault: false,
+  }));
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { part } = next;
     if (typeof part !== "object" || part === null) continue;
-    for (const inner of Object.values(part)) waiting.push(inner);
+    const isDefault = next.isDefault || "default" in part;
+    for (const inner of Object.values(part)) waiting.push({ part: inner, isDefault });
     const rules: unknown = "x-kubernetes-validations" in part ? part["x-kubernetes-validations"] : undefined;
     if (!Array.isArray(rules)) continue;
+    if (isDefault) return evaluationWeight;
     for (const rule of rules as readonly unknown[]) {
       if (!isObject(rule)) continue;
-      for (const text of [rule["rule"], rule["messageExpression"]]) if (typeof text === "string") yield text;
+      for (const text of [rule["rule"], rule["messageExpression"]]) if (typeof text === "string") texts.push(text);
     }
   }
+  return expressionWeight(texts);
 }
 
 /** Name and creation, with the texts that clients of 1.32 are shown. */

@@ -80,8 +80,8 @@ export class ServedForms implements ObjectForms {
     return { ...converted, apiVersion, kind: kind.kind };
   }
 
-  reread(value: unknown, kind: GroupVersionKind): Unstructured {
-    return asInternal(() => this.#reread(value, kind, { isStrict: true }));
+  reread(value: unknown, kind: GroupVersionKind): MaybePromise<Unstructured> {
+    return inTurns(this.#checkedAndReread(value, kind, { isStrict: true }));
   }
 
   patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<Unstructured> {
@@ -95,11 +95,18 @@ export class ServedForms implements ObjectForms {
     const operations = yield* asInternalPieces(decodeJsonPatch(patch));
     if (isLong) yield undefined;
     const changed = asInternal(() => applyJsonPatch(withBigInts(object), operations));
-    if (isLong) {
-      const { objectBytesMax } = this.#options;
-      if (yield* isLongerThan(changed, objectBytesMax)) throw objectTooLarge(objectBytesMax);
-    }
-    return asInternal(() => this.#reread(changed, kind, { isStrict: false }));
+    return yield* this.#checkedAndReread(changed, kind, { isStrict: false });
+  }
+
+  /** A short patch may make a long object, by copies; so the object itself is looked at. */
+  *#checkedAndReread(
+    value: unknown,
+    kind: GroupVersionKind,
+    options: { readonly isStrict: boolean },
+  ): Pieces<Unstructured> {
+    const { objectBytesMax } = this.#options;
+    if (yield* isLongerThan(value, objectBytesMax)) throw objectTooLarge(objectBytesMax);
+    return asInternal(() => this.#reread(value, kind, options));
   }
 
   /** Of custom resources, unknown fields are always dropped. */

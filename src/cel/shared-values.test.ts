@@ -1,0 +1,99 @@
+/**
+ * Values that share their parts: small in memory, but 2^30 parts and more to whoever walks them. Every function that does is
+ * stopped by the work it is counted.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Room } from "#schema/json-values.ts";
+import { evaluate } from "./evaluate-for-tests.ts";
+import { workMax } from "./evaluate.ts";
+import { jsonOf, type Unfolding } from "./mutation.ts";
+import type { Value } from "./values.ts";
+
+/** A list in which a list is doubled so often. */
+const doubled = (times: number, by = "[v, v]", first = "['a']"): string =>
+  `[${first}]${`.map(v, ${by})`.repeat(times)}`;
+
+test("whoever walks a value that doubles 30 times is stopped", () => {
+  const list = doubled(30);
+  for (const source of [
+    `${list} == ${list}`,
+    `${list} != ${list}`,
+    `${list} in [${list}]`,
+    `[${list}].indexOf(${list}) == 0`,
+    `[${list}].lastIndexOf(${list}) == 0`,
+    // Nothing is equal here, but the cost of the call is that of a walk.
+    `[${list}].indexOf(dyn(1)) == 0`,
+    `sets.contains([${list}], [${list}])`,
+    `sets.equivalent([${list}], [${list}])`,
+    `sets.intersects([${list}], [${list}])`,
+    `'%s'.format([${list}]) == ''`,
+    ...["{'a': v, 'b': v}", "optional.of([v, v])", "[optional.of(v), optional.of(v)]"].map(
+      (by) => `${doubled(30, by)} == ${doubled(30, by)}`,
+    ),
+    `${doubled(30, "v + v")}.size() > 0`,
+    `${doubled(30, "v + v", "b'a'")}.size() > 0`,
+    `${doubled(22, "v + v", "'a'")} == ${doubled(22, "v + v", "'a'")}`,
+  ]) {
+    const found = evaluate(source);
+    assert.ok("error" in found && found.isOverBudget, source);
+    assert.equal(found.error.message, "operation cancelled: actual cost limit exceeded");
+    assert.ok(found.cost <= 2_000_000 && found.work <= workMax, `${source}: ${found.cost}, ${found.work}`);
+  }
+});
+
+test("functions that cost nothing for short texts are stopped too", () => {
+  const texts = Array.from({ length: 1000 }, (_, at) => `name-${at}`);
+  for (const call of ["strs.min()", "strs.max()", "strs.isSorted()", "strs.join()", "strs.indexOf('z')"]) {
+    const found = evaluate(`strs.all(a, strs.all(b, [${call}] != []))`, { strs: texts });
+    assert.ok("error" in found && found.isOverBudget, call);
+  }
+});
+
+test("what ordinary expressions cost is not cut short by the work they are counted", () => {
+  const l = Array.from({ length: 400 }, (_, at) => at);
+  const objects = l.map((at) => ({ name: `n${at}`, image: `registry/shop/${at}` }));
+  for (const [source, cost] of [
+    ["l.all(a, l.all(b, a + b >= 0))", 900_000],
+    ["objects.all(a, objects.exists_one(b, a.name == b.name))", 900_000],
+    ["objects.all(a, l.all(b, a.image.startsWith('registry/')))", 900_000],
+    ["l.all(a, l == l)", 2000],
+    ["l.filter(a, a < 80).all(a, objects == objects)", 1000],
+    ["objects.all(a, a.image.matches('^registry/[a-z]+/[0-9]+$'))", 10_000],
+    ["l.all(a, quantity(string(a) + 'Mi').isLessThan(quantity('1Ti')))", 10_000],
+  ] as const) {
+    const found = evaluate(source, { l, objects }, { costLimit: 3_000_000 });
+    assert.ok("value" in found && found.value === true, `${source}: ${JSON.stringify(found)}`);
+    assert.ok(found.cost > cost / 10, `${source}: ${found.cost}`);
+  }
+});
+
+/** As JSON; counts parts and bytes. */
+function unfolded(value: Value, bytesMax: number) {
+  let work = 0;
+  const unfolding: Unfolding = {
+    work: (units) => {
+      work += units;
+      if (work > workMax) throw new Error("too much work");
+    },
+    room: new Room(bytesMax, () => new Error("too many bytes")),
+  };
+  try {
+    return { json: jsonOf(value, unfolding), work };
+  } catch (error) {
+    return { error: (error as Error).message, work };
+  }
+}
+
+test("a shared part counts as often as JSON has it, in work and in bytes", () => {
+  const shared = (times: number, first: Value): Value => {
+    let value: Value = [first];
+    for (let at = 0; at < times; at++) value = [value, value];
+    return value;
+  };
+  assert.deepEqual(unfolded(shared(1, "x"), 1000), { json: [["x"], ["x"]], work: 50 });
+  assert.equal(unfolded(shared(40, "x"), 10_000_000).error, "too much work");
+  assert.equal(unfolded(shared(10, "x".repeat(10_000)), 1_000_000).error, "too many bytes");
+  assert.equal(unfolded(new Map<Value, Value>([["k".repeat(2000), 1]]), 1000).error, "too many bytes");
+  assert.equal(unfolded(new Uint8Array(2000), 1000).error, "too many bytes");
+});
