@@ -6,7 +6,8 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
-import { CustomKind } from "./custom-kind.ts";
+import { atOnce } from "#std/turn.ts";
+import { CustomKind, type ServedBefore } from "./custom-kind.ts";
 
 const environment = {
   objectBytesMax: 1024 * 1024,
@@ -50,8 +51,11 @@ const definition = (
   ...more,
 });
 
-const made = (of: CustomResourceDefinition, old?: { kind: CustomKind; definition: CustomResourceDefinition }) =>
-  new CustomKind(of, () => of, environment, old);
+function made(of: CustomResourceDefinition, old?: ServedBefore): CustomKind {
+  const kind = atOnce(CustomKind.inPieces(of, () => of, environment, old));
+  if (old !== undefined) kind.follow(old.kind);
+  return kind;
+}
 
 const served = (kind: CustomKind, name: string): ResourceDefinition =>
   kind.definitions.find((other) => other.version === name)!;

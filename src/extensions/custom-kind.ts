@@ -20,6 +20,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
 import { compareVersions } from "#meta/version-order.ts";
 import type {
+  Column,
   Conversion,
   RemoteConversion,
   ResourceDefinition,
@@ -27,7 +28,7 @@ import type {
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#schema/json-values.ts";
-import { mapInTurns } from "#std/turn.ts";
+import { mapInTurns, type Pieces } from "#std/turn.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
@@ -48,8 +49,17 @@ const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create"
 const lastVerbs = ["delete", "deletecollection", "get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 
+/** A definition may have thousands of versions; others have a turn after so many. */
+const versionsPerTurn = 64;
+
 /** Reads the definition again from where it is stored. */
 export type ReadDefinition = () => CustomResourceDefinition;
+
+/** The same definition as it was served before. */
+export interface ServedBefore {
+  readonly kind: CustomKind;
+  readonly definition: CustomResourceDefinition;
+}
 
 export class CustomKind {
   /** Of the versions that are served, in the definition's order. */
@@ -58,48 +68,69 @@ export class CustomKind {
   readonly stored: ResourceDefinition;
   readonly #versions: ReadonlyMap<string, CustomVersion>;
   readonly #served: AbortController;
-  readonly #conversions: Conversion[];
+  readonly #conversions: readonly Conversion[];
+  readonly #read: ReadDefinition;
 
-  /** `old` is the same definition as served before; unchanged parts are reused. */
-  constructor(
+  private constructor(read: ReadDefinition, { all, isServed, stored, ...parts }: Parts) {
+    this.#read = read;
+    this.#versions = parts.versions;
+    this.#served = parts.served;
+    this.#conversions = parts.conversions;
+    this.definitions = all.filter((_definition, index) => isServed[index]);
+    this.stored = all[stored]!;
+  }
+
+  /**
+   * Makes a kind, using what has not changed since `old`, which stays as it is until `follow` is called. The work for each
+   * version is small, and others have a turn after some of them. Versions with the same schema share what is made of it.
+   */
+  static *inPieces(
     definition: CustomResourceDefinition,
     read: ReadDefinition,
     environment: CustomKindEnvironment,
-    old?: { readonly kind: CustomKind; readonly definition: CustomResourceDefinition },
-  ) {
-    const isSame = old !== undefined && servesTheSame(old.definition, definition);
-    const versions = definition.spec.versions ?? [];
-    this.#versions = new Map(
-      versions.map((version) => {
-        const load = () => schemaOf(read(), version.name);
-        const before = old === undefined ? undefined : old.kind.#versions.get(version.name);
-        const kept =
-          before !== undefined && (isSame || jsonEquals(version.schema, schemaPart(old?.definition, version.name)));
-        if (kept) before.movedTo(load);
-        return [version.name, kept ? before : new CustomVersion(environment.metadata, load)];
-      }),
+    old?: ServedBefore,
+  ): Pieces<CustomKind> {
+    const given = definition.spec.versions ?? [];
+    const stored = Math.max(
+      given.findIndex(({ storage }) => storage),
+      0,
     );
-    const storage = versions.find((version) => version.storage) ?? versions[0];
+    const storage = given[stored];
     if (storage === undefined) throw new Error("a definition without versions was stored");
-    this.#served = isSame ? old.kind.#served : new AbortController();
+    const isSame = old !== undefined && servesTheSame(old.definition, definition);
+    const versions = isSame ? old.kind.#versions : yield* versionsOf(given, read, environment, old);
+    const served = isSame ? old.kind.#served : new AbortController();
     // Every watch of the kind listens.
-    setMaxListeners(0, this.#served.signal);
-    this.#conversions = isSame ? old.kind.#conversions : [];
+    setMaxListeners(0, served.signal);
+    const shared = sharedParts(definition, storage, served.signal, environment.domain);
+    const known = new Map<string, CustomVersion>();
+    for (const [name, version] of versions) known.set(apiVersionOf({ group: shared.group, version: name }), version);
+    const convert = isSame ? undefined : conversions(definition, storage.name, versions, known, environment);
+    const kept = isSame ? old.kind.#conversions : [];
+    const made: Conversion[] = [];
+    const all: ResourceDefinition[] = [];
     const byApiVersion = new Map<string, ResourceDefinition>();
-    const all = versions.map((version, index) => {
-      const conversion = (this.#conversions[index] ??= this.#conversion(
-        definition,
-        version.name,
-        storage.name,
-        environment,
-      ));
-      const defined = this.#define(definition, { version, storage, conversion, byApiVersion }, environment);
+    for (const [index, version] of given.entries()) {
+      if (index > 0 && index % versionsPerTurn === 0) yield undefined;
+      const conversion = convert === undefined ? kept[index]! : convert(version.name);
+      made.push(conversion);
+      const defined = definitionOf(version, versions.get(version.name)!, conversion, { ...shared, byApiVersion });
       byApiVersion.set(apiVersionOf(defined), defined);
-      return defined;
-    });
-    this.definitions = all.filter((_definition, index) => versions[index]!.served);
-    this.stored = all[versions.indexOf(storage)]!;
-    if (old !== undefined && !isSame) old.kind.retire();
+      all.push(defined);
+    }
+    const isServed = given.map((version) => version.served);
+    return new CustomKind(read, { all, isServed, stored, versions, served, conversions: made });
+  }
+
+  /** What has been made of the schema of a version. */
+  schemaOwner(version: string): CustomVersion | undefined {
+    return this.#versions.get(version);
+  }
+
+  /** Takes the place of the kind that this one was made from, which then ends unless it served the same. */
+  follow(old: CustomKind): void {
+    for (const [name, version] of this.#versions) version.movedTo(() => schemaOf(this.#read(), name));
+    if (old.#served !== this.#served) old.retire();
   }
 
   /** Ends what lasts: this is served no longer, or in another way. */
@@ -107,21 +138,65 @@ export class CustomKind {
     for (const { epoch } of this.#conversions) if (epoch !== undefined) epoch.retired = true;
     this.#served.abort();
   }
+}
 
-  #conversion(
-    definition: CustomResourceDefinition,
-    version: string,
-    storage: string,
-    environment: CustomKindEnvironment,
-  ): Conversion {
-    const { objectBytesMax } = environment;
-    const own = this.#versions.get(version)!;
-    const hub = this.#versions.get(storage)!;
-    const { group } = definition.spec;
-    const known = new Map([...this.#versions].map(([name, other]) => [apiVersionOf({ group, version: name }), other]));
+/** What a kind is made of; lists are in the definition's order. */
+interface Parts {
+  readonly all: readonly ResourceDefinition[];
+  readonly isServed: readonly boolean[];
+  /** Where the stored version stands. */
+  readonly stored: number;
+  readonly versions: ReadonlyMap<string, CustomVersion>;
+  readonly served: AbortController;
+  readonly conversions: readonly Conversion[];
+}
+
+/** Each version by its name. Equal schemas are one, also with those of `old`. */
+function* versionsOf(
+  given: readonly CustomResourceDefinitionVersion[],
+  read: ReadDefinition,
+  { metadata }: CustomKindEnvironment,
+  old: ServedBefore | undefined,
+): Pieces<ReadonlyMap<string, CustomVersion>> {
+  const bySchema = new Map<string, CustomVersion>();
+  let count = 0;
+  for (const { name, schema } of old?.definition.spec.versions ?? []) {
+    if (++count % versionsPerTurn === 0) yield undefined;
+    const before = old?.kind.schemaOwner(name);
+    if (before !== undefined) bySchema.set(textOf(schema), before);
+  }
+  const versions = new Map<string, CustomVersion>();
+  for (const { name, schema } of given) {
+    if (++count % versionsPerTurn === 0) yield undefined;
+    const text = textOf(schema);
+    let version = bySchema.get(text);
+    if (version === undefined) {
+      version = new CustomVersion(metadata, () => schemaOf(read(), name));
+      bySchema.set(text, version);
+    }
+    versions.set(name, version);
+  }
+  return versions;
+}
+
+/** As text, members in the order of their author, which OpenAPI shows. */
+const textOf = (schema: CustomResourceDefinitionVersion["schema"]): string => JSON.stringify(schema ?? null);
+
+/** Makes the conversion of each version. */
+function conversions(
+  { metadata: { uid = "", resourceVersion = "" }, spec }: CustomResourceDefinition,
+  storage: string,
+  versions: ReadonlyMap<string, CustomVersion>,
+  known: KnownVersions,
+  environment: CustomKindEnvironment,
+): (version: string) => Conversion {
+  const { group } = spec;
+  const { objectBytesMax } = environment;
+  const hub = versions.get(storage)!;
+  const remote = remoteConversion(spec.conversion, known, environment);
+  return (version) => {
+    const own = versions.get(version)!;
     const served = apiVersionOf({ group, version });
-    const { uid = "", resourceVersion = "" } = definition.metadata;
-    const remote = this.#remote(definition, known, environment);
     return {
       ...(remote === undefined ? {} : { remote }),
       epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false },
@@ -132,98 +207,123 @@ export class CustomKind {
         return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
       },
     };
-  }
-
-  #remote(
-    { spec }: CustomResourceDefinition,
-    known: KnownVersions,
-    { convert, objectBytesMax }: CustomKindEnvironment,
-  ): RemoteConversion | undefined {
-    const { strategy, webhook } = spec.conversion ?? {};
-    if (strategy !== "Webhook" || webhook === undefined) return undefined;
-    return {
-      async convert(objects, apiVersion, signal) {
-        // Upstream: what is stored is given defaults, what a webhook made of it is not.
-        const sent = await mapInTurns(objects, (object) => filled(object, known, objectBytesMax));
-        const converted = await convert(webhook, sent, apiVersion, signal);
-        const { structural } = known.get(apiVersion)!; // one of the known
-        return mapInTurns(converted, (object) => reshape(object, structural));
-      },
-      asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
-    };
-  }
-
-  #define(
-    definition: CustomResourceDefinition,
-    { version, storage, conversion, byApiVersion }: VersionParts,
-    { domain }: CustomKindEnvironment,
-  ): ResourceDefinition {
-    const { group, scope } = definition.spec;
-    const names = namesOf(definition);
-    const { kind, plural: resource } = names;
-    const own = this.#versions.get(version.name)!;
-    const terminating = isConditionTrue(definition, "Terminating");
-    const { subresources, selectableFields = [] } = version;
-    const selectable = selectableFields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
-    const gvk = { group, version: version.name, kind };
-    return {
-      ...gvk,
-      resource,
-      singular: names.singular ?? "",
-      listKind: names.listKind ?? "",
-      namespaced: scope === "Namespaced",
-      verbs: terminating ? lastVerbs : allVerbs,
-      shortNames: names.shortNames ?? [],
-      categories: names.categories ?? [],
-      subresources: partsOf(version, gvk),
-      get schema() {
-        return own.schema;
-      },
-      storage: { group, version: storage.name, kind, resource },
-      storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
-      conversion,
-      renamesVersions: true,
-      versions: byApiVersion,
-      stored: true,
-      nameRule: "dns1123subdomain",
-      anyFinalizers: true,
-      generation: true,
-      defaultPropagation: "Background",
-      returnDeletedObject: false,
-      returnDeletedList: true,
-      createOnUpdate: false,
-      unconditionalUpdate: false,
-      selectableFields: selectable,
-      fieldAliases: {},
-      declaresFields: true,
-      columns: printerColumns(version.additionalPrinterColumns, domain),
-      strategy: customStrategy({
-        group,
-        resource,
-        version: own,
-        hasStatus: subresources?.status !== undefined,
-        scale: subresources?.scale,
-        selectable,
-        terminating,
-      }),
-      published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
-      ...(version.deprecated === true ? { deprecation: deprecationOf(definition, version) } : {}),
-      decoder: own.decoder,
-      served: this.#served.signal,
-      terminating,
-      routes: "dispatched",
-      untyped: true,
-    };
-  }
+  };
 }
 
-/** One version of a kind, with what the others have in common with it. */
-interface VersionParts {
-  readonly version: CustomResourceDefinitionVersion;
-  readonly storage: CustomResourceDefinitionVersion;
-  readonly conversion: Conversion;
+function remoteConversion(
+  conversion: CustomResourceDefinition["spec"]["conversion"],
+  known: KnownVersions,
+  { convert, objectBytesMax }: CustomKindEnvironment,
+): RemoteConversion | undefined {
+  const { strategy, webhook } = conversion ?? {};
+  if (strategy !== "Webhook" || webhook === undefined) return undefined;
+  return {
+    async convert(objects, apiVersion, signal) {
+      // Upstream: what is stored is given defaults, what a webhook made of it is not.
+      const sent = await mapInTurns(objects, (object) => filled(object, known, objectBytesMax));
+      const converted = await convert(webhook, sent, apiVersion, signal);
+      const { structural } = known.get(apiVersion)!; // one of the known
+      return mapInTurns(converted, (object) => reshape(object, structural));
+    },
+    asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
+  };
+}
+
+/** What the versions of a definition have in common. */
+type SharedParts = ReturnType<typeof sharedParts> & {
   /** All versions of the kind; complete when they are used. */
   readonly byApiVersion: ReadonlyMap<string, ResourceDefinition>;
+};
+
+function sharedParts(
+  definition: CustomResourceDefinition,
+  storage: CustomResourceDefinitionVersion,
+  served: AbortSignal,
+  domain: ApiDomain,
+) {
+  const { group, scope, versions = [] } = definition.spec;
+  const names = namesOf(definition);
+  const { kind, plural: resource } = names;
+  const terminating = isConditionTrue(definition, "Terminating");
+  return {
+    group,
+    kind,
+    resource,
+    names: {
+      singular: names.singular ?? "",
+      listKind: names.listKind ?? "",
+      shortNames: names.shortNames ?? [],
+      categories: names.categories ?? [],
+    },
+    namespaced: scope === "Namespaced",
+    verbs: terminating ? lastVerbs : allVerbs,
+    terminating,
+    storage: { group, version: storage.name, kind, resource },
+    storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
+    recommended: recommendedVersion(versions ?? []),
+    served,
+    domain,
+  };
+}
+
+function definitionOf(
+  version: CustomResourceDefinitionVersion,
+  own: CustomVersion,
+  conversion: Conversion,
+  { group, kind, resource, names, namespaced, verbs, terminating, storage, served, domain, ...shared }: SharedParts,
+): ResourceDefinition {
+  const { subresources, selectableFields = [], additionalPrinterColumns } = version;
+  const selectable = selectableFields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
+  const gvk = { group, version: version.name, kind };
+  let columns: readonly Column[] | undefined;
+  return {
+    ...gvk,
+    resource,
+    ...names,
+    namespaced,
+    verbs,
+    subresources: partsOf(version, gvk),
+    get schema() {
+      return own.schema;
+    },
+    storage,
+    storageVersionHash: shared.storageVersionHash,
+    conversion,
+    renamesVersions: true,
+    versions: shared.byApiVersion,
+    stored: true,
+    nameRule: "dns1123subdomain",
+    anyFinalizers: true,
+    generation: true,
+    defaultPropagation: "Background",
+    returnDeletedObject: false,
+    returnDeletedList: true,
+    createOnUpdate: false,
+    unconditionalUpdate: false,
+    selectableFields: selectable,
+    fieldAliases: {},
+    declaresFields: true,
+    // Most are never asked for.
+    get columns() {
+      return (columns ??= printerColumns(additionalPrinterColumns, domain));
+    },
+    strategy: customStrategy({
+      group,
+      resource,
+      version: own,
+      hasStatus: subresources?.status !== undefined,
+      scale: subresources?.scale,
+      selectable,
+      terminating,
+    }),
+    published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
+    ...(version.deprecated === true ? { deprecation: deprecationOf(version, gvk, shared.recommended) } : {}),
+    decoder: own.decoder,
+    served,
+    terminating,
+    routes: "dispatched",
+    untyped: true,
+  };
 }
 
 type KnownVersions = ReadonlyMap<string, CustomVersion>;
@@ -267,19 +367,24 @@ function versionHash(group: string, version: string, kind: string): string {
   return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }
 
-/** Upstream's default warning names a better version, if there is one. */
+/** The version that upstream's warnings recommend: the first of those that are served and not deprecated. */
+function recommendedVersion(versions: readonly CustomResourceDefinitionVersion[]): string | undefined {
+  let first: string | undefined;
+  for (const { name, served, deprecated } of versions) {
+    if (!served || deprecated === true) continue;
+    if (first === undefined || compareVersions(name, first) < 0) first = name;
+  }
+  return first;
+}
+
 function deprecationOf(
-  definition: CustomResourceDefinition,
   { name, deprecationWarning }: CustomResourceDefinitionVersion,
+  { group, kind }: GroupVersionKind,
+  recommended: string | undefined,
 ): NonNullable<ResourceDefinition["deprecation"]> {
-  const { group, versions } = definition.spec;
-  const { kind } = namesOf(definition);
-  const [better] = (versions ?? [])
-    .filter((other) => other.served && other.deprecated !== true && compareVersions(other.name, name) < 0)
-    .map((other) => other.name)
-    .sort(compareVersions);
+  const isBetter = recommended !== undefined && compareVersions(recommended, name) < 0;
   const text = `${group}/${name} ${kind} is deprecated`;
-  const warning = better === undefined ? text : `${text}; use ${group}/${better} ${kind}`;
+  const warning = isBetter ? `${text}; use ${group}/${recommended} ${kind}` : text;
   return { warning: deprecationWarning ?? warning, removedRelease: "" };
 }
 

@@ -32,7 +32,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { inTurns, Pace, type Pieces } from "#std/turn.ts";
 import { Cleanup } from "./cleanup.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { CustomKind } from "./custom-kind.ts";
@@ -83,6 +83,9 @@ interface Known {
 }
 
 const retryMs = 1000;
+
+/** Of larger definitions, each step of their work is a piece of its own. */
+const largeBytes = 64 * 1024;
 
 export class CustomResourceController {
   readonly #options: CustomResourceControllerOptions;
@@ -148,7 +151,11 @@ export class CustomResourceController {
   async #replace(entries: readonly Entry[]): Promise<void> {
     const names = new Set(entries.map((entry) => this.#nameOf(entry)));
     for (const [name, known] of this.#known) if (!names.has(name)) this.#lose(name, known);
-    for (const entry of entries) this.#learn(entry);
+    const pace = new Pace(this.#options.clock);
+    for (const entry of entries) {
+      if (pace.isDue) await pace.pause();
+      await this.#learn(entry);
+    }
     this.#publish();
     await this.#decide(names);
   }
@@ -161,7 +168,7 @@ export class CustomResourceController {
       const name = this.#nameOf(entry);
       if (type === "DELETED") this.#forget(name, entry, changed);
       else {
-        this.#learn(entry);
+        await this.#learn(entry);
         changed.add(name);
       }
     }
@@ -173,29 +180,43 @@ export class CustomResourceController {
     return entry.key.slice(this.#store.prefix.length);
   }
 
-  /** Records a definition, unless a newer state is known. One that cannot be decoded is not served. */
-  #learn(entry: Entry): void {
+  /**
+   * Records a definition, unless a newer state is known, or it is not `wanted` any more. One that cannot be decoded is not
+   * served. Others have turns meanwhile, and may record another state of it; then this begins again.
+   */
+  async #learn(entry: Entry, wanted: () => boolean = () => true): Promise<void> {
     const name = this.#nameOf(entry);
-    const old = this.#known.get(name);
-    if (old !== undefined && old.entry.revision >= entry.revision) return;
-    try {
-      this.#take(name, entry, this.#read(entry), old);
-    } catch (error) {
-      this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
-      if (old !== undefined) this.#lose(name, old);
+    for (;;) {
+      const old = this.#known.get(name);
+      if (this.#closed || !wanted() || (old !== undefined && old.entry.revision >= entry.revision)) return;
+      let next: Known | undefined;
+      try {
+        const made = inTurns(this.#made(entry, old));
+        next = made instanceof Promise ? await made : made;
+      } catch (error) {
+        this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
+      }
+      if (this.#known.get(name) !== old || !wanted()) continue;
+      if (next !== undefined) this.#take(name, next, old);
+      else if (old !== undefined) this.#lose(name, old);
+      return;
     }
   }
 
-  #take(name: string, entry: Entry, definition: CustomResourceDefinition, old: Known | undefined): void {
+  /** What becomes of an entry; changes nothing yet. */
+  *#made(entry: Entry, old: Known | undefined): Pieces<Known> {
+    const isLarge = entry.value.length > largeBytes;
+    const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
     const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");
     let kind: CustomKind | undefined;
     if (isServed) {
+      if (isLarge) yield undefined;
       const before = old?.kind === undefined ? undefined : { kind: old.kind, definition: this.#read(old.entry) };
-      kind = new CustomKind(definition, () => this.#read(entry), this.#options, before);
-    } else old?.kind?.retire();
+      if (isLarge) yield undefined;
+      kind = yield* CustomKind.inPieces(definition, () => this.#read(entry), this.#options, before);
+    }
     const served = kind?.definitions.filter((custom) => !this.#isOwn(custom)) ?? [];
-    if (kind !== old?.kind) this.#replaced(old?.served ?? [], served);
     const isEnding =
       metadata.deletionTimestamp !== undefined &&
       (metadata.finalizers ?? []).includes(this.#options.domain.rename(cleanupFinalizer));
@@ -205,7 +226,16 @@ export class CustomResourceController {
       accepted === undefined ||
       !sameNames(spec.names, accepted) ||
       isProtectedGroup(spec.group, this.#options.domain);
-    this.#known.set(name, { entry, group: spec.group, accepted, kind, served, isEnding, isOpen });
+    return { entry, group: spec.group, accepted, kind, served, isEnding, isOpen };
+  }
+
+  #take(name: string, next: Known, old: Known | undefined): void {
+    if (old?.kind !== undefined) {
+      if (next.kind === undefined) old.kind.retire();
+      else next.kind.follow(old.kind);
+    }
+    if (next.kind !== old?.kind) this.#replaced(old?.served ?? [], next.served);
+    this.#known.set(name, next);
   }
 
   /**
@@ -355,8 +385,7 @@ export class CustomResourceController {
       });
       const { entry } = written;
       if (entry === undefined || entry.revision === before) return false;
-      const isGone = this.#store.peek("", name)?.revision !== entry.revision;
-      if (!isGone) this.#learn(entry);
+      await this.#learn(entry, () => this.#store.peek("", name)?.revision === entry.revision);
       return true;
     } catch (error) {
       if (error instanceof StatusError && (error.status.code === 404 || error.status.code === 409)) return false;
