@@ -140,3 +140,60 @@ test("a deprecated version warns with the best that is left [EVENT-05]", () => {
   assert.equal(served(kind, "v2").deprecation!.warning, "no");
   assert.equal(served(kind, "v1").deprecation, undefined);
 });
+
+/** A definition with so many versions; `looked` counts how often their names are read. */
+function manyVersions(count: number, schema: (index: number) => JsonSchemaProps) {
+  const looked = { times: 0 };
+  const versions = Array.from({ length: count }, (_, index) => ({
+    ...version("", schema(index), { storage: index === 0, deprecated: index % 2 === 1 }),
+    get name() {
+      looked.times++;
+      return `v${index + 1}`;
+    },
+  }));
+  return { of: definition(versions), looked };
+}
+
+test("a definition with thousands of versions is made in small pieces, with the same work for each version", () => {
+  const [few, many] = [1000, 4000].map((count) => {
+    const { of, looked } = manyVersions(count, (index) => spec({ [`f${index}`]: text }));
+    const first = made(of);
+    const changed = { ...of, spec: { ...of.spec, names: { ...of.spec.names, shortNames: ["w"] } } };
+    looked.times = 0;
+    let pieces = 1;
+    const making = CustomKind.inPieces(changed, () => changed, environment, { kind: first, definition: of });
+    let next = making.next();
+    for (; next.done !== true; next = making.next()) pieces++;
+    assert.equal(next.value.definitions.length, count);
+    return { looked: looked.times / count, pieces: pieces / count };
+  });
+  assert.ok(many!.looked < few!.looked * 1.1, `${many!.looked} looks at each of 4,000 versions, ${few!.looked} of 1,000`);
+  assert.ok(many!.pieces > 1 / 64, `a piece of ${1 / many!.pieces} versions`);
+});
+
+test("versions with the same schema share what is made of it, whatever else changes", () => {
+  const { of } = manyVersions(1000, () => spec({ a: text }));
+  let reads = 0;
+  const read = (): CustomResourceDefinition => {
+    reads++;
+    return of;
+  };
+  const kind = atOnce(CustomKind.inPieces(of, read, environment));
+  assert.equal(new Set(kind.definitions.map(({ schema }) => schema)).size, 1);
+  assert.equal(reads, 1);
+  const renamed = definition([
+    version("v9", spec({ a: text }), { storage: true }),
+    version("v10", spec({ a: text, b: text })),
+  ]);
+  const next = made(renamed, { kind, definition: of });
+  assert.equal(served(next, "v9").decoder, kind.definitions[0]!.decoder, "it is known by its schema");
+  assert.notEqual(served(next, "v10").decoder, kind.definitions[0]!.decoder);
+});
+
+test("what was made for nothing leaves the kind before as it was", () => {
+  const kind = made(two);
+  const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
+  atOnce(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));
+  assert.equal(served(kind, "v1").served!.aborted, false);
+  assert.equal(served(kind, "v1").conversion!.epoch!.retired, false);
+});

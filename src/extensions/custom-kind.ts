@@ -241,7 +241,7 @@ function sharedParts(
   served: AbortSignal,
   domain: ApiDomain,
 ) {
-  const { group, scope, versions = [] } = definition.spec;
+  const { group, scope, versions } = definition.spec;
   const names = namesOf(definition);
   const { kind, plural: resource } = names;
   const terminating = isConditionTrue(definition, "Terminating");

@@ -10,6 +10,7 @@ import { defaultIngressClass } from "#admission/default-ingress-class.ts";
 import { defaultTolerationSeconds } from "#admission/default-toleration-seconds.ts";
 import { limitRanger } from "#admission/limit-ranger.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
+import { paramPermission } from "#admission/param-permission.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { priority } from "#admission/priority.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
@@ -27,7 +28,9 @@ import type { Authorizer } from "#authz/authorizer.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { apiVersionOf } from "#meta/group-version.ts";
+import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { StartError } from "#std/start-error.ts";
 import { ServedForms } from "./admission/object-forms.ts";
@@ -110,6 +113,8 @@ export async function serverAdmission(
   ];
   nameMissing(config, plugins);
   const chain = admissionChain([
+    // Not a plugin upstream, so it cannot be disabled. It comes directly after validation.
+    params(config, state, { authorizer, table, served }),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
     rbacEscalation({ authorizer, index: rbacIndex }),
@@ -121,6 +126,43 @@ export async function serverAdmission(
       images?.close();
     },
   };
+}
+
+const params = (
+  { domain }: AssembleConfig,
+  state: ServerState,
+  { authorizer, table, served }: Omit<AdmissionAccess, "client">,
+): AdmissionPlugin =>
+  paramPermission({
+    domain,
+    authorizer,
+    resourceOf: (kind) => resourceOf(kind, table, served),
+    policy: (resource, name) => newestPolicy(state, resource, name),
+  });
+
+/** The name of the resource with objects of this kind, here or on an aggregated server. */
+function resourceOf(
+  { group, version, kind }: GroupVersionKind,
+  table: () => ResourceTable,
+  served: AdmissionAccess["served"],
+): string | undefined {
+  const own = table().findKind(group, version, kind);
+  if (own !== undefined) return own.resource;
+  for (const one of served.list()) {
+    if (one.kind === kind && one.group === group && one.version === version) return one.resource;
+  }
+  return undefined;
+}
+
+/** One that is not there or cannot be read is `undefined`. */
+async function newestPolicy({ storeOf }: ServerState, resource: string, name: string): Promise<ApiObject | undefined> {
+  const store = storeOf(`${resource}.admissionregistration.k8s.io`);
+  try {
+    return store?.object(await store.get("", name, ""));
+  } catch (error) {
+    if (error instanceof StatusError) return undefined;
+    throw error;
+  }
 }
 
 /** Throws `StartError` for plugins that are in both lists. */
