@@ -26,7 +26,7 @@ export async function withStore<T>(dataDir: string, { path, body, offline }: Sto
   if (!(asked instanceof Unreachable)) return asked;
   if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
   try {
-    const store = await openSqliteStore({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
+    const store = await openSqliteStore({ dataDir, isExpected: true, clock: systemClock, compactionIntervalMs: 0 });
     try {
       return await offline(store.log);
     } finally {

@@ -167,7 +167,10 @@ test("a definition with thousands of versions is made in small pieces, with the 
     assert.equal(next.value.definitions.length, count);
     return { looked: looked.times / count, pieces: pieces / count };
   });
-  assert.ok(many!.looked < few!.looked * 1.1, `${many!.looked} looks at each of 4,000 versions, ${few!.looked} of 1,000`);
+  assert.ok(
+    many!.looked < few!.looked * 1.1,
+    `${many!.looked} looks at each of 4,000 versions, ${few!.looked} of 1,000`,
+  );
   assert.ok(many!.pieces > 1 / 64, `a piece of ${1 / many!.pieces} versions`);
 });
 

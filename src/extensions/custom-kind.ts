@@ -102,19 +102,19 @@ export class CustomKind {
     const served = isSame ? old.kind.#served : new AbortController();
     // Every watch of the kind listens.
     setMaxListeners(0, served.signal);
-    const shared = sharedParts(definition, storage, served.signal, environment.domain);
+    const byApiVersion = new Map<string, ResourceDefinition>();
+    const shared = { ...sharedParts(definition, storage, served.signal, environment.domain), byApiVersion };
     const known = new Map<string, CustomVersion>();
     for (const [name, version] of versions) known.set(apiVersionOf({ group: shared.group, version: name }), version);
     const convert = isSame ? undefined : conversions(definition, storage.name, versions, known, environment);
     const kept = isSame ? old.kind.#conversions : [];
     const made: Conversion[] = [];
     const all: ResourceDefinition[] = [];
-    const byApiVersion = new Map<string, ResourceDefinition>();
     for (const [index, version] of given.entries()) {
       if (index > 0 && index % versionsPerTurn === 0) yield undefined;
       const conversion = convert === undefined ? kept[index]! : convert(version.name);
       made.push(conversion);
-      const defined = definitionOf(version, versions.get(version.name)!, conversion, { ...shared, byApiVersion });
+      const defined = definitionOf(version, versions.get(version.name)!, conversion, shared);
       byApiVersion.set(apiVersionOf(defined), defined);
       all.push(defined);
     }

@@ -9,7 +9,15 @@ import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { type Credentials, prepareCredentials, readAuthorities, readGiven, readGivenPair } from "./credentials.ts";
+import {
+  type Credentials,
+  type CredentialsWanted,
+  type ExpectedFiles,
+  prepareCredentials,
+  readAuthorities,
+  readGiven,
+  readGivenPair,
+} from "./credentials.ts";
 import { StartError } from "#std/start-error.ts";
 
 const folders: string[] = [];
@@ -30,8 +38,9 @@ async function prepare(
   folder: string | undefined,
   clock = new FakeClock(),
   names: readonly string[] = [],
+  { expected = "none", acceptLoss = false }: Partial<CredentialsWanted> = {},
 ): Promise<Credentials> {
-  const made = await prepareCredentials({ folder, names, clock, random });
+  const made = await prepareCredentials({ folder, expected, acceptLoss, names, clock, random });
   for (const [path, content] of made.files) {
     if (folder === undefined) break;
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -108,7 +117,7 @@ void test("certificates near their end are made anew, the authority stays", asyn
   const renewed = await prepare(folder, clock);
   assert.deepStrictEqual(
     [...renewed.files.keys()],
-    ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`pki/${name}.crt`, `pki/${name}.key`]),
+    ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`pki/${name}.key`, `pki/${name}.crt`]),
   );
   assert.strictEqual(renewed.ca.certificate, first.ca.certificate);
   assert.strictEqual(renewed.admin.token, first.admin.token);
@@ -133,7 +142,7 @@ void test("a name the serving certificate lacks makes a new one, a name less doe
   await prepare(folder, new FakeClock(), ["a.example"]);
   assert.deepStrictEqual(
     [...(await prepare(folder, new FakeClock(), ["a.example", "b.example"])).files.keys()],
-    ["pki/apiserver.crt", "pki/apiserver.key"],
+    ["pki/apiserver.key", "pki/apiserver.crt"],
   );
   assert.strictEqual((await prepare(folder, new FakeClock(), [])).files.size, 0);
 });
@@ -187,4 +196,78 @@ void test("damaged files of the data folder are reported, not replaced", async (
   await prepare(folder);
   writeFileSync(join(folder, "pki/ca.key"), "junk");
   await assert.rejects(prepare(folder), /pki\/ca\.key: not a private key in PEM form/);
+});
+
+/** Expects the refusal of a folder from which a file was taken, or emptied; then that the loss can be accepted. */
+async function expectLoss(name: string, expected: ExpectedFiles, how: "missing" | "empty"): Promise<void> {
+  const folder = temporary();
+  const first = await prepare(folder);
+  const file = join(folder, "pki", name);
+  if (how === "missing") rmSync(file);
+  else writeFileSync(file, "");
+  const asked = { expected };
+  await assert.rejects(
+    prepare(folder, new FakeClock(), [], asked),
+    (error: unknown) =>
+      error instanceof StartError &&
+      error.message.startsWith(`${file} is ${how}: with a new one `) &&
+      error.message.endsWith(
+        "; put it back, restore a backup of the folder, or go on with new ones by one start with --accept-data-loss",
+      ),
+    `${name} ${how} ${expected}`,
+  );
+  const next = await prepare(folder, new FakeClock(), [], { ...asked, acceptLoss: true });
+  assert.match(next.loss ?? "", new RegExp(`${name} is ${how}`));
+  assert.notDeepStrictEqual(
+    [next.ca, next.frontProxy, next.serviceAccount, next.admin.token],
+    [first.ca, first.frontProxy, first.serviceAccount, first.admin.token],
+  );
+  const last = await prepare(folder, new FakeClock(), [], { expected: "all" });
+  assert.deepStrictEqual([last.files.size, last.loss], [0, undefined]);
+}
+
+void test("a lost file that others rely on is not made anew without a word", async () => {
+  const others = ["front-proxy-ca.key", "front-proxy-ca.crt", "admin.token"];
+  for (const name of ["ca.key", "ca.crt", "sa.key", ...others]) {
+    for (const how of ["missing", "empty"] as const) await expectLoss(name, "all", how);
+  }
+  for (const name of ["ca.key", "ca.crt", "sa.key"]) await expectLoss(name, "first", "missing");
+  for (const name of ["ca.key", "front-proxy-ca.key"]) await expectLoss(name, "none", "missing");
+});
+
+void test("what is made of others is made again, with the same authorities and keys", async () => {
+  const folder = temporary();
+  const first = await prepare(folder);
+  const leaves = ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`${name}.crt`, `${name}.key`]);
+  for (const name of [...leaves, "sa.pub"]) {
+    rmSync(join(folder, "pki", name));
+    const next = await prepare(folder, new FakeClock(), [], { expected: "all" });
+    assert.ok(next.files.has(`pki/${name}`), name);
+    assert.deepStrictEqual(
+      [next.ca, next.frontProxy.ca, next.serviceAccount],
+      [first.ca, first.frontProxy.ca, first.serviceAccount],
+    );
+  }
+});
+
+void test("a first start that was cut short is taken up again, also in a folder of an earlier build", async () => {
+  const whole = await prepare(temporary());
+  const files = [...whole.files];
+  for (let count = 0; count < files.length; count++) {
+    const folder = temporary();
+    mkdirSync(join(folder, "pki"));
+    for (const [path, content] of files.slice(0, count)) writeFileSync(join(folder, path), content);
+    const next = await prepare(folder);
+    assert.strictEqual(next.loss, undefined);
+    const kept = files.slice(0, count).some(([path]) => path === "pki/ca.key");
+    assert.strictEqual(next.ca.key === whole.ca.key, kept, `${count} files`);
+  }
+  // Earlier builds had no authority for aggregated servers.
+  const folder = temporary();
+  await prepare(folder);
+  for (const name of ["front-proxy-ca", "front-proxy-client"]) {
+    for (const end of ["crt", "key"]) rmSync(join(folder, `pki/${name}.${end}`));
+  }
+  const upgraded = await prepare(folder, new FakeClock(), [], { expected: "first" });
+  assert.strictEqual(upgraded.loss, undefined);
 });

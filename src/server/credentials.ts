@@ -1,6 +1,7 @@
 /**
  * The server's own certificates, keys and token: created at the first start, reused, and renewed when they expire or no
- * longer fit. Everything happens in memory; `files` lists what to write afterwards.
+ * longer fit. What others rely on is never made anew in place of a lost file, unless the loss is accepted. Everything
+ * happens in memory; `files` lists what to write afterwards.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -34,11 +35,19 @@ export interface Credentials {
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
   /** Made or renewed now: path below the data folder and content. Empty when everything could be reused. */
   readonly files: ReadonlyMap<string, string>;
+  /** A loss that was accepted. */
+  readonly loss?: string;
 }
+
+/** Which files must be there: those of the first builds, all that others rely on, or none in a folder that is new. */
+export type ExpectedFiles = "none" | "first" | "all";
 
 export interface CredentialsWanted {
   /** Where earlier ones lie; undefined makes all of them new. */
   readonly folder: string | undefined;
+  readonly expected: ExpectedFiles;
+  /** Makes new ones in place of those that are lost. */
+  readonly acceptLoss: boolean;
   /** Names in addition to those of every server. */
   readonly names: readonly string[];
   readonly clock: Clock;
@@ -68,8 +77,13 @@ const commonNames = [
   "::1",
 ];
 
-/** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable or invalid files. */
+/** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable, invalid or lost files. */
 export async function prepareCredentials(wanted: CredentialsWanted): Promise<Credentials> {
+  const loss = lostFiles(wanted);
+  if (loss !== undefined && !wanted.acceptLoss) {
+    const wayOn = "restore a backup of the folder, or go on with new ones by one start with --accept-data-loss";
+    throw new StartError(`${loss}; put it back, ${wayOn}`);
+  }
   const maker = new Maker(wanted);
   const authority = await maker.authority("ca", authorityName);
   const names = [...new Set([...commonNames, ...wanted.names])];
@@ -90,7 +104,63 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
   const frontProxy = { ca: frontProxyCa, client };
   const token = maker.adminToken();
   const serviceAccount = maker.serviceAccountKeys();
-  return { ca: authority, serving, admin: { ...admin, token }, frontProxy, serviceAccount, files: maker.files };
+  const lost = loss === undefined ? {} : { loss };
+  return {
+    ca: authority,
+    serving,
+    admin: { ...admin, token },
+    frontProxy,
+    serviceAccount,
+    files: maker.files,
+    ...lost,
+  };
+}
+
+/** What others rely on. Everything else is made of it again. */
+interface Root {
+  readonly key: string;
+  /** It is derived from the key, and others know it. */
+  readonly known?: string;
+  /** Whether it was always there. */
+  readonly isFirst: boolean;
+  /** What is lost with it. */
+  readonly lost: string;
+}
+
+const roots: readonly Root[] = [
+  {
+    key: "pki/ca.key",
+    known: "pki/ca.crt",
+    isFirst: true,
+    lost: "clients would trust the server no longer, and every certificate that it issued would be void",
+  },
+  {
+    key: "pki/front-proxy-ca.key",
+    known: "pki/front-proxy-ca.crt",
+    isFirst: false,
+    lost: "aggregated API servers would trust the server no longer",
+  },
+  { key: "pki/sa.key", isFirst: true, lost: "every token of a service account would be void" },
+  { key: "pki/admin.token", isFirst: false, lost: "the administrator's token would be void" },
+];
+
+/** Says which files are lost; `undefined` for none. */
+function lostFiles({ folder, expected }: CredentialsWanted): string | undefined {
+  if (folder === undefined) return undefined;
+  const problems: string[] = [];
+  for (const { key, known, isFirst, lost } of roots) {
+    const files = known === undefined ? [key] : [key, known];
+    const contents = files.map((file) => readPem(folder, file)?.trim());
+    // A first start that was cut short leaves a key alone.
+    const isRequired = expected === "all" || (expected === "first" && isFirst) || contents[1] !== undefined;
+    for (const [index, content] of contents.entries()) {
+      const isMissing = content === undefined && isRequired;
+      if (!isMissing && content !== "") continue;
+      const file = join(folder, files[index]!);
+      problems.push(`${file} is ${isMissing ? "missing" : "empty"}: with a new one ${lost}`);
+    }
+  }
+  return problems.length === 0 ? undefined : problems.join("; ");
 }
 
 /** A certificate that the authority signs: its content, and whether an existing one still fits. */
@@ -109,15 +179,15 @@ interface SigningAuthority {
   readonly key?: KeyObject;
 }
 
-/** A new key with its certificate. */
+/** A key, by default a new one, with its certificate. */
 async function issue(
   subject: Subject,
   nowMs: number,
   lifetimeMs: number,
   random: Random,
   authority: SigningAuthority,
+  key = newKey(),
 ): Promise<KeyPair> {
-  const key = newKey();
   const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
   const about = { ...subject, publicKey: createPublicKey(key), ...period };
   const issuer = { commonName: authority.commonName, key: authority.key ?? key };
@@ -136,7 +206,8 @@ class Maker {
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const old = this.#stored(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
-    return this.#keep(name, await this.#issue({ commonName, usage: "authority" }, authorityDays, { commonName }));
+    const subject: Subject = { commonName, usage: "authority" };
+    return this.#keep(name, await this.#issue(subject, authorityDays, { commonName }, this.#loneKey(name)));
   }
 
   async leaf(name: string, authority: KeyPair, leaf: Leaf): Promise<KeyPair> {
@@ -161,13 +232,16 @@ class Maker {
     const old = this.#read(path);
     const privateKey = old ?? keyPem(newKey());
     const publicKey = publicPem(path, privateKey);
-    if (old === undefined) this.files.set(path, privateKey).set("pki/sa.pub", publicKey);
+    if (old === undefined) this.files.set(path, privateKey);
+    if (this.#read("pki/sa.pub") !== publicKey) this.files.set("pki/sa.pub", publicKey);
     return { privateKey, publicKey };
   }
 
+  /** An empty file counts as none: `lostFiles` has looked. */
   #read(path: string): string | undefined {
     const { folder } = this.#wanted;
-    return folder === undefined ? undefined : readPem(folder, path);
+    const content = folder === undefined ? undefined : readPem(folder, path);
+    return content?.trim() === "" ? undefined : content;
   }
 
   #stored(name: string): KeyPair | undefined {
@@ -176,15 +250,24 @@ class Maker {
     return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });
   }
 
+  /** A key that a first start wrote, which was cut short before its certificate. */
+  #loneKey(name: string): KeyObject | undefined {
+    const { expected, folder } = this.#wanted;
+    const key = expected === "none" ? this.#read(`pki/${name}.key`) : undefined;
+    if (folder === undefined || key === undefined || this.#read(`pki/${name}.crt`) !== undefined) return undefined;
+    return privateKeyOf(join(folder, `pki/${name}.key`), key);
+  }
+
   #keep(name: string, pair: KeyPair): KeyPair {
-    this.files.set(`pki/${name}.crt`, pair.certificate);
+    // In this order: a certificate without its key is a loss.
     this.files.set(`pki/${name}.key`, pair.key);
+    this.files.set(`pki/${name}.crt`, pair.certificate);
     return pair;
   }
 
-  #issue(subject: Subject, days: number, authority: SigningAuthority): Promise<KeyPair> {
+  #issue(subject: Subject, days: number, authority: SigningAuthority, key?: KeyObject): Promise<KeyPair> {
     const { clock, random } = this.#wanted;
-    return issue(subject, clock.now(), days * dayMs, random, authority);
+    return issue(subject, clock.now(), days * dayMs, random, authority, key);
   }
 }
 
@@ -265,14 +348,17 @@ function parseCertificate(file: string, pem: string): X509Certificate {
 
 function checkPair(file: string, pair: KeyPair, keyFile = `${file}.key`): KeyPair {
   const certificate = parseCertificate(file, pair.certificate);
-  let key: KeyObject;
-  try {
-    key = createPrivateKey(pair.key);
-  } catch (error) {
-    throw new StartError(`${keyFile}: not a private key in PEM form`, { cause: error });
-  }
-  if (!certificate.checkPrivateKey(key)) throw new StartError(`${keyFile}: not the key of ${file}`);
+  if (!certificate.checkPrivateKey(privateKeyOf(keyFile, pair.key)))
+    throw new StartError(`${keyFile}: not the key of ${file}`);
   return pair;
+}
+
+function privateKeyOf(file: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw new StartError(`${file}: not a private key in PEM form`, { cause: error });
+  }
 }
 
 function publicPem(file: string, privateKey: string): string {

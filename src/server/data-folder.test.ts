@@ -11,14 +11,21 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 void test("the first start fixes the domain, another one is refused", () => {
   const folder = join(root, "a");
-  assert.strictEqual(checkDataFolder(folder, "platform.io"), false);
+  assert.strictEqual(checkDataFolder(folder, "platform.io"), undefined);
   makeDataFolder(folder);
-  markDataFolder(folder, "platform.io");
-  assert.strictEqual(checkDataFolder(folder, "platform.io"), true);
+  markDataFolder(folder, "platform.io", ["credentials", "store"]);
+  assert.deepStrictEqual(checkDataFolder(folder, "platform.io")?.holds, ["credentials", "store"]);
   assert.throws(() => checkDataFolder(folder, "k8s.io"), {
     name: "StartError",
     message: `data folder ${folder} belongs to API domain platform.io: start with --api-domain=platform.io or with another --data-dir`,
   });
+});
+
+void test("a marker of an earlier build says nothing of what the folder holds", () => {
+  const folder = join(root, "earlier");
+  makeDataFolder(folder);
+  writeFileSync(join(folder, "binnacle.json"), '{"formatVersion":1,"apiDomain":"k8s.io"}');
+  assert.deepStrictEqual(checkDataFolder(folder, "k8s.io")?.holds, []);
 });
 
 void test("a damaged marker and one of another format are refused", () => {

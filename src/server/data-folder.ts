@@ -1,7 +1,7 @@
 /**
  * The data folder: its API domain, and its private files. The store keeps its own files and its lock in it.
  *
- *     binnacle.json      format of the folder and API domain, fixed by the first start
+ *     binnacle.json      format of the folder and API domain, fixed by the first start, and what the folder holds since
  *     admin.kubeconfig   for kubectl and other clients
  *     pki/               authority, serving and admin certificates, service account keys, admin token
  *     store.…            the store's: its log, what the log must hold, and room for deletions on a full disk
@@ -26,15 +26,21 @@ import { StartError } from "#std/start-error.ts";
 const formatVersion = 1;
 const markerName = "binnacle.json";
 
-interface Marker {
+/** Parts of a folder that are never made anew without a word: what they held would be lost. */
+export type Holding = "credentials" | "store";
+const holdings: readonly Holding[] = ["credentials", "store"];
+
+export interface Marker {
   readonly formatVersion: number;
   readonly apiDomain: string;
+  /** Empty in folders of earlier builds. */
+  readonly holds: readonly Holding[];
 }
 
-/** Refuses a folder of another API domain or format. Writes nothing. True when the folder has been used. */
-export function checkDataFolder(folder: string, apiDomain: string): boolean {
+/** Refuses a folder of another API domain or format. Writes nothing. `undefined` when the folder has not been used. */
+export function checkDataFolder(folder: string, apiDomain: string): Marker | undefined {
   const marker = readMarker(folder);
-  if (marker === undefined) return false;
+  if (marker === undefined) return undefined;
   if (marker.formatVersion !== formatVersion) {
     throw new StartError(
       `data folder ${folder} has format ${marker.formatVersion}, this program reads format ${formatVersion}`,
@@ -45,7 +51,7 @@ export function checkDataFolder(folder: string, apiDomain: string): boolean {
       `data folder ${folder} belongs to API domain ${marker.apiDomain}: start with --api-domain=${marker.apiDomain} or with another --data-dir`,
     );
   }
-  return true;
+  return marker;
 }
 
 /** The folder's marker; undefined before the first start. */
@@ -59,8 +65,11 @@ export function readMarker(folder: string): Marker | undefined {
     throw new StartError(`cannot use data folder ${folder}: ${reasonOf(error)}`, { cause: error });
   }
   try {
-    const { formatVersion: version, apiDomain } = JSON.parse(text) as Partial<Record<string, unknown>>;
-    if (typeof version === "number" && typeof apiDomain === "string") return { formatVersion: version, apiDomain };
+    const { formatVersion: version, apiDomain, holds } = JSON.parse(text) as Partial<Record<string, unknown>>;
+    if (typeof version === "number" && typeof apiDomain === "string") {
+      const listed: readonly unknown[] = Array.isArray(holds) ? holds : [];
+      return { formatVersion: version, apiDomain, holds: holdings.filter((part) => listed.includes(part)) };
+    }
   } catch {
     // Said below: it makes no difference how it is damaged.
   }
@@ -76,9 +85,9 @@ export function makeDataFolder(folder: string): () => void {
   }
 }
 
-/** Marks the folder as belonging to the domain, for good. */
-export function markDataFolder(folder: string, apiDomain: string): void {
-  const marker: Marker = { formatVersion, apiDomain };
+/** Marks the folder as belonging to the domain, for good, and as holding these parts from now on. */
+export function markDataFolder(folder: string, apiDomain: string, holds: readonly Holding[]): void {
+  const marker: Marker = { formatVersion, apiDomain, holds };
   writePrivate(folder, markerName, `${JSON.stringify(marker)}\n`);
 }
 

@@ -57,7 +57,7 @@ export const serverFlags = {
   acceptDataLoss: boolean(
     own("accept-data-loss"),
     false,
-    "Start although writes are missing from the data folder, without them; for one start, after its refusal said which.",
+    "Start although writes or keys are missing from the data folder, without them; for one start, after its refusal said which.",
   ),
   tlsSan: list(
     own("tls-san"),

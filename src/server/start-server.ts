@@ -29,7 +29,7 @@ import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
+import { checkDataFolder, type Holding, makeDataFolder, markDataFolder, type Marker } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
@@ -97,12 +97,14 @@ export async function startServer(
   const options = withCertDir(resolveOptions(settings));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const domain = apiDomain(options.apiDomain);
-  const inputs = await readInputs({ options, folder, clock, random }, domain);
+  const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
+  const expected = marker === undefined ? "none" : marker.holds.includes("credentials") ? "all" : "first";
+  const inputs = await readInputs({ options, folder, expected, clock, random }, domain, marker);
   const openAudit = await loadAudit(options, domain);
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
-    return await start({ options, domain, folder, clock, random, log, largeBytes, inputs, openAudit, undo });
+    return await start({ options, domain, folder, expected, clock, random, log, largeBytes, inputs, openAudit, undo });
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
@@ -115,8 +117,8 @@ interface Inputs {
   readonly clientTrust: ClientTrust;
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
-  /** The data folder was used before. */
-  readonly isMarked: boolean;
+  /** Of a data folder that was used before. */
+  readonly marker: Marker | undefined;
 }
 
 /** Nothing of the audit log is loaded where there is no policy. */
@@ -128,9 +130,8 @@ async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   return (parts: Omit<AuditParts, "options" | "domain">) => openAudit(plan, { ...parts, options, domain });
 }
 
-async function readInputs(sources: CredentialSources, domain: ApiDomain): Promise<Inputs> {
-  const { options, folder } = sources;
-  const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
+async function readInputs(sources: CredentialSources, domain: ApiDomain, marker: Marker | undefined): Promise<Inputs> {
+  const { options } = sources;
   tlsSettings(options);
   const serving = planServing(options, domain, sources.clock);
   const current = await readServingCredentials(sources);
@@ -147,7 +148,7 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const proxyClient = readProxyClient(options, clientTrust);
   const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials, proxyClient };
   const encryption = await planEncryption(options, domain);
-  return { current, clientTrust, plans, encryption, isMarked };
+  return { current, clientTrust, plans, encryption, marker };
 }
 
 interface Start extends CredentialSources, Required<ServerEnvironment> {
@@ -211,7 +212,7 @@ async function start(parts: Start): Promise<RunningServer> {
 
   if (folder !== undefined) {
     writeCredentials(folder, url, current);
-    if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
+    mark(parts, folder);
   }
   const stopRenewal = keepRenewed({
     ...parts,
@@ -226,6 +227,22 @@ async function start(parts: Start): Promise<RunningServer> {
   entrance.open(assembled);
   log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
   return running(parts, { entrance, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
+}
+
+/**
+ * Records what the folder holds now. Of a folder that was used before that may fail, on a full disk: then a later start
+ * does it.
+ */
+function mark({ options, log, inputs: { marker } }: Start, folder: string): void {
+  const holds = new Set<Holding>(marker?.holds).add("credentials");
+  if (options.storage === "disk") holds.add("store");
+  if (marker !== undefined && marker.holds.length === holds.size) return;
+  try {
+    markDataFolder(folder, options.apiDomain, [...holds]);
+  } catch (error) {
+    if (marker === undefined) throw error;
+    log.warn({ dataDir: folder, reason: reasonOf(error) }, "what the data folder holds could not be recorded");
+  }
 }
 
 const openHealth = ({ options, clock, log }: Start): Health =>
@@ -293,10 +310,13 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
       : await openSqliteStore({
           ...storageOptions,
           dataDir: folder,
+          isExpected: inputs.marker?.holds.includes("store") === true,
           acceptLoss: options.acceptDataLoss,
           kept: options.history,
         });
   if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
+  const { loss } = inputs.current.credentials;
+  if (loss !== undefined) log.warn({ dataDir: folder }, `a loss was accepted: ${loss}`);
   const cache = disk?.cache ?? (await openMemoryStore(storageOptions));
   undo.push(() => cache.close());
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);

@@ -12,6 +12,8 @@ export interface SqliteOptions extends EmbeddedOptions {
   readonly dataDir: string;
   /** How much of the history of single keys is kept beyond `historyMs`. */
   readonly kept?: KeptHistory | undefined;
+  /** Whether there was a store before: one without any file is incomplete then, not new. Default: false. */
+  readonly isExpected?: boolean;
   /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Only for tests. */
@@ -28,10 +30,11 @@ export interface SqliteStore {
  * is in use by another process, or the file is damaged or of another version; then nothing is changed.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { clock, dataDir, acceptLoss = false, observe, faults } = options;
+  const { clock, dataDir, isExpected = false, acceptLoss = false, observe, faults } = options;
   const log = await SqliteLog.open({
     clock,
     dataDir,
+    isExpected,
     acceptLoss,
     historyBytes: options.historyBytesMax ?? defaultHistoryBytesMax,
     keepsAll: options.compactionIntervalMs === 0,

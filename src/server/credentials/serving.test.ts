@@ -1,6 +1,6 @@
 /** Certificates are renewed while the server runs. */
 import assert from "node:assert";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -21,7 +21,13 @@ const url = "https://127.0.0.1:1";
 
 async function running(name: string, settings: ServerSettings = {}, clock = new FakeClock()) {
   const folder = join(root, name);
-  const sources = { options: resolveOptions(settings), folder, clock, random: seededRandom(2) };
+  const sources = {
+    options: resolveOptions(settings),
+    folder,
+    expected: "none",
+    clock,
+    random: seededRandom(2),
+  } as const;
   const current = await readServingCredentials(sources);
   writeCredentials(folder, url, current);
   const used: TlsFiles[] = [];
@@ -60,6 +66,7 @@ void test("a given certificate file that changed takes effect, one that became u
   const other = await readServingCredentials({
     options: resolveOptions(),
     folder: undefined,
+    expected: "none",
     clock: new FakeClock(),
     random: seededRandom(3),
   });
@@ -95,4 +102,14 @@ void test("a folder of certificates is used when it has both files and no others
   writeFileSync(join(certDir, "apiserver.key"), "key");
   assert.strictEqual(used(), join(certDir, "apiserver.crt"));
   assert.strictEqual(used({ tlsCertFile: "other.crt", tlsPrivateKeyFile: "other.key" }), "other.crt");
+});
+
+void test("a key that is lost while the server runs is not made anew, whatever the start accepted", async () => {
+  const { folder, clock, current, used, stop } = await running("lost", { acceptDataLoss: true });
+  rmSync(join(folder, "pki/ca.key"));
+  await pass(clock, 2 * hourMs);
+  assert.equal(used.length, 0);
+  assert.ok(!existsSync(join(folder, "pki/ca.key")));
+  assert.equal(readFileSync(join(folder, "pki/ca.crt"), "utf8"), current.credentials.ca.certificate);
+  stop();
 });

@@ -8,7 +8,14 @@ import type { TlsFiles } from "#transport/listener.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import { type Credentials, type KeyPair, prepareCredentials, readAuthorities, readGivenPair } from "../credentials.ts";
+import {
+  type Credentials,
+  type ExpectedFiles,
+  type KeyPair,
+  prepareCredentials,
+  readAuthorities,
+  readGivenPair,
+} from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
 import type { ServerOptions } from "../options.ts";
@@ -29,6 +36,8 @@ export interface CredentialSources {
   readonly options: ServerOptions;
   /** Data folder; undefined writes nothing. */
   readonly folder: string | undefined;
+  /** Which files of it must be there. */
+  readonly expected: ExpectedFiles;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -47,7 +56,7 @@ const checkIntervalMs = 3_600_000;
 
 /** Reads, and makes what is missing, in memory. Throws `StartError`. */
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
-  const { options, folder, clock, random } = sources;
+  const { options, folder, expected, clock, random } = sources;
   const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
@@ -55,7 +64,14 @@ export async function readServingCredentials(sources: CredentialSources): Promis
       : readGivenPair(tlsCertFile, tlsPrivateKeyFile);
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
-  const credentials = await prepareCredentials({ folder, names, clock, random });
+  const credentials = await prepareCredentials({
+    folder,
+    expected,
+    acceptLoss: options.acceptDataLoss,
+    names,
+    clock,
+    random,
+  });
   const trust = serverTrust(options, credentials.ca.certificate);
   return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
@@ -133,7 +149,9 @@ export function keepRenewed(renewal: Renewal): () => void {
     void renew().catch(failed);
   }
   async function renew(): Promise<void> {
-    const next = await readServingCredentials(renewal);
+    // What is lost while the server runs is not accepted.
+    const asNow = { ...renewal, options: { ...options, acceptDataLoss: false }, expected: "all" as const };
+    const next = await readServingCredentials(asNow);
     if (isStopped) return;
     const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
     if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);

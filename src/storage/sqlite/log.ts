@@ -55,6 +55,7 @@ export interface SqliteLogOptions {
   /** Folder of the log's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
   /** Opens an incomplete log without the missing part. Default: refused with `LostWrites`. */
+  readonly isExpected?: boolean;
   readonly acceptLoss?: boolean;
   /** Bytes of superseded values and deletions that are worth keeping; the log holds some times as many at most. */
   readonly historyBytes: number;
@@ -121,8 +122,8 @@ export class SqliteLog implements LogStore {
    */
   static async open(options: SqliteLogOptions): Promise<SqliteLog> {
     const mailbox = new Mailbox();
-    const { dataDir, acceptLoss = false, faults = {} } = options;
-    const link = startWorker({ dataDir, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
+    const { dataDir, isExpected = false, acceptLoss = false, faults = {} } = options;
+    const link = startWorker({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
     const opened = Promise.withResolvers<Opening>();
     // What it loads comes right behind.
     const early: FromWorker[] = [];

@@ -33,6 +33,7 @@ export interface StorageFaults {
 /** Start data of the worker. */
 export interface WorkerStart {
   readonly dataDir: string;
+  readonly isExpected: boolean;
   readonly acceptLoss: boolean;
   readonly mailbox: SharedArrayBuffer;
   readonly faults: StorageFaults;

@@ -7,6 +7,7 @@
  *     the same, but of another boot     reads, adds up                     goes on far ahead: the head may be older
  *     more than the log has             shorter, gone, another digest      refused, or accepted: goes on far ahead
  *     nothing: it is gone, or damaged   reads, adds up                     refused, or accepted: goes on far ahead
+ *     nothing: it is gone               gone, and there was one            refused, or accepted: goes on far ahead
  *     whatever                          cannot be read                     refused
  *
  * "Far ahead" means that all revisions up to there count as compacted: clients that know an earlier one start over, and
@@ -27,6 +28,8 @@ export const revisionStep = 1_000_000_000;
 
 export interface OpenLogOptions {
   readonly dataDir: string;
+  /** There was a log before, so one without any file is incomplete, not new. */
+  readonly isExpected: boolean;
   /** Go on without what is missing. */
   readonly acceptLoss: boolean;
   readonly segmentRows: number | undefined;
@@ -48,7 +51,7 @@ export interface OpenLogFiles {
 
 /** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
 export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
-  const { dataDir, acceptLoss, segmentRows } = options;
+  const { dataDir, isExpected: wasThere, acceptLoss, segmentRows } = options;
   const boot = options.boot ?? presentBoot();
   makeFolder(dataDir);
   const path = logFilePath(dataDir);
@@ -57,7 +60,7 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   let head = readHead(dataDir);
   // Opening the log makes one.
   const walSize = sizeOf(`${path}-wal`);
-  let loss = lossInSight(path, head, boot);
+  let loss = lossInSight(path, head, { boot, wasThere });
   const accept = (found: Loss): void => {
     if (!acceptLoss) throw new LostWrites(found.message);
     loss = found;
@@ -94,7 +97,11 @@ interface Loss {
 type FoundHead = ReturnType<typeof readHead>;
 
 /** Losses that show without reading the log. Reading would already change files beside a missing log. */
-function lossInSight(path: string, head: FoundHead, boot: string): Loss | undefined {
+function lossInSight(
+  path: string,
+  head: FoundHead,
+  { boot, wasThere }: { readonly boot: string; readonly wasThere: boolean },
+): Loss | undefined {
   const wal = `${path}-wal`;
   const size = sizeOf(path);
   const isGone = size === undefined || size === 0;
@@ -106,6 +113,10 @@ function lossInSight(path: string, head: FoundHead, boot: string): Loss | undefi
       message: `${path} is ${size === undefined ? "missing" : "empty"}, and with it all that was written${upTo}`,
       useless: [path, wal],
     };
+  }
+  if (isGone && head === "missing" && wasThere) {
+    const message = `${path} and ${headFilePath(dirname(path))} are missing, and with them all that was written`;
+    return { message, useless: [] };
   }
   if (typeof head === "string") return undefined;
   if (head.state === "closed" && walSize > 0) {

@@ -107,8 +107,8 @@ let roomAt = 0;
 let isClosed = false;
 
 try {
-  const { acceptLoss } = start;
-  const opened = openLogFiles({ dataDir, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
+  const { isExpected, acceptLoss } = start;
+  const opened = openLogFiles({ dataDir, isExpected, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
   const { revision, survey, notice } = opened;
   ({ file, headFile, head } = opened);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
