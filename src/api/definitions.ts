@@ -283,6 +283,7 @@ class Tables implements ApiTables {
       fields,
       ...(row.mapType === undefined ? {} : { mapType: row.mapType }),
       ...(row.unions === undefined ? {} : { unions: row.unions }),
+      ...(name === `${crdFolder}.JSONSchemaProps` ? { notesEmpty: true } : {}),
     };
     // Known before its fields are, since a type may contain itself.
     this.#schemas.set(name, node);

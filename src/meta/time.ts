@@ -127,8 +127,12 @@ export function canonicalTime(text: string, form: TimeForm = "seconds"): string 
   return formatTime(instant, form);
 }
 
-/** Milliseconds since the epoch of a canonical time (fractions of one included); `undefined` when it is none. */
-export function timeToMs(text: string, form: TimeForm = "seconds"): number | undefined {
+/**
+ * Milliseconds since the epoch of a canonical time (fractions of one included); `undefined` when it is none, and for null,
+ * which is Go's zero time.
+ */
+export function timeToMs(text: string | null, form: TimeForm = "seconds"): number | undefined {
+  if (text === null) return undefined;
   const instant = parseTime(text, form);
   return typeof instant === "string" ? undefined : instant.seconds * 1000 + instant.nanos / 1e6;
 }

@@ -49,6 +49,8 @@ export interface Schema {
   readonly preserveUnknown?: boolean;
   /** Custom resources: the value is a whole object, with apiVersion, kind and metadata of its own. */
   readonly embeddedResource?: boolean;
+  /** Structs: members that are given without content are noted (`given-empty.ts`). */
+  readonly notesEmpty?: boolean;
   /** `x-kubernetes-unions` and other marks only OpenAPI shows. */
   readonly unions?: unknown;
   readonly oneOf?: readonly { readonly type: string }[];

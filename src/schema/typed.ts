@@ -14,6 +14,7 @@ import { canonicalDuration } from "#std/go-duration.ts";
 import { mismatchError } from "./mismatch.ts";
 import { countKeys, withRawNumbers } from "./json-values.ts";
 import { isJsonObject } from "./nested-field.ts";
+import { emptyMembers, noteEmpty } from "./given-empty.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
 
 /** The findings of a walk; create one per body. */
@@ -64,7 +65,9 @@ interface Plan {
   readonly fields: readonly FieldPlan[];
   /** Of structs, per field: position of the first field from there on that must be in the output; length if none. */
   readonly nextKept: readonly number[];
-  readonly items: Plan | undefined;
+  /** Whether members that are given without content are noted. */
+  readonly notesEmpty: boolean;
+  items: Plan | undefined;
   /** The value of null where there is no pointer. */
   zero: unknown;
 }
@@ -79,6 +82,8 @@ interface FieldPlan {
   readonly fill: unknown;
   /** An empty list that must be shown is shown as null: upstream's storage does not distinguish them. */
   readonly emptyIsNull: boolean;
+  /** A given zero is a value, and shown as null: Go's zero time behind a pointer. */
+  readonly zeroIsNull: boolean;
 }
 
 const STRUCT = 0;
@@ -152,7 +157,8 @@ class Compiler {
     const fields: FieldPlan[] = [];
     const nextKept: number[] = [];
     const code = codeOf(schema);
-    const plan = { code, index, fields, nextKept, items: undefined as Plan | undefined, zero: undefined as unknown };
+    const notesEmpty = schema.notesEmpty === true;
+    const plan: Plan = { code, index, fields, nextKept, notesEmpty, items: undefined, zero: undefined };
     // Known before its parts are: a type may contain itself.
     this.#plans.set(schema, plan);
     if (schema.items !== undefined) plan.items = this.plan(schema.items);
@@ -184,7 +190,9 @@ class Compiler {
     const zero = pointer || plan.code === ARRAY || plan.code === MAP || plan.code === BYTES ? null : plan.zero;
     const fill = isDefault ? field.default : kept ? zero : undefined;
     const dropZero = !pointer && !structure && (isDefault || !kept);
-    return { name, at, plan, dropZero, fill, emptyIsNull: kept && plan.code === ARRAY };
+    const isTime = plan.code === TIME || plan.code === MICRO_TIME;
+    const emptyIsNull = kept && plan.code === ARRAY;
+    return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime };
   }
 }
 
@@ -295,7 +303,9 @@ function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
   }
   // Upstream: anything else is taken and means nothing.
   if (!Array.isArray(raw)) return null;
-  if (code === SCHEMA_OR_ARRAY) return raw.map((item) => decodeInner(plan.items!, item, findings));
+  if (code === SCHEMA_OR_ARRAY) {
+    return raw.length === 0 ? null : raw.map((item) => decodeInner(plan.items!, item, findings));
+  }
   if (!raw.every((item) => item === null || typeof item === "string")) throw mismatch;
   return raw.map((item: unknown) => item ?? "");
 }
@@ -343,6 +353,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
   let out: unknown[] | undefined;
   let next = 0;
   let count = 0;
+  let empty: string[] | undefined;
   for (const name in object) {
     count++;
     const value = object[name];
@@ -359,10 +370,14 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
     if (value === null) decoded = undefined;
     else {
       decoded = decode(field.plan, value, findings, known?.[name]);
-      if (field.dropZero && isZero(decoded)) decoded = undefined;
+      if (field.dropZero && isZero(decoded)) {
+        if (plan.notesEmpty && typeof decoded === "object") (empty ??= []).push(name);
+        decoded = undefined;
+      }
     }
-    if (decoded === null) decoded = undefined;
-    else if (field.emptyIsNull && isEmptyList(decoded)) {
+    if (decoded === null) {
+      if (!field.zeroIsNull) decoded = undefined;
+    } else if (field.emptyIsNull && isEmptyList(decoded)) {
       if (findings.keepsEmptyLists === true) findings.hasEmptyLists = true;
       else decoded = undefined;
     }
@@ -382,7 +397,14 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
     if (nextKept[next] === fields.length) return raw;
     out = collected(plan, object, next);
   }
-  return build(plan, out);
+  const built = build(plan, out);
+  if (plan.notesEmpty) keepNotes(object, empty, built);
+  return built;
+}
+
+function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
+  const all = [...emptyMembers(from), ...names];
+  if (all.length > 0) noteEmpty(to, all);
 }
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;

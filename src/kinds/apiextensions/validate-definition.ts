@@ -19,6 +19,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
+import { emptyMembers } from "#schema/given-empty.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
   type CheckOptions,
@@ -299,14 +300,18 @@ class SchemaRules {
     return (this.#ratcheted ??= stored.length === 0 ? this.always : { ...this.always, ...ratchetedChecks(stored) });
   }
 
-  /** Whether a schema is stored like this, and so has been found right; `name` is the version's, if it is one's own. */
+  /**
+   * Whether a schema is stored like this, and so has been found right; `name` is the version's, if it is one's own. Empty
+   * members are not stored, so that those that are given are new.
+   */
   has(props: JsonSchemaProps, statusSubresource: boolean, name: string | undefined): boolean {
-    return this.#versions.some(
+    const isStored = this.#versions.some(
       (version) =>
         (name === undefined || version.name === name) &&
         (!statusSubresource || version.subresources?.status !== undefined) &&
         jsonEquals(version.schema?.openAPIV3Schema, props),
     );
+    return isStored && !someSchema(props, (schema) => emptyMembers(schema).length > 0);
   }
 }
 

@@ -5,6 +5,7 @@
 import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
+import { emptyMembers } from "../given-empty.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
@@ -80,7 +81,8 @@ class Walk {
     }
     for (const name of Object.keys(props.dependencies ?? {}).sort()) {
       const inner = props.dependencies![name]!;
-      if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), place); // no list
+      if (inner === null || Array.isArray(inner)) continue;
+      this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), place); // no list
     }
     this.#extensions(props, path);
     if (this.#checks.mapKeys !== false) addAll(this.findings, mapKeyFindings(props, path));
@@ -107,7 +109,9 @@ class Walk {
     if (props.additionalItems !== undefined) this.#unsupported(path, "additionalItems");
     if (has(props.patternProperties)) this.#unsupported(path, "patternProperties");
     if (has(props.definitions)) this.#unsupported(path, "definitions");
-    if (props.dependencies !== undefined) this.#unsupported(path, "dependencies");
+    if (props.dependencies !== undefined || emptyMembers(props).includes("dependencies")) {
+      this.#unsupported(path, "dependencies");
+    }
     if (props.$ref !== undefined) this.#unsupported(path, "$ref");
     if (props.type === "null") {
       this.#forbid(path.child("type"), "type cannot be set to null, use nullable as an alternative");

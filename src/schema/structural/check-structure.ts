@@ -5,7 +5,8 @@
  */
 import { type FieldError, forbidden, invalid, printFieldError, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";
+import { emptyMembers } from "../given-empty.ts";
+import { additionalOf, givenKeywords, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";
 import { patternError } from "./pattern.ts";
 
 type Level = "root" | "item" | "field";
@@ -136,13 +137,30 @@ function checkMeta(props: JsonSchemaProps, level: Level, path: FieldPath, findin
   }
 }
 
+/** Keywords that mean nothing to a structure when they are empty. */
+const lostWhenEmpty: ReadonlySet<string> = new Set([
+  "$ref",
+  "allOf",
+  "anyOf",
+  "definitions",
+  "dependencies",
+  "enum",
+  "oneOf",
+  "patternProperties",
+]);
+
+/** The keywords of a schema that its structure has. */
+function structuralKeywords(props: JsonSchemaProps): readonly string[] {
+  const empty = emptyMembers(props);
+  const isLost = (keyword: string): boolean =>
+    lostWhenEmpty.has(keyword) && (keyword === "$ref" ? props.$ref === "" : empty.includes(keyword));
+  return givenKeywords(props).filter((keyword) => !isLost(keyword));
+}
+
 const allowedOfMetadata: ReadonlySet<string> = new Set(["type", "default", "example", "externalDocs", "properties"]);
 
 function restrictsNamesOnly(metadata: JsonSchemaProps): boolean {
-  for (const [keyword, value] of Object.entries(metadata)) {
-    const isUnset = value === undefined || value === null || value === false || value === "";
-    if (!isUnset && !allowedOfMetadata.has(keyword)) return false;
-  }
+  if (structuralKeywords(metadata).some((keyword) => !allowedOfMetadata.has(keyword))) return false;
   return namesOf(metadata.properties).every((name) => name === "name" || name === "generateName");
 }
 
@@ -154,16 +172,12 @@ function isEither(schemas: readonly JsonSchemaProps[] | undefined): boolean {
 
 function isOnlyType(props: JsonSchemaProps, type: string): boolean {
   if (props.type !== type) return false;
-  return Object.entries(props).every(
-    ([keyword, value]) =>
-      keyword === "type" ||
-      keyword === "example" ||
-      keyword === "externalDocs" ||
-      value === undefined ||
-      value === false ||
-      value === "",
-  );
+  // Inside of combinations, a structure does not tell that there may be no further members.
+  const isLost = (keyword: string): boolean => keyword === "additionalProperties" && props.additionalProperties === false;
+  return structuralKeywords(props).every((keyword) => allowedBesideType.has(keyword) || isLost(keyword));
 }
+
+const allowedBesideType: ReadonlySet<string> = new Set(["type", "example", "externalDocs"]);
 
 interface Skips {
   readonly skipsAnyOf: boolean;

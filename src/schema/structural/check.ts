@@ -11,7 +11,7 @@ import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, type KeywordChecks, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
-import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
+import { addSubSchemas, givenKeywords, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
 import { isDeeper, shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { expandedSize, patternsSizeMax } from "./pattern.ts";
@@ -131,9 +131,10 @@ const allowedAtRoot =
 
 /** The status is validated by its own part of the schema, so no other part may describe it. */
 function rootFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
-  const has = (keyword: string): boolean => isSet((props as Readonly<Record<string, unknown>>)[keyword]);
+  const given = givenKeywords(props);
+  const has = (keyword: string): boolean => given.includes(keyword);
   if (!beforeType.some(has)) {
-    if (isSet(props.type) && props.type !== "object") {
+    if (has("type") && props.type !== "object") {
       const detail =
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
       return [invalid(path.child("type"), props.type, detail)];
@@ -143,13 +144,6 @@ function rootFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const detail = `only [${allowedAtRoot}] fields are allowed at the root of the schema if the status subresource is enabled`;
   return [invalid(path, shown(props), detail)];
 }
-
-const isSet = (value: unknown): boolean =>
-  value !== undefined &&
-  value !== null &&
-  value !== "" &&
-  !(value === false) &&
-  !(Array.isArray(value) && value.length === 0);
 
 /** Whether a schema is structural. */
 const isStructural = (props: JsonSchemaProps): boolean =>

@@ -2,6 +2,7 @@
  * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as stored in its definition. `check.ts` validates it;
  * before that, any member may be present.
  */
+import { emptyMembers } from "../given-empty.ts";
 import type { Int64 } from "#std/int64.ts";
 
 export interface JsonSchemaProps {
@@ -37,7 +38,7 @@ export interface JsonSchemaProps {
   readonly additionalProperties?: JsonSchemaProps | boolean;
   readonly patternProperties?: JsonSchemas;
   readonly definitions?: JsonSchemas;
-  readonly dependencies?: Readonly<Record<string, JsonSchemaProps | readonly string[]>>;
+  readonly dependencies?: Readonly<Record<string, JsonSchemaProps | readonly string[] | null>>;
   readonly allOf?: readonly JsonSchemaProps[];
   readonly anyOf?: readonly JsonSchemaProps[];
   readonly oneOf?: readonly JsonSchemaProps[];
@@ -61,6 +62,28 @@ export interface ValidationRule {
   readonly reason?: string;
   readonly fieldPath?: string;
   readonly optionalOldSelf?: boolean;
+}
+
+/** Keywords for which false or an empty text is a value, and not the same as none. */
+const pointers: ReadonlySet<string> = new Set([
+  "$ref",
+  "default",
+  "example",
+  "additionalItems",
+  "additionalProperties",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-list-type",
+  "x-kubernetes-map-type",
+]);
+
+/** The keywords that a schema gives, those with empty lists and objects as their values included. */
+export function givenKeywords(props: JsonSchemaProps): readonly string[] {
+  const names = [...emptyMembers(props)];
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null) continue;
+    if ((value !== false && value !== "") || pointers.has(name)) names.push(name);
+  }
+  return names;
 }
 
 /** The one schema of a list's members; `undefined` for none and for the forbidden list of schemas. */
@@ -101,7 +124,7 @@ export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): 
   if (typeof props.additionalItems === "object") into.push(props.additionalItems);
   if (props.dependencies !== undefined) {
     for (const dependency of Object.values(props.dependencies)) {
-      if (!Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // no list
+      if (dependency !== null && !Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // no list
     }
   }
 }
