@@ -82,7 +82,7 @@ function valueText(value: unknown): string {
   if (isArray(value)) return `[${value.map(valueText).join(",")}]`;
   if (isObject(value)) {
     const fields = Object.entries(value);
-    return `{${fields.map(([name, inner]) => `${name}=${valueText(inner)}`).join("; ")}}`;
+    return fields.map(([name, inner]) => `${name}=${valueText(inner)}`).join("");
   }
   return String(value as number | boolean | null); // what else JSON has
 }

@@ -13,6 +13,7 @@ import { countKeys, plainNumbers, type Room, setKey, withRawNumbers } from "#sch
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, type SchemaNode, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { escapeHtml } from "#std/escape-html.ts";
 import type { BodyEncoding } from "./encoding.ts";
 import {
   cannotHandle,
@@ -145,7 +146,7 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     return { object: shaped.object, warnings: problems, hasEmptyLists: false };
   } catch (error) {
-    if (error instanceof DecodeError) throw unfit(value, error);
+    if (error instanceof DecodeError) throw unfit(escapeHtml(sortedJson(value)), error);
     throw error;
   }
 }

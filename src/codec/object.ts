@@ -66,7 +66,7 @@ export function decodeMerged({
   schema,
 }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  const object = decodeTyped(schema, value, findings, { known: live }) as Unstructured; // schemas of kinds are structs with metadata
+  const object = decodeTyped(schema, value, findings, { known: live, isUnstructured: true }) as Unstructured; // schemas of kinds are structs with metadata
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 

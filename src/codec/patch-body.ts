@@ -8,10 +8,13 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, invalidObject, StatusError } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
+import { goText } from "#schema/go-text.ts";
 import { countKeys, withBigInts } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
+import { isObject } from "#std/is-object.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Pieces } from "#std/turn.ts";
 import { decodeJson } from "./json.ts";
 import { decodeInPieces } from "./json-pieces.ts";
@@ -24,7 +27,7 @@ import {
   strictMessage,
   withType,
 } from "./object.ts";
-import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
+import { patchedJson, sortedJson, strictFindings, unknownFields } from "./strict.ts";
 import { kindOf } from "./unreadable.ts";
 
 export interface DecodedPatch {
@@ -111,6 +114,10 @@ export interface PatchedValue extends Expected {
   readonly fieldValidation: FieldValidation;
   /** Problems of the patch itself, reported together with those of the object. */
   readonly problems: readonly string[];
+  /** The value before, with which the patched one shares what did not change. */
+  readonly before?: unknown;
+  /** The patch, if it is a strategic one: upstream's error shows it and not what it made. */
+  readonly strategic?: unknown;
 }
 
 export type PatchedObject = Pick<DecodedObject, "object" | "warnings" | "hasEmptyLists">;
@@ -120,16 +127,23 @@ export type PatchedObject = Pick<DecodedObject, "object" | "warnings" | "hasEmpt
  * under `Strict` (FV-09; upstream answers 422 there).
  */
 export function decodePatched(patched: PatchedValue): PatchedObject {
-  const { value, schema, gvk, fieldValidation } = patched;
+  const { value, schema, gvk, fieldValidation, strategic } = patched;
+  const isStrategic = strategic !== undefined;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+  const decode = (): Unstructured =>
+    decodeTyped(schema, value ?? {}, findings, { isUnstructured: isStrategic }) as Unstructured; // schemas of kinds are structs with metadata
   let object: Unstructured;
   try {
-    checkKind(patched, meantKind(value, gvk), () => sortedJson(value));
-    const decoded = decodeTyped(schema, value ?? {}, findings) as Unstructured; // schemas of kinds are structs with metadata
-    object = withType(decoded, apiVersionOf(gvk), gvk.kind);
+    // A strategic patch goes by the types before anything asks of which kind the result is.
+    const typed = isStrategic ? decode() : undefined;
+    checkKind(patched, meantKind(value, gvk), () => patchedJson(value, patched.before));
+    object = withType(typed ?? decode(), apiVersionOf(gvk), gvk.kind);
   } catch (error) {
-    if (error instanceof DecodeError) throw unfit(value, error);
-    throw error;
+    if (!(error instanceof DecodeError)) throw error;
+    throw unfit(
+      isStrategic ? goText(withoutRetained(strategic)) : escapeHtml(patchedJson(value, patched.before)),
+      error,
+    );
   }
   const hasEmptyLists = findings.hasEmptyLists === true;
   if (fieldValidation === "Ignore" || (!findings.unknown && patched.problems.length === 0)) {
@@ -142,9 +156,19 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
-/** A patched value that is no object of its kind; the `cause` says why without the value. */
-export function unfit(value: unknown, error: DecodeError): StatusError {
-  const text = escapeHtml(sortedJson(value) ?? "");
-  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid(FieldPath.of("patch"), text, error.message)]);
+/** A strategic patch as upstream's error shows it: its lists of kept fields are used up. */
+function withoutRetained(patch: unknown): unknown {
+  if (Array.isArray(patch)) return patch.map(withoutRetained);
+  if (!isObject(patch) || isRawNumber(patch)) return patch;
+  return Object.fromEntries(
+    Object.entries(patch)
+      .filter(([name]) => name !== "$retainKeys")
+      .map(([name, value]) => [name, withoutRetained(value)]),
+  );
+}
+
+/** The error of a patched value that is no object of its kind, and is `shown`; the `cause` says why without the value. */
+export function unfit(shown: string, error: DecodeError): StatusError {
+  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid(FieldPath.of("patch"), shown, error.message)]);
   return new StatusError(status, { cause: error });
 }

@@ -6,7 +6,7 @@
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { rawNumber } from "#std/raw-number.ts";
+import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 
@@ -182,4 +182,28 @@ export function sortedJson(value: unknown): string {
     for (const key of Object.keys(item).sort()) setKey(sorted, key, item[key]);
     return sorted;
   });
+}
+
+/**
+ * JSON of what a patch made of `before`: objects that it changed have sorted members, as upstream's patches write them, all
+ * others keep their order.
+ */
+export function patchedJson(value: unknown, before: unknown): string {
+  const shown = withSortedChanges(value ?? null, before);
+  return JSON.stringify(shown, (_key, item: unknown) => (typeof item === "bigint" ? rawNumber(String(item)) : item));
+}
+
+function withSortedChanges(value: unknown, before: unknown): unknown {
+  if (value === before) return value;
+  if (Array.isArray(value)) {
+    const old = new Set(Array.isArray(before) ? (before as readonly unknown[]) : []);
+    return value.map((item: unknown) => (old.has(item) ? item : withSortedChanges(item, undefined)));
+  }
+  if (!isObject(value) || isRawNumber(value)) return value;
+  const sorted: Json = {};
+  for (const key of Object.keys(value).sort()) {
+    const old = isObject(before) && Object.hasOwn(before, key) ? before[key] : undefined;
+    setKey(sorted, key, withSortedChanges(value[key], old));
+  }
+  return sorted;
 }

@@ -18,6 +18,11 @@ import type { Schema } from "./schema.ts";
  */
 export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown): DecodeError {
   if (overflow !== undefined) return new DecodeError("exceeded max depth", { cause: overflow });
+  return findMismatch(schema, raw) ?? new DecodeError("value does not fit its type");
+}
+
+/** The same; `undefined` for a value that fits. */
+export function findMismatch(schema: Schema, raw: unknown): DecodeError | undefined {
   const finder = new Finder();
   try {
     finder.walk(schema, raw, { struct: "", path: FieldPath.root });
@@ -25,7 +30,8 @@ export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown):
     if (error instanceof RangeError) return new DecodeError("exceeded max depth", { cause: error });
     throw error;
   }
-  return new DecodeError(finder.fatal ?? finder.first ?? "value does not fit its type", { path: finder.path });
+  const message = finder.fatal ?? finder.first;
+  return message === undefined ? undefined : new DecodeError(message, { path: finder.path });
 }
 
 /** Member of a list that Go reads as bytes. */

@@ -16,6 +16,7 @@ import { countKeys, withRawNumbers } from "./json-values.ts";
 import { isJsonObject } from "./nested-field.ts";
 import { emptyMembers, noteEmpty } from "./given-empty.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
+import { unstructuredMismatch } from "./unstructured-mismatch.ts";
 
 /** The findings of a walk; create one per body. */
 export interface Findings {
@@ -33,6 +34,8 @@ export interface TypedOptions {
   readonly defaults?: boolean;
   /** A canonical value of the type: parts that the value shares with it, in the same place, are not looked at. */
   readonly known?: unknown;
+  /** The value was never text: errors have the words of upstream's converter. */
+  readonly isUnstructured?: boolean;
 }
 
 /**
@@ -48,6 +51,7 @@ export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, op
     return decode(plan, raw, findings, options?.known);
   } catch (error) {
     if (error !== mismatch && !(error instanceof RangeError)) throw error;
+    if (error === mismatch && options?.isUnstructured === true) throw unstructuredMismatch(schema, raw);
     throw mismatchError(schema, raw, error === mismatch ? undefined : error);
   }
 }

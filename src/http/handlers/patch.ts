@@ -85,6 +85,8 @@ export async function patchObject(scope: Scope): Promise<Reply> {
 
 interface Patch {
   apply(current: Unstructured): unknown;
+  /** The patch itself, if it is a strategic one. */
+  readonly strategic?: unknown;
   /** Unknown and double fields of the patch itself. */
   readonly problems: readonly string[];
 }
@@ -103,7 +105,7 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
       return { problems, apply: (current) => applyMergePatch(current, value) };
     default: {
       const patch = withoutType(value);
-      return { problems, apply: (current) => applyStrategicMergePatch(current, patch, schema) };
+      return { problems, strategic: value, apply: (current) => applyStrategicMergePatch(current, patch, schema) };
     }
   }
 }
@@ -119,7 +121,7 @@ function withoutType(patch: unknown): unknown {
 /** The object as the patch left it, which may have made it one of another version of its kind. */
 function decodeResult(
   scope: Scope,
-  patched: Pick<PatchedValue, "value" | "fieldValidation" | "problems">,
+  patched: Pick<PatchedValue, "value" | "fieldValidation" | "problems" | "before" | "strategic">,
 ): PatchedObject {
   const { definition, parts } = scope;
   const { decoder } = definition;
@@ -141,16 +143,18 @@ function decodeResult(
 
 function patched(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
   const { definition, context } = scope;
+  // Whole numbers beyond 2^53 are compared and kept exactly.
+  const before = definition.decoder.type === undefined ? (withBigInts(current) as Unstructured) : current;
   let value: unknown;
   try {
-    // Whole numbers beyond 2^53 are compared and kept exactly.
-    value = patch.apply(definition.decoder.type === undefined ? (withBigInts(current) as Unstructured) : current);
+    value = patch.apply(before);
   } catch (error) {
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
   const { fieldValidation } = options;
-  const result = { value, fieldValidation, problems: patch.problems };
+  const { problems, strategic } = patch;
+  const result = { value, fieldValidation, problems, before, ...(strategic === undefined ? {} : { strategic }) };
   const { object, warnings, hasEmptyLists } = decodeResult(scope, result);
   for (const text of warnings) context.warn(text);
   checkName(scope, object);

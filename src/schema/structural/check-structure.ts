@@ -173,7 +173,8 @@ function isEither(schemas: readonly JsonSchemaProps[] | undefined): boolean {
 function isOnlyType(props: JsonSchemaProps, type: string): boolean {
   if (props.type !== type) return false;
   // Inside of combinations, a structure does not tell that there may be no further members.
-  const isLost = (keyword: string): boolean => keyword === "additionalProperties" && props.additionalProperties === false;
+  const isLost = (keyword: string): boolean =>
+    keyword === "additionalProperties" && props.additionalProperties === false;
   return structuralKeywords(props).every((keyword) => allowedBesideType.has(keyword) || isLost(keyword));
 }
 

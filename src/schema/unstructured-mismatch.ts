@@ -1,0 +1,100 @@
+/**
+ * Error messages of values that do not fit their type, in the words of upstream's converter of values without a type, which
+ * strategic patches and applies go through: the types alone, in the order of the struct's fields. Slow, and only for refused
+ * bodies.
+ */
+import { isRawNumber } from "#std/raw-number.ts";
+import { base64Error, canonicalBase64 } from "./base64.ts";
+import { DecodeError } from "./decode-error.ts";
+import { findMismatch, mismatchError } from "./mismatch.ts";
+import type { Schema } from "./schema.ts";
+import { goNumber } from "./structural/json-value.ts";
+
+/** The converter's error for `raw`, the first in its order; map keys, which have none there, are sorted. */
+export function unstructuredMismatch(schema: Schema, raw: unknown): DecodeError {
+  try {
+    const problem = problemOf(schema, raw);
+    if (problem !== undefined) return problem;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return mismatchError(schema, raw);
+}
+
+function problemOf(schema: Schema, raw: unknown): DecodeError | undefined {
+  if (raw === null || raw === undefined) return undefined;
+  // These types read JSON by themselves, and are told nothing of their place.
+  if (schema.special !== undefined) return findMismatch(schema, raw);
+  switch (schema.type) {
+    case "string":
+      return schema.format === "byte" ? bytesProblem(raw) : scalarProblem(raw, "string", schema.goType ?? "string");
+    case "integer":
+      return scalarProblem(raw, schema.format ?? "int64");
+    case "number":
+      return scalarProblem(raw, "float64");
+    case "boolean":
+      return scalarProblem(raw, "bool");
+    case "array":
+      if (!Array.isArray(raw)) return new DecodeError(`cannot restore slice from ${goKind(raw)}`);
+      return firstProblem(raw as readonly unknown[], (item) => problemOf(schema.items!, item)); // lists have it
+    case "map":
+      if (goKind(raw) !== "map") return new DecodeError(`cannot restore map from ${goKind(raw)}`);
+      return firstProblem(Object.keys(raw).sort(), (key) => problemOf(schema.items!, member(raw, key))); // maps have it
+    case "object":
+      if (schema.fields === undefined) return undefined;
+      if (goKind(raw) !== "map") return new DecodeError(`cannot restore struct from: ${goKind(raw)}`);
+      return firstProblem([...schema.fields], ([name, field]) => problemOf(field.schema, member(raw, name)));
+    case "any":
+      return undefined;
+  }
+}
+
+function firstProblem<T>(parts: readonly T[], of: (part: T) => DecodeError | undefined): DecodeError | undefined {
+  for (const part of parts) {
+    const problem = of(part);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function member(raw: unknown, name: string): unknown {
+  return Object.hasOwn(raw as object, name) ? (raw as Readonly<Record<string, unknown>>)[name] : undefined; // an object
+}
+
+/** `type` is the kind of the wanted type, `name` its name. */
+function scalarProblem(raw: unknown, type: string, name = type): DecodeError | undefined {
+  const kind = goKind(raw);
+  if (kind === type) return undefined;
+  const isNumber = kind === "int64" || kind === "float64";
+  if (isNumber && type === "float64") return undefined;
+  if (isNumber && (type === "int32" || type === "int64")) {
+    if (kind === "int64" && fitsInteger(raw, type)) return undefined;
+    return new DecodeError(`cannot convert ${kind} to ${name}`);
+  }
+  if (kind === "int64" && type === "string") return new DecodeError(`cannot convert int64 to ${name}`);
+  return new DecodeError(`unrecognized type: ${type}`);
+}
+
+function fitsInteger(raw: unknown, type: "int32" | "int64"): boolean {
+  return type === "int64" || BigInt.asIntN(32, BigInt(goNumber(raw))) === BigInt(goNumber(raw));
+}
+
+function bytesProblem(raw: unknown): DecodeError | undefined {
+  if (typeof raw === "string") {
+    if (canonicalBase64(raw) !== undefined) return undefined;
+    return new DecodeError(`error decoding from json: ${base64Error(raw)}`);
+  }
+  if (!Array.isArray(raw)) return new DecodeError(`cannot restore slice from ${goKind(raw)}`);
+  const wrong = raw.some((item) => item !== null && goKind(item) !== "int64");
+  return wrong ? new DecodeError("unrecognized type: uint8") : undefined;
+}
+
+/** The kind of Go's value for a JSON value. */
+function goKind(raw: unknown): string {
+  if (Array.isArray(raw)) return "slice";
+  if (typeof raw === "bigint") return BigInt.asIntN(64, raw) === raw ? "int64" : "float64";
+  if (isRawNumber(raw)) return /^-?[0-9]{1,18}$/.test(raw.rawJSON) ? "int64" : "float64";
+  if (typeof raw === "number") return Number.isInteger(raw) && Math.abs(raw) < 2 ** 63 ? "int64" : "float64";
+  if (typeof raw === "boolean") return "bool";
+  return typeof raw === "string" ? "string" : "map";
+}
