@@ -8,6 +8,7 @@ import { openHealthOnly } from "#transport/health-only.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
 import { linkKubectl } from "./link-kubectl.ts";
+import type { ServerSettings } from "#server/options.ts";
 import { serve } from "./serve.ts";
 import { StartError } from "#std/start-error.ts";
 
@@ -37,9 +38,16 @@ const envtestUsage = "usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FO
 /** A quoted shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** `binnacle kube-apiserver`: serves as kube-apiserver does by itself, with Kubernetes' names, and forgets all at the end. */
-export const kubeApiserver = (args: readonly string[]): Promise<void> =>
-  serve(args, { apiDomain: "k8s.io", storage: "memory", controllers: ["-*"] });
+/** As kube-apiserver is by itself: with Kubernetes' names and etcd's pauses; it forgets all at the end. */
+export const kubeApiserverDefaults: ServerSettings = {
+  apiDomain: "k8s.io",
+  storage: "memory",
+  controllers: ["-*"],
+  upstreamTiming: true,
+};
+
+/** `binnacle kube-apiserver`: serves for a suite. */
+export const kubeApiserver = (args: readonly string[]): Promise<void> => serve(args, kubeApiserverDefaults);
 
 const etcdFlag = (name: string): Flag<string | undefined> =>
   optional([name, "Etcd"], "value", "Accepted, and not looked at.");

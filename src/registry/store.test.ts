@@ -236,6 +236,29 @@ test("an update that ends an object answers with what it wrote; the deletion is 
   assert.equal(cache.revision, revision + 1);
 });
 
+test("a deletion whose marked object another writer ends has succeeded, and leaves a later object of the name", async () => {
+  for (const isMadeAnew of [false, true]) {
+    const { store, cache } = await setup({ graceSeconds: () => 0 });
+    const { object: first } = await store.create(thing("a"), attributes);
+    const options = { allowCreate: false, uidIsPrecondition: false, transform: (one?: Unstructured) => one! };
+    const remove = cache.remove.bind(cache);
+    let removals = 0;
+    cache.remove = async (...args) => {
+      // A controller acts on the mark.
+      if (removals++ === 0) {
+        await store.update("ns", "a", attributes, options);
+        if (isMadeAnew) await store.create(thing("a"), attributes);
+      }
+      return remove(...args);
+    };
+    const deleted = await store.delete("ns", "a", { dryRun: false });
+    assert.equal(deleted.removed, true);
+    assert.equal(deleted.object.metadata.uid, first.metadata.uid);
+    assert.notEqual(deleted.object.metadata.deletionTimestamp, undefined);
+    assert.equal(store.peek("ns", "a") !== undefined, isMadeAnew);
+  }
+});
+
 test("an apply that finds the object just created changes it instead", async () => {
   const { store } = await setup();
   const seen: (Unstructured | undefined)[] = [];

@@ -759,7 +759,10 @@ export class Store {
     });
   }
 
-  /** Removes an entry; for kinds with graceful deletion, watchers first see the deletion mark. */
+  /**
+   * Removes an entry; for kinds with graceful deletion, watchers first see the deletion mark. Upstream: when another
+   * writer ends the marked object first, this deletion has succeeded all the same.
+   */
   async #remove(
     entry: Entry,
     last: Unstructured,
@@ -767,7 +770,8 @@ export class Store {
   ): Promise<Outcome<Deleted>> {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
     let { revision } = entry;
-    if (!jsonEquals(last, this.object(entry))) {
+    const marks = !jsonEquals(last, this.object(entry));
+    if (marks) {
       const encoded = await this.#encodeLast(last, caller);
       const { mayWrite } = caller ?? {};
       const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true, mayWrite });
@@ -775,10 +779,19 @@ export class Store {
       ({ revision } = marked.entry);
     }
     const result = await this.#cache.remove(entry.key, revision, caller);
-    if (!result.ok) return { lostTo: result.current };
-    await this.#settle(result.entry, caller);
-    const object = withMeta(last, { resourceVersion: String(result.entry.revision) });
+    if (result.ok) {
+      ({ revision } = result.entry);
+      await this.#settle(result.entry, caller);
+    } else if (!marks || this.#is(last, result.current)) {
+      return { lostTo: result.current };
+    }
+    const object = withMeta(last, { resourceVersion: String(revision) });
     return { written: { object, entry: undefined, removed: true } };
+  }
+
+  /** Whether an entry is of this object, and not of a later one of its name. */
+  #is(object: Unstructured, entry: Entry | undefined): boolean {
+    return entry !== undefined && this.metadataOf(entry).uid === object.metadata.uid;
   }
 
   /**

@@ -88,6 +88,11 @@ export const serverFlags = {
     2 ** 16,
     "Most bytes of one stored object, as JSON; what becomes larger is refused with 413.",
   ),
+  upstreamTiming: boolean(
+    own("upstream-timing"),
+    false,
+    "For test suites that are tuned to etcd: 2 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
+  ),
   controllers: list(
     own("controllers"),
     "names",

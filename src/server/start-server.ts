@@ -17,8 +17,9 @@ import { type Log, openLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
-import { StorageFailure } from "#storage/log-store.ts";
+import { type LogStore, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
+import { UnhurriedLog } from "#storage/unhurried-log.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
@@ -31,7 +32,7 @@ import { leaseTimes } from "./controllers/election.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, type Holding, makeDataFolder, markDataFolder, type Marker } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
-import { type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
+import { type Encryption, type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import { addHealthChecks } from "./health-checks.ts";
@@ -297,7 +298,9 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
     historyBytesMax: options.historyMemoryBytes,
     historyMs: options.historyDurationMs,
     compactionIntervalMs: options.compactionIntervalMs,
-    wrap: encryption && ((inner) => encryption.wrap(inner)),
+    wrap: wrapOf(parts, encryption),
+    // A mark that waited for the end of a rest could come together with the removal.
+    ...(options.upstreamTiming ? { watchRestMsMax: 0 } : {}),
     observe: {
       ...storageObserver(metrics),
       watchError: (error) => log.error({ error }, "a watch failed"),
@@ -328,6 +331,16 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
     encryption?.close();
   };
   return { cache, disk, close };
+}
+
+/** The logs around the one that keeps the values. */
+function wrapOf(
+  { options, clock }: Pick<Start, "options" | "clock">,
+  encryption: Encryption | undefined,
+): EmbeddedOptions["wrap"] {
+  const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
+  if (!options.upstreamTiming) return encrypting;
+  return (log) => new UnhurriedLog(encrypting?.(log) ?? log, clock);
 }
 
 interface Running {

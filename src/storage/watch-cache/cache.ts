@@ -65,6 +65,8 @@ export interface CacheOptions {
   /** How often history is compacted, and how much of it is kept at least; default 5 minutes each, 0 for never. */
   readonly compactionIntervalMs?: number;
   readonly historyMs?: number;
+  /** The longest pause of a large audience between two rounds of events; default 4 ms. */
+  readonly watchRestMsMax?: number;
   readonly observe?: CacheObserver;
 }
 
@@ -80,6 +82,7 @@ export interface CacheStatistics {
 
 export const defaultHistoryBytesMax = 64 * 1024 * 1024;
 const defaultCompactionMs = 5 * 60 * 1000;
+const defaultWatchRestMsMax = 4;
 
 /** A write of this process, with what it leaves on the entry. */
 class CacheWrite implements LogWrite {
@@ -134,7 +137,12 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   #checkpoints: { readonly at: number; readonly revision: Revision }[] = [];
 
   private constructor(log: LogStore, options: CacheOptions) {
-    const { clock, observe, historyBytesMax = defaultHistoryBytesMax } = options;
+    const {
+      clock,
+      observe,
+      historyBytesMax = defaultHistoryBytesMax,
+      watchRestMsMax: restMsMax = defaultWatchRestMsMax,
+    } = options;
     this.#log = log;
     this.#options = options;
     this.#visible = log.revision;
@@ -142,6 +150,7 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     this.#history = new History(this.#visible, historyBytesMax, (event) => this.#forget(event));
     this.#hub = new WatchHub({
       clock,
+      restMsMax,
       history: this.#history,
       revision: () => this.#visible,
       compactedRevision: () => this.#compacted,

@@ -36,6 +36,8 @@ export type HistorySource = (
 
 export interface WatchHubOptions {
   readonly clock: Clock;
+  /** The longest pause of a large audience between two rounds. */
+  readonly restMsMax: number;
   readonly history: History;
   /** Revision that reads see. */
   readonly revision: () => Revision;
@@ -54,11 +56,10 @@ const defaultQueueLengthMax = 10_000;
 const deliveriesPerTurn = 200;
 /**
  * The pause of a large audience between two rounds, so that a busy writer's events are delivered several at a time: a
- * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher, at most 4 ms, and none
+ * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher up to a bound, and none
  * below ten watchers.
  */
 const restPerWatcherMs = 0.1;
-const restMsMax = 4;
 /** Most events handed at once to a watcher that reads on from the log. */
 const pageLength = 500;
 
@@ -241,8 +242,8 @@ export class WatchHub {
 
   /** Begins a round, when enough time has passed since the last. */
   #afterRest(channel: Channel): void {
+    const { clock, restMsMax } = this.#options;
     const restMs = Math.min(restMsMax, Math.floor(channel.open * restPerWatcherMs));
-    const { clock } = this.#options;
     const waitMs = restMs === 0 ? 0 : channel.restsFromMs + restMs - clock.monotonic();
     if (waitMs > 0) clock.after(waitMs, () => this.#beginRound(channel));
     else this.#beginRound(channel);

@@ -1,0 +1,126 @@
+/**
+ * A log store around another one that takes its time where etcd behind kube-apiserver does, for test suites that are
+ * tuned to it. A removal waits until watchers have had the deletion mark for a moment, so that a controller which
+ * decides by its cache sees the mark. Whoever asks for the latest revision waits until the newest write is a moment
+ * old, so that a read right after a write shows what controllers made of it. Neither wait gets longer by later writes.
+ */
+import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type {
+  CommitResult,
+  Compacted,
+  KeptVersions,
+  LogFollower,
+  LogRange,
+  LogRangeOptions,
+  LogStore,
+  LogWrite,
+  PastEvents,
+  Revision,
+  StorageFull,
+} from "./log-store.ts";
+
+/** How long watchers have an object's first deletion mark, at least, before it is removed. */
+export const deletionPauseMs = 2;
+
+/** The age that the newest write has when a read of the present is answered. */
+export const readDelayMs = 5;
+
+export class UnhurriedLog implements LogStore {
+  readonly #log: LogStore;
+  readonly #clock: Clock;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  /** Of keys that were marked a moment ago: resolves when they may be removed. */
+  readonly #marked = new Map<string, Promise<void>>();
+
+  constructor(log: LogStore, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  get revision(): Revision {
+    return this.#log.revision;
+  }
+
+  get compactedRevision(): Revision {
+    return this.#log.compactedRevision;
+  }
+
+  get keepsHistory(): boolean {
+    return this.#log.keepsHistory;
+  }
+
+  get failure(): Error | undefined {
+    return this.#log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.#log.full;
+  }
+
+  follow(follower: LogFollower): Promise<void> {
+    return this.#log.follow(follower);
+  }
+
+  latest(): MaybePromise<Revision> {
+    const dueMs = this.#writtenMs + readDelayMs;
+    if (dueMs <= this.#clock.monotonic()) return this.#log.latest();
+    return this.#until(dueMs).then(() => this.#log.latest());
+  }
+
+  async commit(write: LogWrite): Promise<CommitResult> {
+    const { key, value, isForDeletion } = write;
+    const isRemoval = value === undefined;
+    const pause = isRemoval ? this.#marked.get(key) : undefined;
+    if (pause !== undefined) await pause;
+    const result = await this.#log.commit(write);
+    if (!result.committed) return result;
+    this.#writtenMs = this.#clock.monotonic();
+    if (isForDeletion && !isRemoval && !this.#marked.has(key)) {
+      this.#marked.set(
+        key,
+        this.#pause().then(() => void this.#marked.delete(key)),
+      );
+    }
+    return result;
+  }
+
+  range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    return this.#log.range(prefix, options);
+  }
+
+  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+    return this.#log.history(prefix, exact, after, upTo);
+  }
+
+  versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    return this.#log.versions(key, before, limit);
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.#log.compact(revision);
+  }
+
+  isStale(key: string): boolean {
+    return this.#log.isStale?.(key) === true;
+  }
+
+  close(): Promise<void> {
+    return this.#log.close();
+  }
+
+  async #pause(): Promise<void> {
+    // However long a turn of the loop takes: watchers are handed the mark in this one, and HTTP/2 sends it in the next.
+    for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve));
+    await this.#until(this.#clock.monotonic() + deletionPauseMs);
+  }
+
+  /** Resolves at this time or later: timers of the runtime may be early by part of a millisecond. */
+  async #until(dueMs: number): Promise<void> {
+    for (;;) {
+      const leftMs = dueMs - this.#clock.monotonic();
+      if (leftMs <= 0) return;
+      await new Promise<void>((resolve) => void this.#clock.after(leftMs, resolve));
+    }
+  }
+}
