@@ -16,6 +16,8 @@ export interface Flood extends Endpoint {
   /** Requests a second; as many as the server takes when it is 0. */
   readonly rate: number;
   readonly seconds: number;
+  /** Ends after so many requests instead, however long they take. */
+  readonly count?: number;
 }
 
 /**
@@ -84,20 +86,20 @@ const headEnd = Buffer.from("\r\n\r\n");
 async function flood(options: Flood): Promise<Flooded> {
   const requests = new Requests(options);
   const answers: Record<string, number> = {};
-  const startedMs = performance.now();
-  const elapsedMs = (): number => performance.now() - startedMs;
+  const { seconds, count: countMax = Number.POSITIVE_INFINITY } = options;
   let sent = 0;
   let answered = 0;
 
+  const elapsedMs = (): number => performance.now() - startedMs;
   const due = (): number => (options.rate === 0 ? depth : Math.floor((elapsedMs() * options.rate) / 1000) - sent);
-  const isOver = (): boolean => elapsedMs() > options.seconds * 1000;
+  const isOver = (): boolean => (options.count === undefined ? elapsedMs() > seconds * 1000 : sent >= countMax);
 
   function floodOne(socket: TLSSocket): Promise<void> {
     let waiting = 0;
     let rest: Buffer = Buffer.alloc(0);
     return new Promise((resolve, reject) => {
       const sendMore = (): void => {
-        const count = isOver() ? 0 : Math.min(depth - waiting, due());
+        const count = isOver() ? 0 : Math.min(depth - waiting, due(), countMax - sent);
         if (count > 0) {
           socket.write(requests.take(count));
           waiting += count;
@@ -130,6 +132,7 @@ async function flood(options: Flood): Promise<Flooded> {
   }
 
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(options)));
+  const startedMs = performance.now();
   await Promise.all(sockets.map(floodOne));
   return { answers, rate: answered / (elapsedMs() / 1000) };
 }

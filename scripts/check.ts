@@ -8,7 +8,7 @@ import { findTests, printFailures, printSkips, runTests, type Tally } from "./ru
 import { type Outcome, report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
-/** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm test` runs those too. */
+/** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm run test:more` runs those. */
 export const slowTests = /crash\.test\.ts$/;
 
 const typesKept = "node_modules/.cache/types.tsbuildinfo";
@@ -31,17 +31,14 @@ export async function checkSources(fix = false): Promise<string[]> {
   return names.filter((_, at) => !results[at]);
 }
 
-export async function unitTests(): Promise<Tally> {
-  const files = findTests(["src/**/*.test.ts", "scripts/**/*.test.ts"], slowTests);
-  // The longest first: none of them goes on alone at the end.
-  const isLong = (file: string): boolean => file.startsWith("src/storage/");
-  return timedTests("unit", [...files.filter(isLong), ...files.filter((file) => !isLong(file))]);
+export function unitTests(): Promise<Tally> {
+  return runStep("unit", findTests(["src/**/*.test.ts", "scripts/**/*.test.ts"], slowTests));
 }
 
 /** Runs test files as one reported step. */
-export async function timedTests(name: string, files: readonly string[], env?: Record<string, string>): Promise<Tally> {
+export async function runStep(name: string, files: readonly string[]): Promise<Tally> {
   const start = performance.now();
-  const tally = await runTests(files, env === undefined ? {} : { env });
+  const tally = await runTests(name, files);
   const seconds = (performance.now() - start) / 1000;
   const counts = `${tally.passed} passed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ""}`;
   report(name, tally.failed === 0, seconds, tally.failed === 0 ? counts : `${tally.failed} failed, ${counts}`);

@@ -3,6 +3,7 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { run } from "node:test";
 import { styleText } from "node:util";
+import { compileCache, expectedSeconds, showProgress } from "./progress.ts";
 import { root } from "./steps.ts";
 
 export interface Tally {
@@ -39,16 +40,11 @@ export function findTests(patterns: readonly string[], without: RegExp = /^$/): 
     .sort();
 }
 
-export interface RunOptions {
-  /** Files run at the same time; default: one more than there are cores. */
-  readonly concurrency?: number;
-  readonly env?: Readonly<Record<string, string>>;
-  /** A file that takes longer than this fails. */
-  readonly timeoutMs?: number;
-}
+/** A file that takes longer than this hangs, also on a slow machine with other work. */
+const timeoutMs = 20 * 60_000;
 
-/** Runs `files`; a file that cannot be loaded or dies counts as one failure. */
-export async function runTests(files: readonly string[], options: RunOptions = {}): Promise<Tally> {
+/** Runs `files`, the longest first; a file that cannot be loaded or dies counts as one failure. */
+export async function runTests(name: string, files: readonly string[]): Promise<Tally> {
   if (files.length === 0) return emptyTally;
   let passed = 0;
   let failed = 0;
@@ -56,13 +52,14 @@ export async function runTests(files: readonly string[], options: RunOptions = {
   const failures: string[] = [];
   const skips: SkippedTest[] = [];
   const output = new Map<string, string>();
-  const progress = progressLine(files.length);
+  const expected = expectedSeconds(files);
+  const progress = showProgress(name, expected);
   const stream = run({
-    files: files.map((file) => root + file),
-    concurrency: options.concurrency ?? availableParallelism() + 1,
+    files: files.toSorted((a, b) => expected.get(b)! - expected.get(a)!).map((file) => root + file),
+    concurrency: availableParallelism() + 1,
     execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
-    env: { ...process.env, ...options.env },
-    timeout: options.timeoutMs ?? 180_000,
+    env: { NODE_COMPILE_CACHE: compileCache, ...process.env },
+    timeout: timeoutMs,
   });
   stream.on("test:stderr", ({ file, message }) => void output.set(file, (output.get(file) ?? "") + message));
   stream.on("test:pass", (event) => {
@@ -83,8 +80,8 @@ export async function runTests(files: readonly string[], options: RunOptions = {
     const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
     failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
   });
-  stream.on("test:summary", ({ file }) => {
-    if (file !== undefined) progress.advance(failed);
+  stream.on("test:summary", ({ file, duration_ms: ms }) => {
+    if (file !== undefined) progress.advance(file.replace(root, ""), ms / 1000, passed, failed);
   });
   for await (const _ of stream);
   progress.end();
@@ -104,21 +101,6 @@ function testFile(reported: string, cause: unknown): string {
 function text(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return (cause.stack ?? cause.message).split("\n").slice(0, 25).join("\n");
-}
-
-/** A line that is rewritten in place on a terminal and absent elsewhere. */
-function progressLine(total: number): { advance(failed: number): void; end(): void } {
-  const { isTTY } = process.stdout;
-  let done = 0;
-  return {
-    advance(failed) {
-      done += 1;
-      if (isTTY) process.stdout.write(`\r${done}/${total} files${failed > 0 ? `, ${failed} failed` : ""} `);
-    },
-    end() {
-      if (isTTY) process.stdout.write("\r\u001b[K");
-    },
-  };
 }
 
 /** Prints failures, one block each. */

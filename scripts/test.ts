@@ -1,56 +1,89 @@
 /**
- * `npm test`: everything that needs no network, in order: build, the steps of `npm run check`, short fuzz runs, crash
- * tests, whole servers (`test/`), and the recorded scenarios when `../shared` exists. Ends with one line, `N passed, N
- * failed, N skipped`.
+ * `npm test`: build, the steps of `npm run check`, and whole servers (`test/`); all that a change should be tried with.
+ * `npm run test:more` has the rest: random tests, crashes, long simulations, other programs against the server, and the
+ * recorded scenarios where `../shared` exists. Both need no network, and end with one line, `N passed, N failed, N
+ * skipped`.
  */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { styleText } from "node:util";
 import { build } from "./build.ts";
+import { checkSources, runStep } from "./check.ts";
 import { readCommandLine } from "./command-line.ts";
-import { checkSources, slowTests, timedTests, unitTests } from "./check.ts";
 import { conformance, missingReason } from "./conformance.ts";
-import { addTallies, emptyTally, findTests, printSkips, type Tally } from "./run-tests.ts";
+import { clockText } from "./progress.ts";
 import { requirementProblems } from "./requirements.ts";
+import { addTallies, emptyTally, findTests, printSkips, type Tally } from "./run-tests.ts";
 import { report, step } from "./steps.ts";
 
-const usage = `Runs all tests: build, check, fuzz runs, crash tests, whole servers, recorded scenarios.
+const usage = `Runs tests: build, format, lint, types, structure, unit tests, whole servers. With --more instead: random
+tests, crashes, simulations, other programs, recorded scenarios.
 
 Usage: npm test -- [options]
+       npm run test:more -- [options]
 
-  -v, --verbose   name the tests that are skipped, below each reason
-  -h, --help      print this`;
+      --more           what takes long or needs other programs
+      --add-to FILE    count together with the run that wrote FILE, and write it again
+  -v, --verbose        name the tests that are skipped, below each reason
+  -h, --help           print this`;
 
-const { verbose = false } = readCommandLine(usage, { verbose: { type: "boolean", short: "v" } }).values;
+/** What a change is seldom broken by, for how long it takes; and what starts programs that are not everywhere. */
+const isMore = (file: string): boolean =>
+  /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
+  /^test\/(?:kubectl|helm|simulation|real-world)\//.test(file) ||
+  /^test\/(?:hostile\/(?:flood|load|large-faults)|program\/(?:envtest|hostile))\.test\.ts$/.test(file) ||
+  /^test\/(?:aggregation\/sample-apiserver|admission\/cert-manager)\.test\.ts$/.test(file);
 
+const {
+  more: runsMore = false,
+  verbose = false,
+  "add-to": sumFile,
+} = readCommandLine(usage, {
+  more: { type: "boolean" },
+  "add-to": { type: "string" },
+  verbose: { type: "boolean", short: "v" },
+}).values;
+
+const start = performance.now();
+const files = findTests(["{src,scripts,test}/**/*.test.ts", "{src,test}/**/*.fuzz.ts"]);
+const mine = files.filter((file) => isMore(file) === runsMore);
+process.stdout.write(
+  `${mine.length} of ${files.length} test files; ${runsMore ? "`npm test`" : "`npm run test:more`"} runs the others\n`,
+);
+
+let problems = 0;
+const count = (ok: boolean): void => {
+  if (!ok) problems++;
+};
 const built = await step("build", async () => {
-  const output = await build({ declarations: true });
+  const output = await build({ declarations: !runsMore });
   return { ok: output === "", output };
 });
-const clean = (await checkSources()).length === 0;
-let tally: Tally = emptyTally;
-const add = (more: Tally): void => {
-  tally = addTallies(tally, more);
-};
-add(await unitTests());
-add(await timedTests("fuzz", findTests(["src/**/*.fuzz.ts", "test/**/*.fuzz.ts"])));
-add(
-  await timedTests(
-    "crash",
-    findTests(["src/**/*.test.ts", "test/**/*.test.ts"]).filter((file) => slowTests.test(file)),
-  ),
-);
-add(await timedTests("servers", findTests(["test/**/*.test.ts"], slowTests)));
-
-const missing = missingReason();
-if (missing !== undefined) report("conformance", true, 0, `skipped: ${missing}`);
-else if (built) add(await conformance());
-
-const indexed = await step("requirements", () => {
-  const problems = requirementProblems();
-  return Promise.resolve({ ok: problems.length === 0, output: problems.join("\n") });
-});
-
+count(built);
+if (!runsMore) count((await checkSources()).length === 0);
+let tally: Tally = await runStep(runsMore ? "more" : "tests", mine);
+if (runsMore) {
+  const missing = missingReason();
+  if (missing !== undefined) report("conformance", true, 0, `skipped: ${missing}`);
+  else if (built) tally = addTallies(tally, await conformance());
+} else {
+  count(
+    await step("requirements", () => {
+      const found = requirementProblems();
+      return Promise.resolve({ ok: found.length === 0, output: found.join("\n") });
+    }),
+  );
+}
 printSkips(tally, verbose);
-const failed = tally.failed + (built ? 0 : 1) + (clean ? 0 : 1) + (indexed ? 0 : 1);
-const line = `${tally.passed} passed, ${failed} failed, ${tally.skipped} skipped`;
-process.stdout.write(`${styleText(failed === 0 ? "green" : "red", line)}\n`);
-process.exitCode = failed === 0 ? 0 : 1;
+tally = { ...tally, failed: tally.failed + problems };
+process.stdout.write(`took ${clockText((performance.now() - start) / 1000)}\n`);
+process.exitCode = tally.failed === 0 ? 0 : 1;
+
+if (sumFile !== undefined) {
+  // Written by the other command, in this way.
+  if (existsSync(sumFile))
+    tally = addTallies(tally, { ...emptyTally, ...(JSON.parse(readFileSync(sumFile, "utf8")) as object) });
+  const { passed, failed, skipped } = tally;
+  writeFileSync(sumFile, JSON.stringify({ passed, failed, skipped }));
+}
+const line = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
+process.stdout.write(`${styleText(tally.failed === 0 ? "green" : "red", line)}\n`);

@@ -1,13 +1,14 @@
 /**
  * Checks the structure of the code: the layer map, `#` imports, private subfolders, a comment at the head of every
- * file, dead files, leftover notes, direct use of clock and randomness, machine-specific paths. Imports are found by
- * scanning text, so finding none is an error.
+ * file, dead files, leftover notes, direct use of clock and randomness, tests that measure time, machine-specific paths.
+ * Imports are found by scanning text, so finding none is an error.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
 import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { measuredTimes } from "./tidy-tests.ts";
 
 export interface Finding {
   readonly file: string;
@@ -39,7 +40,8 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
     const code = blank(text, false);
     findings.push(...checkHeader(file, text), ...checkWords(file, text), ...checkShape(file, code));
-    findings.push(...checkClock(file, blank(text, true)));
+    const bare = blank(text, true);
+    findings.push(...checkClock(file, bare), ...measuredTimes(file, bare));
     const isOwn = file.startsWith("src/") && !isTest(file);
     if (isOwn) codes.set(file, code);
     if (isOwn) findings.push(...moduleState(file, code));

@@ -8,7 +8,7 @@ import https from "node:https";
 import { type Fields, type Rename, View } from "./view.ts";
 
 /** How long anything may take before a test gives up waiting. */
-export const patienceMs = 15_000;
+export const patienceMs = 120_000;
 
 export interface Endpoint {
   readonly host: string;

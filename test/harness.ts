@@ -235,8 +235,9 @@ export async function usingObserved(
   domain: Domain,
   settings: ServerSettings,
   run: (on: Observed) => Promise<void>,
+  clock?: MovingClock,
 ): Promise<void> {
-  const on = await observed(domain, settings);
+  const on = await observed(domain, settings, clock);
   try {
     await run(on);
   } finally {
@@ -245,9 +246,12 @@ export async function usingObserved(
 }
 
 /** Such a server. The caller closes it; where nothing else does, `usingObserved` is shorter. */
-export async function observed(domain: Domain, settings: ServerSettings): Promise<Observed> {
+export async function observed(
+  domain: Domain,
+  settings: ServerSettings,
+  clock: MovingClock = new MovingClock(),
+): Promise<Observed> {
   const { openLog } = await import("#std/log.ts");
-  const clock = new MovingClock();
   const logged: string[] = [];
   const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
   const server = await openServer(domain, { ...gated, ...settings }, { clock, log });

@@ -10,7 +10,13 @@ interface Timer {
 
 export class MovingClock implements Clock {
   #aheadMs = 0;
+  readonly #heldMs: number | undefined;
   readonly #timers = new Set<Timer>();
+
+  /** Timers that are set for `heldMs` fire only when time is advanced. */
+  constructor(heldMs?: number) {
+    this.#heldMs = heldMs;
+  }
 
   now(): number {
     return systemClock.now() + this.#aheadMs;
@@ -21,7 +27,8 @@ export class MovingClock implements Clock {
   }
 
   after(delayMs: number, callback: () => void): () => void {
-    const cancel = systemClock.after(delayMs, () => timer.fire());
+    const isHeld = delayMs === this.#heldMs;
+    const cancel = isHeld ? () => undefined : systemClock.after(delayMs, () => timer.fire());
     const timer: Timer = {
       delayMs,
       dueMs: this.monotonic() + delayMs,

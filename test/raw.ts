@@ -1,7 +1,7 @@
 /** Raw bytes on a TLS connection, for malformed requests. */
 import http2 from "node:http2";
 import tls from "node:tls";
-import type { Endpoint } from "./client.ts";
+import { type Endpoint, patienceMs } from "./client.ts";
 
 export interface RawConnection {
   readonly socket: tls.TLSSocket;
@@ -13,8 +13,6 @@ export interface RawConnection {
   /** Resolves with everything received once the peer has closed the connection; rejects after a timeout. */
   closed(withinMs?: number): Promise<string>;
 }
-
-const patienceMs = 20_000;
 
 /** A connection with HTTP/1.1 agreed on, which nothing reads yet. */
 export async function connectTls(endpoint: Endpoint, ca: string): Promise<tls.TLSSocket> {

@@ -1,7 +1,7 @@
 /** What tests of growth rely on: proportional work passes, and quadratic work does not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { growsInProportion } from "./growth-for-tests.ts";
+import { growsInProportion, largestPiece } from "./growth-for-tests.ts";
 import { turn } from "./turn.ts";
 
 /** So many steps that the compiler cannot leave out. */
@@ -34,4 +34,20 @@ test("quadratic work fails, waited for or not", async () => {
     }),
     { message },
   );
+});
+
+test("work that gives others turns has small pieces, and work that does not is one piece", async () => {
+  const paused = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) {
+      steps(2_000_000);
+      await turn();
+    }
+  };
+  const whole = async (): Promise<void> => {
+    await turn();
+    steps(40_000_000);
+    await turn();
+  };
+  assert.ok((await largestPiece(paused)) < 1 / 3);
+  assert.ok((await largestPiece(whole)) > 1 / 2);
 });

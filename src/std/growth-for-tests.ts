@@ -1,6 +1,7 @@
 /**
- * Shows in tests that work grows no faster than its input, on a machine of any speed and load: twice the input takes
- * less than three times the CPU time. Work that is quadratic takes four times.
+ * Shows in tests, on a machine of any speed and load, that work grows no faster than its input: twice the input takes
+ * less than three times the CPU time. Work that is quadratic takes four times. Also shows that long work is done in
+ * pieces, between which others have a turn.
  */
 import assert from "node:assert/strict";
 
@@ -34,4 +35,29 @@ export async function growsInProportion(size: number, work: (size: number) => un
     seen.push(growth);
   }
   assert.fail(`twice the input takes ${seen.map((growth) => growth.toFixed(1)).join(", ")} times the CPU`);
+}
+
+/** Pieces of less are what a loop does that waits. */
+const pieceMicros = 1000;
+
+/**
+ * The largest part of `work` between two turns of the event loop, from 0 to 1, by CPU time: 1 when others had to wait
+ * until all of it was done.
+ */
+export async function largestPiece(work: () => Promise<unknown>): Promise<number> {
+  let last = process.cpuUsage();
+  let whole = 0;
+  let largest = 0;
+  let isOver = false;
+  const look = (): void => {
+    const { user, system } = process.cpuUsage(last);
+    last = process.cpuUsage();
+    const piece = user + system;
+    if (piece > pieceMicros) whole += piece;
+    largest = Math.max(largest, piece);
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  await work().finally(() => (isOver = true));
+  return whole === 0 ? 0 : largest / whole;
 }

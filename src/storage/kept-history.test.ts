@@ -9,7 +9,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { isCompacted, type Revision } from "./log-store.ts";
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from "./sqlite.ts";
-import { pods, putText, textOf } from "./store.contract.ts";
+import { pods, putText, textOf, waitUntil } from "./store.contract.ts";
 import type { PastReader } from "./watch-cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-kept-history-"));
@@ -17,8 +17,6 @@ after(() => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 
 const minuteMs = 60_000;
-/** How long anything may take before a test gives up waiting. */
-const patienceMs = 15_000;
 const hourMs = 60 * minuteMs;
 
 interface Subject extends SqliteStore {
@@ -54,11 +52,7 @@ async function versions(reader: PastReader, key: string, limit = 3): Promise<str
 
 /** Waits until a key has these versions: what is too old goes in small steps. */
 async function until(reader: PastReader, key: string, expected: readonly string[]): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (performance.now() < deadline) {
-    if ((await versions(reader, key)).length === expected.length) break;
-    await turn();
-  }
+  await waitUntil(async () => (await versions(reader, key)).length === expected.length);
   assert.deepEqual(await versions(reader, key), expected);
 }
 
@@ -132,12 +126,11 @@ test("the history and its times outlast a restart", async () => {
 
 /** Of versions of 4 KiB. */
 async function untilAMegabyteIsKept({ cache }: Pick<Awaited<ReturnType<typeof open>>, "cache">): Promise<void> {
-  const deadline = performance.now() + patienceMs;
   let kept = Number.POSITIVE_INFINITY;
-  while ((kept < 100 || kept > 450) && performance.now() < deadline) {
+  await waitUntil(async () => {
     kept = (await versions(cache, podA, 50)).length;
-    await turn();
-  }
+    return kept >= 100 && kept <= 450;
+  });
   assert.ok(kept >= 100 && kept <= 450, `${kept} versions are kept`);
 }
 

@@ -74,10 +74,13 @@ export class Recorder {
   }
 }
 
+/** How long anything may take before a test gives up waiting. */
+const patienceMs = 120_000;
+
 /** Runs turns of the loop until `isDone`, with extra time for slow machines. */
-export async function waitUntil(isDone: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!isDone() && performance.now() < deadline) await turn();
+export async function waitUntil(isDone: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  while (!(await isDone()) && Date.now() < deadline) await turn();
 }
 
 /** Runs turns of the loop until all work without other threads is done. */

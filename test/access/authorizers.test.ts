@@ -183,7 +183,7 @@ const hook = (name: string, kubeConfigFile: string, over: object = {}): object =
   type: "Webhook",
   name,
   webhook: {
-    timeout: "300ms",
+    timeout: "30s",
     subjectAccessReviewVersion: "v1",
     matchConditionSubjectAccessReviewVersion: "v1",
     failurePolicy: "NoOpinion",
@@ -231,7 +231,9 @@ test("without an answer the policy decides: closed or open, never in between [AU
   ];
   for (const [what, kubeconfig, prepare] of failures) {
     prepare();
-    const open = configuration("k8s.io", [hook("open", kubeconfig), { type: "RBAC" }]);
+    // Only who never answers is not waited for.
+    const timeout = what === "slow" ? "300ms" : "30s";
+    const open = configuration("k8s.io", [hook("open", kubeconfig, { timeout }), { type: "RBAC" }]);
     await usingObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
       (await api.get("/healthz", bob)).expect(200);
       (await api.get(maps, bob)).refused(403, "Forbidden");
@@ -247,7 +249,10 @@ test("without an answer the policy decides: closed or open, never in between [AU
         what,
       );
     });
-    const closed = configuration("k8s.io", [hook("closed", kubeconfig, { failurePolicy: "Deny" }), { type: "RBAC" }]);
+    const closed = configuration("k8s.io", [
+      hook("closed", kubeconfig, { timeout, failurePolicy: "Deny" }),
+      { type: "RBAC" },
+    ]);
     await usingObserved("k8s.io", { authorizationConfig: closed }, async ({ api }) => {
       (await api.get("/healthz", bob)).refused(403, "Forbidden", /: authorizer closed could not decide$/);
       (await api.get(maps)).expect(200);

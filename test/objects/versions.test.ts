@@ -1,11 +1,22 @@
 /** `resourceVersion` and `resourceVersionMatch` of get and list: every cell of the specification's table. */
 import assert from "node:assert/strict";
-import { describe } from "node:test";
-import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
+import { describe, test } from "node:test";
+import {
+  type Api,
+  domains,
+  eventually,
+  gated,
+  type Observed,
+  suite,
+  usingObserved,
+  withOwnServer,
+} from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
 import { claim, configMap, namespace, placeOf } from "../objects.ts";
 import { present } from "../view.ts";
 
 const inBothDomains = suite();
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
 const later = "99999999999";
 
@@ -190,7 +201,6 @@ describe("versions that are not there yet", { concurrency: true }, () => {
       `${claims}/a?resourceVersion=${later}`,
       `${claims}?resourceVersion=${later}&resourceVersionMatch=NotOlderThan`,
     ];
-    const start = Date.now();
     for (const answer of await Promise.all(paths.map((path) => api.get(path)))) {
       answer.refused(504, "Timeout", /Too large resource version: 99999999999, current: \d+/, {
         "details.causes.0.reason": "ResourceVersionTooLarge",
@@ -199,29 +209,36 @@ describe("versions that are not there yet", { concurrency: true }, () => {
       });
       assert.equal(answer.headers["retry-after"], "1");
     }
-    const took = Date.now() - start;
-    assert.ok(took > 500 && took < 10_000, `took ${took} ms`);
   });
 
   inBothDomains("hold a watch open until its time is over [SEM-48]", async (api) => {
     const { claims } = await twoVersions(api);
-    const start = Date.now();
     const stream = await api.watch(`${claims}?resourceVersion=${later}&timeoutSeconds=3`);
     const events = await stream.rest();
     assert.deepEqual(events.filter((event) => event.type !== "ERROR" && event.type !== "BOOKMARK").length, 0);
-    assert.ok(Date.now() - start < 10_000);
-  });
-
-  inBothDomains("are served as soon as they are there [SEM-45]", async (api) => {
-    const { claims, recent } = await twoVersions(api);
-    const wanted = Number(recent) + 5;
-    const waiting = api.get(`${claims}?resourceVersion=${wanted}`);
-    const { configMaps } = placeOf(claims.split("/")[4]!);
-    for (let i = 0; i < 5; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
-    const list = (await waiting).expect(200, { "items.length": 2 });
-    assert.ok(Number(list.string("metadata.resourceVersion")) >= wanted);
   });
 });
+
+/** How long a read waits for a version. */
+const waitMs = 3000;
+
+for (const domain of domains) {
+  test(`${domain}: versions that are not there yet are served as soon as they are there [SEM-45]`, {
+    skip,
+  }, async () => {
+    const use = async ({ api, clock }: Observed): Promise<void> => {
+      const { claims, recent } = await twoVersions(api);
+      const wanted = Number(recent) + 5;
+      const waiting = api.get(`${claims}?resourceVersion=${wanted}`);
+      const { configMaps } = placeOf(claims.split("/")[4]!);
+      await clock.untilWaiting(waitMs);
+      for (let i = 0; i < 5; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
+      const list = (await waiting).expect(200, { "items.length": 2 });
+      assert.ok(Number(list.string("metadata.resourceVersion")) >= wanted);
+    };
+    await usingObserved(domain, {}, use, new MovingClock(waitMs));
+  });
+}
 
 const shortHistory = { ...gated, historyDurationMs: 200, compactionIntervalMs: 100 };
 

@@ -80,12 +80,19 @@ async function quiet(api: Api): Promise<void> {
 const revisionOf = async (api: Api): Promise<string> =>
   (await api.get("/api/v1/namespaces?limit=1")).string("metadata.resourceVersion");
 
-/** Messages to the store's thread while `work` runs, from a run during which no controller wrote. */
-async function undisturbed(api: Api, work: () => Promise<void>): Promise<number> {
+/**
+ * Messages to the store's thread while `work` runs, from a run during which no controller wrote. Writes are committed in
+ * order: where two of our own have neighbouring revisions, none of another was under way between them.
+ */
+async function undisturbed(api: Api, configMaps: string, work: () => Promise<void>): Promise<number> {
+  const write = async (): Promise<number> => {
+    const made = (await api.post(configMaps, configMap(api.unique()))).expect(201);
+    return Number(made.string("metadata.resourceVersion"));
+  };
   for (;;) {
-    const before = await revisionOf(api);
+    const before = await write();
     const asked = await messages(work);
-    if ((await revisionOf(api)) === before) return asked;
+    if ((await write()) === before + 1) return asked;
   }
 }
 
@@ -189,9 +196,9 @@ for (const domain of domains) {
     const api = await disk(domain);
     const { configMaps } = await api.place();
     for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
-    const version = (await api.get(configMaps)).string("metadata.resourceVersion");
     await quiet(api);
-    const asked = await undisturbed(api, async () => {
+    const asked = await undisturbed(api, configMaps, async () => {
+      const version = await revisionOf(api);
       await bytesOf(api, `${configMaps}/m1`);
       await bytesOf(api, `${configMaps}/none`);
       await bytesOf(api, configMaps);

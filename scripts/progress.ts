@@ -1,0 +1,90 @@
+/**
+ * How far a run of test files is: on a terminal a line that is rewritten in place, elsewhere a line now and then. What
+ * remains is estimated from how long each file took the last time, which a file below `node_modules/` remembers.
+ */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./steps.ts";
+
+const cacheFolder = join(root, "node_modules/.cache/binnacle");
+const memory = join(cacheFolder, "test-seconds.json");
+const everyMs = 20_000;
+/** Before this part of a run is done, nothing is said of the rest. */
+const leastDone = 0.05;
+
+/** Where Node keeps compiled code, so that not every test file compiles the server again. */
+export const compileCache = join(cacheFolder, "compiled");
+
+export interface Progress {
+  /** `file` is done; `failed` tests of all files so far failed. */
+  advance(file: string, seconds: number, passed: number, failed: number): void;
+  end(): void;
+}
+
+/** Seconds that each file took the last time it ran here. */
+function remembered(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(memory, "utf8")) as Record<string, number>; // as `remember` wrote it
+  } catch {
+    return {};
+  }
+}
+
+function remember(seconds: Readonly<Record<string, number>>): void {
+  try {
+    mkdirSync(cacheFolder, { recursive: true });
+    writeFileSync(memory, JSON.stringify({ ...remembered(), ...seconds }));
+  } catch {
+    // The next estimate is worse.
+  }
+}
+
+/** About how long a file that never ran here takes: one that starts servers is slow, and so is a long one. */
+function guessed(file: string): number {
+  const kilobytes = statSync(join(root, file)).size / 1024;
+  return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
+}
+
+/** The seconds that each of these files will take, roughly. */
+export function expectedSeconds(files: readonly string[]): ReadonlyMap<string, number> {
+  const known = remembered();
+  return new Map(files.map((file) => [file, known[file] ?? guessed(file)]));
+}
+
+/** Before the first test of a file begins. */
+const startSeconds = 0.5;
+
+/** Minutes and seconds. */
+export const clockText = (seconds: number): string =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+/** Shows how far the run `name` is, which has just begun. */
+export function showProgress(name: string, expected: ReadonlyMap<string, number>): Progress {
+  const { isTTY } = process.stdout;
+  const begun = performance.now();
+  const whole = [...expected.values()].reduce((sum, seconds) => sum + seconds, 0);
+  const took: Record<string, number> = {};
+  const counts = { files: 0, passed: 0, failed: 0 };
+  let done = 0;
+  const text = (): string => {
+    const seconds = (performance.now() - begun) / 1000;
+    const part = done / whole;
+    const rest = part < leastDone ? "" : `, about ${clockText((seconds * (1 - part)) / part)} left`;
+    const failed = counts.failed > 0 ? `, ${counts.failed} failed` : "";
+    return `${name}: ${counts.files} of ${expected.size} files, ${counts.passed} passed${failed}, ${clockText(seconds)}${rest}`;
+  };
+  const timer = isTTY ? undefined : setInterval(() => process.stdout.write(`  ${text()}\n`), everyMs);
+  return {
+    advance(file, seconds, passed, failed) {
+      Object.assign(counts, { files: counts.files + 1, passed, failed });
+      done += expected.get(file) ?? 0;
+      took[file] = startSeconds + seconds;
+      if (isTTY) process.stdout.write(`\r\u001b[K${text()} `);
+    },
+    end() {
+      clearInterval(timer);
+      if (isTTY) process.stdout.write("\r\u001b[K");
+      remember(took);
+    },
+  };
+}
