@@ -48,8 +48,11 @@ export interface ApiRequest {
   readonly aborted: boolean;
   /** Aborts `signal` and ends a pending read of the body with `reason`. The first reason stays. */
   abort(reason: Error): void;
-  /** Reads the whole body; throws `requestTooLarge` beyond the limit. Empty when there is none. */
-  body(limitBytes: number): Promise<Buffer>;
+  /**
+   * Reads the whole body. Empty when there is none. Throws `requestTooLarge` beyond the limit, with `generalBytes` as the
+   * limit if the body is even longer than that, which all bodies may have; left out: the same.
+   */
+  body(limitBytes: number, generalBytes?: number): Promise<Buffer>;
   /**
    * The body as it comes, in place of `body`; `undefined` when there is none. Its length has no limit. Absent where bodies
    * are whole from the start.
@@ -58,6 +61,8 @@ export interface ApiRequest {
   /** Filled in by filters, in the order of `http/chain.ts`. */
   info: RequestInfo;
   user: UserInfo;
+  /** The connection is of the user, as one of those that a user may have; throws `tooManyRequests` if there are more. */
+  identify?(): void;
   readonly receivedMs: number;
   deadlineMs: number;
   /** `RequestContext.mayWrite`. */

@@ -28,6 +28,7 @@ import { encryptionFlags } from "./encryption/flags.ts";
 import { webhookFlags } from "./admission/webhook-flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
+import { connectionFlags } from "./connection-limits.ts";
 import { historyFlag } from "./history-flag.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
 import { serviceFlags } from "./service-flags.ts";
@@ -93,6 +94,7 @@ export const serverFlags = {
     false,
     "For test suites that are tuned to etcd: 2 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
   ),
+  ...connectionFlags,
   controllers: list(
     own("controllers"),
     "names",

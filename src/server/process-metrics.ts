@@ -52,11 +52,17 @@ function openFiles(): readonly Sample[] {
 }
 
 function maxFiles(): readonly Sample[] {
+  const most = openFilesMax();
+  return most === undefined ? [] : one(most);
+}
+
+/** Files that the process may open, sockets included; `undefined` where it is not Linux or has no limit. */
+export function openFilesMax(): number | undefined {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return limit === undefined ? [] : one(Number(limit));
+    return limit === undefined ? undefined : Number(limit);
   } catch {
-    return [];
+    return undefined;
   }
 }
 

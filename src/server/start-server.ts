@@ -26,6 +26,7 @@ import type { AuditParts } from "./audit.ts";
 import { planAdmission } from "./admission/plan.ts";
 import { readProxyClient } from "./aggregation/proxy-client.ts";
 import { planAuthorization } from "./authorization/plan.ts";
+import { connectionLimits, connectionRefusals } from "./connection-limits.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
@@ -173,7 +174,7 @@ async function start(parts: Start): Promise<RunningServer> {
   addProcessMetrics(metrics);
   const started = health.startupStep("start-server");
 
-  const listener = await listen(parts, entrance, () => requestMetrics.handshakeErrors.add());
+  const listener = await listen(parts, entrance, metrics, requestMetrics);
   undo.push(() => listener.close());
   undo.push(() => entrance.giveUp());
 
@@ -387,7 +388,8 @@ function running(
 async function listen(
   { options, inputs, log, clock, random }: Start,
   { handle }: Entrance,
-  handshakeFailed: () => void,
+  metrics: Metrics,
+  { handshakeErrors }: RequestMetrics,
 ): Promise<Listener> {
   const { bindAddress: host, securePort: port } = options;
   try {
@@ -396,11 +398,15 @@ async function listen(
       port,
       tls: tlsFiles(options, inputs.current),
       http1Only: options.disableHttp2,
-      limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
+      limits: {
+        ...connectionLimits(options),
+        ...(options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams }),
+      },
       compress: inputs.plans.serving.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
       handle,
-      handshakeFailed,
+      handshakeFailed: () => handshakeErrors.add(),
+      connectionRefused: connectionRefusals(metrics, clock, log),
       log,
       clock,
       random,

@@ -12,6 +12,7 @@ export interface Node<T> {
 }
 
 export class LinkedList<T> {
+  #first: Node<T> | undefined;
   #last: Node<T> | undefined;
   #size = 0;
 
@@ -19,9 +20,15 @@ export class LinkedList<T> {
     return this.#size;
   }
 
+  /** The member added before all others. */
+  get first(): T | undefined {
+    return this.#first?.member;
+  }
+
   add(member: T): Node<T> {
     const node: Node<T> = { member, before: this.#last, after: undefined };
     if (this.#last !== undefined) this.#last.after = node;
+    else this.#first = node;
     this.#last = node;
     this.#size++;
     return node;
@@ -32,6 +39,7 @@ export class LinkedList<T> {
     if (node.member === undefined) return;
     const { before, after } = node;
     if (before !== undefined) before.after = after;
+    else this.#first = after;
     if (after !== undefined) after.before = before;
     else this.#last = before;
     node.member = undefined;

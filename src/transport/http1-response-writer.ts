@@ -1,19 +1,20 @@
 /** HTTP/1.1 requests and replies, on Node's server. */
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import type { BodyStream, StreamSink } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
+import { endUnread } from "./end-unread.ts";
 import type { Http1Exchange } from "./http1-server.ts";
 import type { Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
-/** An unread body up to this length is discarded and the connection kept. */
-const shortBody = 256 * 1024;
-/** The same before the connection closes: closing with unread bytes resets it, and the client would lose the reply. */
-const lingerBytes = 16 * 1024 * 1024;
-const lingerMs = 5_000;
+/**
+ * An unread body up to this length is discarded and the connection kept, which costs both sides less than a new one. Of
+ * others nothing is read after the answer, and the connection closes: they cost whoever reads them more.
+ */
+const shortBody = 16 * 1024;
 
 export class Http1Message implements Message {
   readonly body: BodyStream | undefined;
@@ -22,7 +23,7 @@ export class Http1Message implements Message {
   constructor(exchange: Http1Exchange) {
     const { request } = exchange;
     this.#exchange = exchange;
-    this.body = hasBody(request.headers) ? new ReadableBody(request) : undefined;
+    this.body = hasBody(request.headers) ? new ReadableBody(request, exchange.reader) : undefined;
   }
 
   get headers(): IncomingHttpHeaders {
@@ -52,17 +53,15 @@ interface Asked {
 export class Http1ResponseWriter implements ResponseWriter {
   readonly #exchange: Http1Exchange;
   readonly #response: ServerResponse;
-  readonly #socket: Socket;
+  readonly #socket: TLSSocket;
   readonly #asked: Asked;
   readonly #clock: Clock;
   #ended = false;
-  /** Whether the connection closes once the rest of the body has come. */
-  #lingers = false;
 
   constructor(exchange: Http1Exchange, asked: Asked, clock: Clock) {
     this.#exchange = exchange;
     this.#response = exchange.response;
-    this.#socket = exchange.request.socket;
+    this.#socket = exchange.request.socket as TLSSocket; // the listener has no others
     this.#asked = asked;
     this.#clock = clock;
   }
@@ -91,14 +90,8 @@ export class Http1ResponseWriter implements ResponseWriter {
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
     this.#begin(code, headers, length);
     this.#ended = true;
-    if (this.#lingers && length >= 0) {
-      if (bytes === undefined) this.#response.flushHeaders();
-      else this.#response.write(bytes);
-      this.#linger();
-    } else {
-      this.#response.end(bytes);
-      this.#dropBody();
-    }
+    this.#response.end(bytes);
+    this.#dropBody();
   }
 
   sink(): StreamSink {
@@ -132,8 +125,9 @@ export class Http1ResponseWriter implements ResponseWriter {
     if (length >= 0) out.push("Content-Length", String(length));
     const isTold = headers.at(-2) === "Connection";
     const closes = isTold || !response.shouldKeepAlive;
-    this.#lingers = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
-    if (this.#lingers && !isTold) out.push("Connection", "close");
+    const isUnread = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
+    if (isUnread) this.#leaveBody();
+    if (isUnread && !isTold) out.push("Connection", "close");
     // Connections of HTTP/1.1 are kept by default; Node would send the header each time.
     else if (!closes && request.httpVersionMinor === 1) response.removeHeader("Connection");
     response.writeHead(code, out);
@@ -145,30 +139,24 @@ export class Http1ResponseWriter implements ResponseWriter {
     return !expectsContinue && Number(request.headers["content-length"] ?? Infinity) <= shortBody;
   }
 
-  /** Discards the rest of a partly read body. */
+  /** Discards the rest of a short body. */
   #dropBody(): void {
-    if (this.#asked.bodyPending) this.#exchange.request.resume();
+    const { reader, request } = this.#exchange;
+    if (!this.#asked.bodyPending || reader.isClosed) return;
+    reader.release();
+    request.resume();
   }
 
-  /** The reply is whole by its length; it ends, and with it the connection, when the body has come, or soon. */
-  #linger(): void {
-    const { request, response } = this.#exchange;
-    let left = lingerBytes;
-    const end = (): void => {
-      cancel();
-      if (!response.writableEnded) response.end();
-    };
-    const cancel = this.#clock.after(lingerMs, end);
-    request.on("data", (piece: Buffer) => {
-      left -= piece.length;
-      if (left < 0) end();
-    });
-    request.on("end", end);
-    request.on("close", end);
-    request.resume();
+  /** Reads nothing more of the body; the connection closes with the reply. */
+  #leaveBody(): void {
+    const socket = this.#socket;
+    const { reader } = this.#exchange;
+    reader.close();
+    // Node calls this after the last reply of a connection.
+    socket.destroySoon = () => endUnread(socket, reader, this.#clock);
   }
 }
 
-function uncork(socket: Socket): void {
+function uncork(socket: TLSSocket): void {
   socket.uncork();
 }

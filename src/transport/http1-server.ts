@@ -6,6 +6,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
+import { endUnread } from "./end-unread.ts";
+import type { SocketReader } from "./read-turns.ts";
 
 // Not imported: that would also read every other name the module has, and load a whole HTTP client (24 ms, 15 MB).
 const { createServer } = process.getBuiltinModule("node:http");
@@ -28,6 +30,8 @@ export interface Http1Exchange {
   readonly response: ServerResponse;
   /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
+  /** Of the connection. */
+  readonly reader: SocketReader;
 }
 
 export interface Http1Handler {
@@ -39,8 +43,6 @@ export interface Http1Handler {
   refused(socket: TLSSocket): void;
 }
 
-/** How long a refused client may keep the connection, so that it can read the answer. */
-const refusedMs = 1_000;
 /** Pipelined requests of a client; further ones wait in the client. */
 const aheadMax = 10_000;
 
@@ -77,8 +79,8 @@ export class Http1Server {
     });
     // Node would drop what is more; the listener counts, and refuses.
     server.maxHeadersCount = 0;
-    server.on("request", (request, response) => this.#queue({ request, response, expectsContinue: false }));
-    server.on("checkContinue", (request, response) => this.#queue({ request, response, expectsContinue: true }));
+    server.on("request", (request, response) => this.#queue(request, response, false));
+    server.on("checkContinue", (request, response) => this.#queue(request, response, true));
     server.on("upgrade", (request, stream, early) => this.#upgrade(request, stream, early));
     server.on("connect", (_request, socket) => this.#refuse(socket, "400 Bad Request"));
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
@@ -89,13 +91,17 @@ export class Http1Server {
     this.#server = server;
   }
 
-  serve(socket: TLSSocket): void {
-    this.#queues.set(socket, new RequestQueue(socket, (exchange) => this.#handler.request(socket, exchange)));
+  serve(socket: TLSSocket, reader: SocketReader): void {
+    const queue = new RequestQueue(socket, reader, (exchange) => this.#handler.request(socket, exchange));
+    this.#queues.set(socket, queue);
     this.#server.emit("connection", socket);
     // With a listener the bytes come through the stream, which can be paused. Left alone, Node's parser takes them below
     // it, and an answer that is still on its way spoils the next request: paused for it, the parser is handed the rest of
     // what TLS has decrypted all the same, and ends the connection (HPE_PAUSED).
-    socket.on("data", ignore);
+    socket.on("data", (piece: Buffer) => {
+      reader.took(piece.length);
+      queue.holdUnwanted();
+    });
   }
 
   /** Stops the timeouts. */
@@ -103,8 +109,9 @@ export class Http1Server {
     this.#server.close();
   }
 
-  #queue(exchange: Http1Exchange): void {
-    this.#queues.get(exchange.request.socket)?.add(exchange);
+  #queue(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const queue = this.#queues.get(request.socket);
+    queue?.add({ request, response, expectsContinue, reader: queue.reader });
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, early: Buffer): void {
@@ -125,14 +132,11 @@ export class Http1Server {
       socket.destroy();
     } else {
       const head = `HTTP/1.1 ${refusal}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
-      socket.end(head + refusal);
-      this.#clock.after(refusedMs, () => socket.destroy());
+      endUnread(socket, queue.reader, this.#clock, head + refusal);
     }
     this.#handler.refused(socket);
   }
 }
-
-function ignore(): void {}
 
 /**
  * Whether the connection of a request may change its protocol; Node has checked `Connection`. HTTP/2 is agreed on by TLS
@@ -147,13 +151,15 @@ function mayUpgrade({ method, headers }: IncomingMessage): boolean {
 /** The requests of one connection: each is handled when the one before is answered, as a client that sent them expects. */
 class RequestQueue {
   readonly socket: TLSSocket;
+  readonly reader: SocketReader;
   readonly #begin: (exchange: Http1Exchange) => void;
   readonly #next = (): void => this.#advance();
   #current: Http1Exchange | undefined;
   #waiting: Http1Exchange[] = [];
 
-  constructor(socket: TLSSocket, begin: (exchange: Http1Exchange) => void) {
+  constructor(socket: TLSSocket, reader: SocketReader, begin: (exchange: Http1Exchange) => void) {
     this.socket = socket;
+    this.reader = reader;
     this.#begin = begin;
   }
 
@@ -174,6 +180,12 @@ class RequestQueue {
     this.#waiting.push(exchange);
     if (this.#waiting.length > aheadMax) this.socket.destroy();
     else this.socket.pause();
+  }
+
+  /** Leaves a body in the client until somebody asks for it, except for what came with the head. */
+  holdUnwanted(): void {
+    const request = this.#current?.request;
+    if (request !== undefined && !request.complete && request.readableFlowing === null) this.reader.hold();
   }
 
   #start(exchange: Http1Exchange): void {

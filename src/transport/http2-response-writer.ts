@@ -2,7 +2,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { BodyStream, StreamSink } from "#http/api-request.ts";
 import type { IncomingRequest, Message } from "./incoming-request.ts";
-import { ReadableBody } from "./readable-body.ts";
+import { type BodySource, ReadableBody } from "./readable-body.ts";
+import type { SocketReader } from "./read-turns.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export class Http2Message implements Message {
@@ -11,10 +12,15 @@ export class Http2Message implements Message {
   readonly body: BodyStream | undefined;
   readonly #stream: ServerHttp2Stream;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    source: BodySource,
+  ) {
     this.headers = headers;
     this.rawHeaders = rawHeaders;
-    this.body = stream.endAfterHeaders ? undefined : new ReadableBody(stream);
+    this.body = stream.endAfterHeaders ? undefined : new ReadableBody(stream, source);
     this.#stream = stream;
   }
 
@@ -35,10 +41,12 @@ const neverIndexed = ["audit-id"];
 export class Http2ResponseWriter implements ResponseWriter {
   readonly #stream: ServerHttp2Stream;
   readonly #request: IncomingRequest;
+  readonly #reader: SocketReader;
 
-  constructor(stream: ServerHttp2Stream, request: IncomingRequest) {
+  constructor(stream: ServerHttp2Stream, request: IncomingRequest, reader: SocketReader) {
     this.#stream = stream;
     this.#request = request;
+    this.#reader = reader;
   }
 
   get channel(): ServerHttp2Stream {
@@ -82,7 +90,9 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Tells the client to stop sending a body that is not needed (RFC 9113 section 8.1). */
   #stopRequest(): void {
-    if (this.#request.bodyPending) this.#stream.close();
+    if (!this.#request.bodyPending) return;
+    this.#stream.close();
+    this.#reader.meter();
   }
 
   destroy(): void {

@@ -4,7 +4,7 @@
  * Hot path: fields are computed on first use (headers, query, abort signal), since most requests never need them.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { badRequest, requestTooLarge, type StatusError } from "#meta/status-error.ts";
+import { badRequest, requestTooLarge, type StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
 import {
@@ -25,6 +25,8 @@ export interface Peer {
   readonly remoteAddress: string;
   readonly clientCertificate: ClientCertificate | undefined;
   readonly clientCertificateProblem: string;
+  /** The connection is of this user from now on. False if the user has too many. */
+  identify(user: string): boolean;
 }
 
 /** The message as the protocol's implementation holds it. */
@@ -139,6 +141,11 @@ export class IncomingRequest implements ApiRequest {
     return this.#peer.clientCertificateProblem;
   }
 
+  identify(): void {
+    if (this.#peer.identify(this.user.name)) return;
+    throw tooManyRequests("this user has too many connections, please close some or try again later", 1);
+  }
+
   get auditId(): string {
     if (this.#auditId === undefined) {
       const own = this.headers["audit-id"];
@@ -176,8 +183,8 @@ export class IncomingRequest implements ApiRequest {
     this.#share?.end();
   }
 
-  body(limitBytes: number): Promise<Buffer> {
-    this.#body ??= this.#readBody(limitBytes);
+  body(limitBytes: number, generalBytes = limitBytes): Promise<Buffer> {
+    this.#body ??= this.#readBody(limitBytes, generalBytes);
     return this.#body;
   }
 
@@ -202,12 +209,12 @@ export class IncomingRequest implements ApiRequest {
     };
   }
 
-  #readBody(limitBytes: number): Promise<Buffer> {
+  #readBody(limitBytes: number, generalBytes: number): Promise<Buffer> {
     const source = this.#message.body;
     if (source === undefined) return Promise.resolve(noBytes);
     if (this.#abortReason !== undefined) return Promise.reject(this.#abortReason);
     const declared = Number(this.headers["content-length"] ?? 0);
-    if (declared > limitBytes) return Promise.reject(tooLarge(limitBytes));
+    if (declared > limitBytes) return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
 
     return new Promise((resolve, reject) => {
       const share = (this.#share = this.#bodies.open(this.user.name));
@@ -228,7 +235,9 @@ export class IncomingRequest implements ApiRequest {
       source.read({
         take(piece) {
           length += piece.length;
-          if (length > limitBytes) return fail(tooLarge(limitBytes));
+          if (length > generalBytes) return fail(tooLarge(generalBytes));
+          // Of unknown length: how long it is decides which limit is told.
+          if (length > limitBytes) return void (pieces.length = 0);
           try {
             share.grow(length);
           } catch (error) {
@@ -238,6 +247,7 @@ export class IncomingRequest implements ApiRequest {
         },
         end: () => {
           this.#bodyRead = true;
+          if (length > limitBytes) return fail(tooLarge(limitBytes));
           const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
           const waiting = turnFor(length);
           if (waiting === undefined) return done(bytes);

@@ -18,6 +18,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { badRequest } from "#meta/status-error.ts";
+import { userAnonymous } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
@@ -25,6 +26,8 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, ClientCertificate, Headers, Reply } from "#http/api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
+import { closeSoon } from "./end-unread.ts";
+import { type ConnectionBound, type ConnectionLimits, Acceptor } from "./acceptor.ts";
 import { Gzip } from "./gzip.ts";
 import { HeaderNames } from "./header-names.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
@@ -32,6 +35,7 @@ import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
 import { IncomingRequest, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
+import { type SocketReader, ReadTurns } from "./read-turns.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
 import { splitTarget } from "#http/request-info.ts";
@@ -51,7 +55,7 @@ export interface TlsFiles {
 }
 
 /** The times and sizes of HTTP/1.1 hold for HTTP/2 where it has them; `headerMs` also for the TLS handshake. */
-export interface ListenerLimits extends Http1Limits {
+export interface ListenerLimits extends Http1Limits, ConnectionLimits {
   /** HTTP/2: concurrent requests of a connection, and unread body bytes per request. */
   readonly concurrentStreams: number;
   readonly streamWindowBytes: number;
@@ -68,7 +72,13 @@ export const defaultLimits: ListenerLimits = {
   concurrentStreams: 100,
   streamWindowBytes: 256 * 1024,
   stallMs: 60_000,
+  connections: Number.POSITIVE_INFINITY,
+  connectionsPerAddress: Number.POSITIVE_INFINITY,
+  connectionsPerUser: Number.POSITIVE_INFINITY,
 };
+
+/** Connections that wait in the kernel: one more is told nothing, and tries again after a second. */
+const backlogMax = 4096;
 
 /** Compressed parts of lists that are kept for the next one who asks. */
 const compressedBytesMax = 32 * 1024 * 1024;
@@ -91,6 +101,8 @@ export interface ListenerOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** A connection ended with an error before TLS stood. */
   handshakeFailed?(): void;
+  /** A connection was beyond a bound, of this address or user. */
+  connectionRefused?(bound: ConnectionBound, of: string): void;
   readonly log: Pick<Log, "debug" | "error">;
   readonly clock: Clock;
   readonly random?: Random;
@@ -126,19 +138,55 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
   readonly socket: TLSSocket;
+  readonly reader: SocketReader;
   /** Of HTTP/2. */
   session: ServerHttp2Session | undefined;
   readonly remoteAddress: string;
   /** Set when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
+  readonly #limits: ListenerLimits;
+  readonly #refused: (user: string) => void;
+  #isKnown = false;
+  #isWide = false;
+  /** Whether it is one more than its user may have. */
+  isExcess = false;
   #certificate: ClientCertificate | undefined;
   #problem = "";
   #checked = false;
 
-  constructor(socket: TLSSocket, chains: CertificateChains | undefined) {
+  constructor(
+    socket: TLSSocket,
+    reader: SocketReader,
+    limits: ListenerLimits,
+    refused: (user: string) => void,
+    chains: CertificateChains | undefined,
+  ) {
     this.socket = socket;
+    this.reader = reader;
+    this.#limits = limits;
+    this.#refused = refused;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#chains = chains;
+  }
+
+  /**
+   * HTTP/2: a body is wanted, so that somebody may send more than the protocol allows from the start, in each stream and
+   * in all together.
+   */
+  widen(): void {
+    const { streamWindowBytes, concurrentStreams } = this.#limits;
+    if (this.#isWide || this.session === undefined || this.session.destroyed) return;
+    this.#isWide = true;
+    this.session.settings({ initialWindowSize: streamWindowBytes });
+    this.session.setLocalWindowSize(streamWindowBytes * concurrentStreams);
+  }
+
+  identify(user: string): boolean {
+    if (this.#isKnown || user === userAnonymous) return true;
+    this.#isKnown = this.reader.identify(user, this.#limits.connectionsPerUser);
+    this.isExcess = !this.#isKnown;
+    if (this.isExcess) this.#refused(user);
+    return this.#isKnown;
   }
 
   get clientCertificate(): ClientCertificate | undefined {
@@ -191,14 +239,18 @@ class TlsListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #limits: ListenerLimits;
   readonly #settings: ReplySettings;
+  readonly #acceptor: Acceptor;
+  /** Does not listen itself. */
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #readers = new WeakMap<Socket, SocketReader>();
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
   readonly #http1: Http1Server;
   readonly #newId: () => string;
   readonly #bodies = new BodyBudget();
+  readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
+  readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
   #stopping = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
@@ -215,9 +267,17 @@ class TlsListener implements Listener {
       joined: new ChunkCache(joinedBytesMax),
       stallMs: this.#limits.stallMs,
     };
+    this.#turns = new ReadTurns(options.clock);
     const random = options.random ?? systemRandom;
     this.#newId = () => random.uuid();
     this.#server = this.#createServer();
+    this.#acceptor = new Acceptor({
+      limits: this.#limits,
+      begin: (socket) => this.#begin(socket),
+      still: (isStill) => this.#turns.still(isStill),
+      closed: () => this.#quiet(),
+      refused: (bound, address) => options.connectionRefused?.(bound, address),
+    });
     const handler = {
       request: (socket: TLSSocket, exchange: Http1Exchange) => this.#serveHttp1(socket, exchange),
       upgrade: (socket: TLSSocket, request: IncomingMessage, early: Buffer) =>
@@ -236,21 +296,11 @@ class TlsListener implements Listener {
       requestCert: tls.clientCa !== undefined,
       rejectUnauthorized: false,
       handshakeTimeout: limits.headerMs,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 180_000,
     });
     server.on("secureConnection", (socket) => {
       const connection = this.#connected(socket);
       if (socket.alpnProtocol === "h2") this.#serveHttp2(connection);
-      else this.#http1.serve(socket);
-    });
-    server.on("connection", (socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => {
-        this.#sockets.delete(socket);
-        this.#quiet();
-      });
+      else this.#http1.serve(socket, connection.reader);
     });
     server.on("tlsClientError", (_error, socket) => {
       this.#options.handshakeFailed?.();
@@ -259,13 +309,20 @@ class TlsListener implements Listener {
     return server;
   }
 
+  /** TLS begins with a connection. */
+  #begin(socket: Socket): void {
+    this.#readers.set(socket, this.#turns.open(socket));
+    this.#server.emit("connection", socket);
+  }
+
   listen(host: string, port: number): Promise<void> {
+    const { server } = this.#acceptor;
     return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen({ host, port, backlog: 1024 }, () => {
-        this.#server.off("error", reject);
-        this.#server.on("error", (error) => this.#options.log.error({ error }, "listener failed"));
-        const bound = this.#server.address() as AddressInfo; // a TCP server's address is never a text
+      server.once("error", reject);
+      server.listen({ host, port, backlog: backlogMax }, () => {
+        server.off("error", reject);
+        server.on("error", (error) => this.#options.log.error({ error }, "listener failed"));
+        const bound = server.address() as AddressInfo; // a TCP server's address is never a text
         this.address = bound.address;
         this.port = bound.port;
         resolve();
@@ -274,7 +331,10 @@ class TlsListener implements Listener {
   }
 
   #connected(socket: TLSSocket): Connection {
-    const connection = new Connection(socket, this.#options.tls.clientCa === undefined ? undefined : this.#chains);
+    const chains = this.#options.tls.clientCa === undefined ? undefined : this.#chains;
+    // Node keeps the socket below TLS there, and tells it in no other way.
+    const { _parent: below } = socket as unknown as { readonly _parent: Socket };
+    const connection = new Connection(socket, this.#readers.get(below)!, this.#limits, this.#excess, chains); // since it began
     this.#connections.set(socket, connection);
     socket.on("error", ignore);
     socket.once("close", () => {
@@ -295,7 +355,6 @@ class TlsListener implements Listener {
       settings: {
         enablePush: false,
         maxConcurrentStreams: limits.concurrentStreams,
-        initialWindowSize: limits.streamWindowBytes,
         // Longer than what is served, so that a client that sends more gets an answer; beyond this Node resets the stream.
         maxHeaderListSize: limits.headerBytes * 1.5,
       },
@@ -311,8 +370,8 @@ class TlsListener implements Listener {
       // The declared type of the fourth argument is out of date: it is the list of names and values.
       this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[], finished);
     });
-    // Bodies of all streams together.
-    session.setLocalWindowSize(limits.streamWindowBytes * limits.concurrentStreams);
+    // Node would read and drop whatever still comes, for as long as it comes.
+    connection.socket.once("finish", () => closeSoon(connection.socket, connection.reader, this.#options.clock));
     if (this.#stopping) session.close();
   }
 
@@ -399,7 +458,7 @@ class TlsListener implements Listener {
       upgrade,
       { problem: handshake?.problem, protocols: handshake?.protocols ?? [] },
     );
-    const writer = new WebSocketResponseWriter(socket, early, handshake, clock);
+    const writer = new WebSocketResponseWriter(socket, connection.reader, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
   }
 
@@ -418,7 +477,10 @@ class TlsListener implements Listener {
       stream.end("400 Bad Request");
       return;
     }
-    const message = new Http2Message(stream, headers, rawHeaders);
+    const message = new Http2Message(stream, headers, rawHeaders, {
+      release: () => connection.widen(),
+      took: (bytes) => connection.reader.took(bytes),
+    });
     const incoming = new IncomingRequest(
       headers[":method"] ?? "GET",
       url,
@@ -431,7 +493,7 @@ class TlsListener implements Listener {
       this.#bodies,
       headProblem(url, rawHeaders, this.#limits),
     );
-    const writer = new Http2ResponseWriter(stream, incoming);
+    const writer = new Http2ResponseWriter(stream, incoming, connection.reader);
     const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
     // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep
     // nothing of the request.
@@ -466,12 +528,13 @@ class TlsListener implements Listener {
 
   #answer(connection: Connection, exchange: Exchange, reply: Reply): void {
     try {
-      const { session } = connection;
-      const isLast = reply.closeConnection === true || exchange.request.refusal !== undefined;
+      const { session, isExcess } = connection;
+      const isLast = reply.closeConnection === true || exchange.request.refusal !== undefined || isExcess;
+      if (!exchange.request.bodyPending) connection.reader.wasUseful();
       if (session === undefined) exchange.send(reply, this.#stopping || isLast);
       else {
         exchange.send(reply, false);
-        if (reply.closeConnection === true && !session.closed) session.close();
+        if ((reply.closeConnection === true || isExcess) && !session.closed) session.close();
       }
     } catch (error) {
       this.#options.log.error({ error, path: exchange.request.path }, "a reply could not be written");
@@ -491,7 +554,7 @@ class TlsListener implements Listener {
   stopAccepting(): void {
     if (this.#stopping) return;
     this.#stopping = true;
-    this.#server.close();
+    this.#acceptor.server.close();
     for (const { session } of this.#connections.values()) session?.close();
   }
 
@@ -507,7 +570,7 @@ class TlsListener implements Listener {
       if (session === undefined && exchanges.size === 0) socket.destroySoon();
     }
     const arrival = Math.min(deadlineMs, this.#options.clock.now() + 1_000);
-    await this.#untilQuiet(arrival, () => this.#sockets.size === 0);
+    await this.#untilQuiet(arrival, () => this.connections === 0);
     return answered;
   }
 
@@ -537,12 +600,12 @@ class TlsListener implements Listener {
   close(): Promise<void> {
     this.stopAccepting();
     this.#http1.close();
-    for (const socket of this.#sockets) socket.destroy();
-    return this.#untilQuiet(Number.POSITIVE_INFINITY, () => this.#sockets.size === 0);
+    for (const socket of this.#acceptor.sockets) socket.destroy();
+    return this.#untilQuiet(Number.POSITIVE_INFINITY, () => this.connections === 0);
   }
 
   get connections(): number {
-    return this.#sockets.size;
+    return this.#acceptor.sockets.size;
   }
 
   get requests(): number {

@@ -14,6 +14,8 @@ import {
   pongFrame,
   textFrames,
 } from "./websocket.ts";
+import { endUnread } from "./end-unread.ts";
+import type { SocketReader } from "./read-turns.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
@@ -28,6 +30,7 @@ const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
 export class WebSocketResponseWriter implements ResponseWriter {
   readonly channel: TLSSocket;
   readonly #handshake: Handshake | undefined;
+  readonly #reader: SocketReader;
   readonly #clock: Clock;
   /** What came before the answer. */
   #held: Buffer[] = [];
@@ -36,8 +39,9 @@ export class WebSocketResponseWriter implements ResponseWriter {
   #ended = false;
 
   /** `early`: bytes received with the request. No handshake: the protocol is not WebSocket. */
-  constructor(socket: TLSSocket, early: Buffer, handshake: Handshake | undefined, clock: Clock) {
+  constructor(socket: TLSSocket, reader: SocketReader, early: Buffer, handshake: Handshake | undefined, clock: Clock) {
     this.channel = socket;
+    this.#reader = reader;
     this.#handshake = handshake;
     this.#clock = clock;
     socket.on("data", this.#data);
@@ -120,12 +124,12 @@ export class WebSocketResponseWriter implements ResponseWriter {
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
     this.#held = [];
     this.#take = () => undefined;
-    this.channel.resume();
     const own = [...(this.#handshake === undefined ? [] : ["Sec-WebSocket-Version", "13"]), "Connection", "close"];
     if (length >= 0) own.push("Content-Length", String(length));
     const rest = without(headers, ["Connection"]);
     this.channel.write(headText(code, [...rest, ...own], this.#clock.now()), "latin1");
-    this.#close(bytes);
+    this.#ended = true;
+    endUnread(this.channel, this.#reader, this.#clock, bytes);
   }
 
   sink(): StreamSink {
@@ -151,10 +155,10 @@ export class WebSocketResponseWriter implements ResponseWriter {
   }
 
   /** Says the last and lets the client close, which may still be sending. */
-  #close(last: Buffer | undefined): void {
+  #close(last: Buffer): void {
     this.#ended = true;
     const socket = this.channel;
-    socket.end(last ?? "");
+    socket.end(last);
     socket.once("finish", () => this.#clock.after(closingMs, () => socket.destroy()));
   }
 }

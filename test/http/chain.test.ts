@@ -87,7 +87,12 @@ function requestOf(
   for (const [name, value] of pairs) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
   const body = { read() {}, pause() {}, resume() {}, stop() {} };
   const message = { headers: joined, rawHeaders: pairs.flat(), body, sendContinue() {} };
-  const peer = { remoteAddress: "127.0.0.1", clientCertificate: undefined, clientCertificateProblem: "" };
+  const peer = {
+    remoteAddress: "127.0.0.1",
+    clientCertificate: undefined,
+    clientCertificateProblem: "",
+    identify: () => true,
+  };
   return new IncomingRequest(
     method,
     url,

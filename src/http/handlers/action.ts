@@ -28,7 +28,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     kind === "Table" ? false : parts.transforms(encoding, kind, group, version),
   );
   const encoding = parts.negotiator.body(request.headers["content-type"]);
-  const bytes = await request.body(Math.min(parts.bodyLimitBytes, bodyBytesMax));
+  const bytes = await request.body(bodyBytesMax, parts.bodyLimitBytes);
   const body = decodeBody(scope, options, bytes, encoding, action.accepted);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options, objectVersions(scope));

@@ -85,7 +85,7 @@ async function admitDeletion(
 
 async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {
   const { request, parts, definition } = scope;
-  const bytes = await request.body(Math.min(parts.bodyLimitBytes, largeBytes));
+  const bytes = await request.body(largeBytes, parts.bodyLimitBytes);
   if (bytes.length === 0) return deleteOptions(request.query, undefined, parts);
   const encoding = parts.negotiator.body(request.headers["content-type"]);
   const { object } = decodeObject({

@@ -1,0 +1,360 @@
+/** Bodies over real TLS connections: how much of them is read, when, and beside whom; and bounds of connections. */
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
+import type { Socket } from "node:net";
+import { after, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { fakeAuthority } from "#authn/fake-authority.ts";
+import { systemClock } from "#std/clock.ts";
+import { silentLog } from "#std/log.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { type Listener, type ListenerOptions, openListener } from "#transport/listener.ts";
+
+const authority = await fakeAuthority("server authority");
+const own = await authority.issue({ commonName: "localhost", usage: "server" });
+const ca = authority.certificate;
+
+const open: Listener[] = [];
+after(async () => {
+  for (const listener of open) await listener.close();
+});
+
+async function serve(
+  handle: (request: ApiRequest) => Reply | Promise<Reply>,
+  options: Partial<ListenerOptions> = {},
+): Promise<Listener> {
+  const tls = { key: own.key, cert: own.certificate };
+  const base = { host: "127.0.0.1", port: 0, tls, handle, log: silentLog, clock: systemClock };
+  const listener = await openListener({ ...base, ...options });
+  open.push(listener);
+  return listener;
+}
+
+const text = (value: string, code = 200): Reply => ({ code, contentType: "text/plain", bytes: Buffer.from(value) });
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let i = 0; i < 3000 && !holds(); i++) await sleep(10);
+  assert.ok(holds(), "still not so");
+}
+
+/** The sockets that the server accepts from now on; clients are in this process as well, and are not among them. */
+function accepted(t: TestContext): Socket[] {
+  const sockets: Socket[] = [];
+  const add = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket); // Node's own
+  subscribe("net.server.socket", add);
+  t.after(() => unsubscribe("net.server.socket", add));
+  return sockets;
+}
+
+const readBy = (sockets: readonly Socket[]): number => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+
+async function socketTo(port: number, t: TestContext): Promise<TLSSocket> {
+  const socket = connectTls({ host: "127.0.0.1", port, ca, ALPNProtocols: ["http/1.1"] });
+  t.after(() => socket.destroy());
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+async function session(port: number, t: TestContext): Promise<ClientHttp2Session> {
+  const client = connectHttp2(`https://127.0.0.1:${port}`, { ca });
+  t.after(() => client.destroy());
+  client.on("error", () => {});
+  await Promise.all([once(client, "connect"), once(client, "remoteSettings")]);
+  return client;
+}
+
+/** Whatever error closes it. */
+const closed = (socket: TLSSocket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()));
+
+const piece = Buffer.alloc(64 * 1024, 0x20);
+
+/** Sends a body as fast as it is taken, until the end of the connection. */
+function push(
+  stream: { write(bytes: Buffer): boolean; once(name: "drain", next: () => void): unknown },
+  bytes: number,
+) {
+  let left = bytes;
+  const more = (): void => {
+    while (left > 0) {
+      left -= piece.length;
+      if (!stream.write(piece)) return void stream.once("drain", more);
+    }
+  };
+  more();
+}
+
+const headOf = (method: string, path: string, length: number, more = ""): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n`;
+
+const long = 15_900_000;
+/** What may come with a head: what Node reads at once, and one piece of those that were on their way. */
+const withHeadMax = 192 * 1024;
+
+for (const [about, reply] of [
+  ["a GET", text("ok")],
+  ["a refused request", text("no", 403)],
+] as const) {
+  test(`of the body of ${about} over HTTP/1.1 nothing is read after the answer, which the client reads`, async (t) => {
+    const sockets = accepted(t);
+    const { port } = await serve(() => reply);
+    const client = await socketTo(port, t);
+    let received = "";
+    client.on("data", (data: Buffer) => (received += data.toString("latin1")));
+    client.write(headOf("POST", "/", long));
+    push(client, long);
+    await closed(client);
+    assert.match(received, new RegExp(`^HTTP/1\\.1 ${reply.code} [^]*Connection: close\r\n[^]*(ok|no)$`));
+    assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
+  });
+
+  test(`of the body of ${about} over HTTP/2 no more is read than was allowed before the answer`, async (t) => {
+    const sockets = accepted(t);
+    const { port } = await serve(() => reply);
+    const client = await session(port, t);
+    for (let count = 1; count <= 3; count++) {
+      const stream = client.request({ ":method": "POST", ":path": "/" }, { endStream: false });
+      stream.on("error", () => {});
+      stream.resume();
+      const answer = once(stream, "response") as Promise<[IncomingHttpHeaders]>;
+      push(stream, long);
+      assert.equal((await answer)[0][":status"], reply.code);
+      await until(() => stream.closed);
+    }
+    assert.ok(readBy(sockets) < 3 * withHeadMax, `${readBy(sockets)} bytes were read`);
+  });
+}
+
+test("a malformed request, and a WebSocket that is refused, are read no further", async (t) => {
+  const { port } = await serve(() => text("no", 403));
+  const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+  for (const [more, code] of [
+    ["bad header\r\n", "400"],
+    [`${upgrade}Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`, "403"],
+  ] as const) {
+    const sockets = accepted(t);
+    const client = await socketTo(port, t);
+    let received = "";
+    client.on("data", (data: Buffer) => (received += data.toString("latin1")));
+    client.write(`GET / HTTP/1.1\r\nHost: a\r\n${more}\r\n`);
+    push(client, long);
+    await closed(client);
+    assert.equal(received.slice(9, 12), code);
+    assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
+  }
+});
+
+test("an HTTP/2 client that goes on with a connection that was closed is cut off", async (t) => {
+  const sockets = accepted(t);
+  const { port } = await serve(() => ({ ...text("no", 401), closeConnection: true }));
+  const client = connectTls({ host: "127.0.0.1", port, ca, ALPNProtocols: ["h2"] });
+  t.after(() => client.destroy());
+  client.on("error", () => {}).resume();
+  await once(client, "secureConnect");
+  const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
+    const head = Buffer.alloc(9);
+    head.writeUIntBE(payload.length, 0, 3);
+    head.writeUInt8(type, 3);
+    head.writeUInt8(flags, 4);
+    head.writeUInt32BE(stream, 5);
+    return Buffer.concat([head, payload]);
+  };
+  // :method POST, :scheme https, :path /, :authority a
+  const fields = Buffer.from([0x83, 0x87, 0x84, 0x41, 0x01, 0x61]);
+  client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  client.write(Buffer.concat([frame(4, 0, 0, Buffer.alloc(0)), frame(1, 4, 1, fields)]));
+  const unknown = frame(0xbb, 0, 0, Buffer.alloc(16_384));
+  const more = (): void => {
+    while (!client.destroyed && client.write(unknown));
+  };
+  client.on("drain", more);
+  more();
+  await closed(client);
+  assert.ok(sockets.every(({ destroyed }) => destroyed));
+});
+
+test("a short body that nobody reads is dropped, and the connection kept", async (t) => {
+  const { port } = await serve(() => text("ok"));
+  const client = await socketTo(port, t);
+  for (const method of ["GET", "DELETE", "POST"]) {
+    client.write(headOf(method, "/", 16_000));
+    client.write(piece.subarray(0, 8_000));
+    const [answer] = (await once(client, "data")) as [Buffer];
+    assert.match(answer.toString("latin1"), /^HTTP\/1\.1 200 OK\r\n(?![^]*Connection: close)[^]*ok$/);
+    client.write(piece.subarray(0, 8_000));
+  }
+});
+
+test("before somebody asks for a body, no more of it is read than came with the head", async (t) => {
+  const sockets = accepted(t);
+  const asked = Promise.withResolvers<void>();
+  const { port } = await serve(async (request) => {
+    if (request.path === "/other") return text("other");
+    await asked.promise;
+    return text(String((await request.body(2 * long)).length));
+  });
+  const client = await socketTo(port, t);
+  client.write(headOf("POST", "/", 10 * piece.length * 20));
+  push(client, 10 * piece.length * 20);
+  const http2 = await session(port, t);
+  const stream = http2.request({ ":method": "POST", ":path": "/" }, { endStream: false });
+  for (let i = 0; i < 10; i++) stream.write(piece);
+  const other = await socketTo(port, t);
+  for (let i = 0; i < 50; i++) {
+    other.write("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
+    await once(other, "data");
+  }
+  assert.ok(readBy(sockets) < 2 * withHeadMax, `${readBy(sockets)} bytes were read`);
+  asked.resolve();
+  const [answer] = (await once(client, "data")) as [Buffer];
+  assert.match(answer.toString("latin1"), new RegExp(`${10 * piece.length * 20}$`));
+  stream.resume().end();
+  const [headers] = (await once(stream, "response")) as [IncomingHttpHeaders];
+  assert.equal(headers[":status"], 200);
+});
+
+for (const protocol of ["http/1.1", "h2"] as const) {
+  test(`another request is answered while many bodies come over ${protocol}, and few bytes of them before it`, async (t) => {
+    const sockets = accepted(t);
+    const length = 200 * piece.length;
+    const { port } = await serve(async (request) => {
+      if (request.path === "/other") return text("other");
+      return text(String((await request.body(length)).length));
+    });
+    const others = await socketTo(port, t);
+    const pushers = sockets.length;
+    const count = 30;
+    const answers: Promise<unknown>[] = [];
+    for (let i = 0; i < count; i++) {
+      if (protocol === "h2") {
+        const client = await session(port, t);
+        const stream = client.request({ ":method": "POST", ":path": "/" }, { endStream: false });
+        answers.push(once(stream, "response"));
+        push(stream, length);
+      } else {
+        const client = await socketTo(port, t);
+        client.write(headOf("POST", "/", length));
+        answers.push(once(client, "data"));
+        push(client, length);
+      }
+    }
+    const bodies = (): number => readBy(sockets.slice(pushers));
+    await until(() => bodies() > 2 * count * piece.length);
+    let most = 0;
+    for (let i = 0; i < 20; i++) {
+      const before = bodies();
+      others.write("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
+      await once(others, "data");
+      most = Math.max(most, bodies() - before);
+    }
+    // A few turns of half a megabyte each: the client is in the same process, and takes turns as well.
+    assert.ok(most < 6 * 1024 * 1024, `${most} bytes of bodies were read before an answer`);
+    if (protocol === "http/1.1") await Promise.all(answers);
+  });
+}
+
+test("a body that is too long is told the limit that applied, whether its length is known or not", async (t) => {
+  const { port } = await serve(async (request) => {
+    try {
+      return text(String((await request.body(100_000, 300_000)).length));
+    } catch (error) {
+      return text(error instanceof Error ? error.message : "", 413);
+    }
+  });
+  const expected = [
+    [100_000, "100000"],
+    [100_001, "Request entity too large: limit is 100000"],
+    [300_000, "Request entity too large: limit is 100000"],
+    [300_001, "Request entity too large: limit is 300000"],
+  ] as const;
+  const http2 = await session(port, t);
+  for (const [length, answer] of expected) {
+    const bytes = Buffer.alloc(length);
+    const chunks = `${length.toString(16)}\r\n${bytes.toString("latin1")}\r\n0\r\n\r\n`;
+    for (const sent of [
+      `${headOf("POST", "/", length)}${bytes.toString("latin1")}`,
+      `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`,
+    ]) {
+      const client = await socketTo(port, t);
+      client.write(sent, "latin1");
+      const [received] = (await once(client, "data")) as [Buffer];
+      assert.ok(received.toString("latin1").endsWith(`\r\n\r\n${answer}`), received.toString("latin1"));
+    }
+    const stream = http2.request({ ":method": "POST", ":path": "/" });
+    stream.on("error", () => {});
+    stream.end(bytes);
+    let received = "";
+    stream.on("data", (data: Buffer) => (received += data.toString()));
+    await once(stream, "end");
+    assert.equal(received, answer);
+  }
+});
+
+test("connections beyond the bound of all, or of an address, are closed at once, and told of", async (t) => {
+  const refused: string[] = [];
+  const connectionRefused = (bound: string, of: string): void => void refused.push(`${bound} ${of}`);
+  for (const [limits, expected] of [
+    [{ connections: 3 }, "all 127.0.0.1"],
+    [{ connectionsPerAddress: 3 }, "address 127.0.0.1"],
+  ] as const) {
+    refused.length = 0;
+    const { port } = await serve(() => text("ok"), { limits, connectionRefused });
+    const clients = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
+    await assert.rejects(socketTo(port, t));
+    assert.deepEqual(refused, [expected]);
+    clients[0]!.destroy();
+    await until(() => open.at(-1)!.connections === 2);
+    await socketTo(port, t);
+  }
+});
+
+test("a user with too many connections is answered 429 on others, which are closed; others are not", async (t) => {
+  const refused: string[] = [];
+  const { port } = await serve(
+    (request) => {
+      request.user = { name: String(request.headers["x-user"]), groups: [] };
+      try {
+        request.identify!();
+        return text("ok");
+      } catch (error) {
+        return text(error instanceof Error ? error.message : "", 429);
+      }
+    },
+    { limits: { connectionsPerUser: 2 }, connectionRefused: (bound, of) => refused.push(`${bound} ${of}`) },
+  );
+  const ask = async (client: TLSSocket, user: string): Promise<string> => {
+    client.write(`GET / HTTP/1.1\r\nHost: a\r\nX-User: ${user}\r\n\r\n`);
+    return String((await once(client, "data"))[0]);
+  };
+  const [one, two, three] = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
+  const http2 = await session(port, t);
+  assert.match(await ask(one, "eve"), /^HTTP\/1\.1 200 /);
+  assert.match(await ask(two, "eve"), /^HTTP\/1\.1 200 /);
+  assert.match(await ask(one, "eve"), /^HTTP\/1\.1 200 /);
+  const ended = closed(three);
+  assert.match(await ask(three, "eve"), /^HTTP\/1\.1 429 [^]*Connection: close[^]*too many connections/);
+  await ended;
+  const stream = http2.request({ ":path": "/", "x-user": "eve" });
+  const left = once(http2, "close");
+  assert.equal(((await once(stream, "response")) as [IncomingHttpHeaders])[0][":status"], 429);
+  stream.resume();
+  await left;
+  assert.match(await ask(await socketTo(port, t), "adam"), /^HTTP\/1\.1 200 /);
+  one.destroy();
+  await until(() => open.at(-1)!.connections < 4);
+  assert.match(await ask(await socketTo(port, t), "eve"), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(refused, ["user eve", "user eve"]);
+});
+
+test("hundreds of connections at once are all taken and served", async (t) => {
+  const { port } = await serve(() => text("ok"));
+  const answers = Array.from({ length: 300 }, async () => {
+    const client = await socketTo(port, t);
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    return String((await once(client, "data"))[0]).slice(9, 12);
+  });
+  assert.deepEqual(new Set(await Promise.all(answers)), new Set(["200"]));
+});
