@@ -9,6 +9,8 @@ import { type Fields, type Rename, View } from "./view.ts";
 
 /** How long anything may take before a test gives up waiting. */
 export const patienceMs = 120_000;
+/** How long an answer may take; requests of hostile size come in crowds. */
+const answerMs = 600_000;
 
 export interface Endpoint {
   readonly host: string;
@@ -175,7 +177,7 @@ export class Client {
     const send = (): Promise<IncomingMessage> =>
       new Promise((resolve, reject) => {
         const request = https.request(
-          { host, port, method, path: rename(path), headers, agent: options.agent ?? agent, timeout: 60_000 },
+          { host, port, method, path: rename(path), headers, agent: options.agent ?? agent, timeout: answerMs },
           resolve,
         );
         request.on("timeout", () => request.destroy(new Error(`${method} ${path}: no answer in time`)));

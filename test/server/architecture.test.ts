@@ -6,25 +6,26 @@
 import assert from "node:assert/strict";
 import https from "node:https";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { Api, domains, gated, openServer, temporaryFolder, type TestServer } from "../harness.ts";
+import type { ServerSettings } from "#server/options.ts";
+import { Api, type Domain, domains, gated, openServer, temporaryFolder } from "../harness.ts";
 import { configMap } from "../objects.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "looks inside a server";
 
-const servers: TestServer[] = [];
-after(async () => {
-  for (const server of servers) await server.close();
-});
+/** A server until the end of the test: what one of another test does by itself would be counted as well. */
+async function opened(t: TestContext, domain: Domain, settings: ServerSettings): Promise<Api> {
+  const server = await openServer(domain, settings);
+  t.after(() => server.close());
+  return new Api(server);
+}
 
-async function disk(domain: (typeof domains)[number]): Promise<Api> {
+async function disk(t: TestContext, domain: Domain): Promise<Api> {
   // Nothing is written but what a client asks for.
   const featureGates = [...(gated.featureGates ?? []), "APIServerIdentity=false"];
-  const server = await openServer(domain, { ...gated, featureGates, storage: "disk" });
-  servers.push(server);
-  const api = new Api(server);
+  const api = await opened(t, domain, { ...gated, featureGates, storage: "disk" });
   await quiet(api);
   return api;
 }
@@ -134,8 +135,8 @@ function watchBytes(api: Api, path: string, text: string): Promise<{ done: Promi
 for (const domain of domains) {
   test(`${domain}: a write encodes its object once; reading and listing it encode and decode nothing`, {
     skip,
-  }, async () => {
-    const api = await disk(domain);
+  }, async (t) => {
+    const api = await disk(t, domain);
     const { configMaps } = await api.place();
     for (let i = 0; i < 50; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "v" }))).expect(201);
     await quiet(api);
@@ -152,15 +153,13 @@ for (const domain of domains) {
     assert.deepEqual(write.encoded, ["one"]);
   });
 
-  test(`${domain}: an object written by an earlier process is read without being decoded`, { skip }, async () => {
+  test(`${domain}: an object written by an earlier process is read without being decoded`, { skip }, async (t) => {
     const settings = { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
     const before = new Api(await openServer(domain, settings));
     const { configMaps } = await before.place();
     for (let i = 0; i < 20; i++) (await before.post(configMaps, configMap(`m${i}`))).expect(201);
     await before.server.close();
-    const server = await openServer(domain, settings);
-    servers.push(server);
-    const api = new Api(server);
+    const api = await opened(t, domain, settings);
     await quiet(api);
     const reads = await encodings(async () => {
       assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
@@ -169,8 +168,8 @@ for (const domain of domains) {
     assert.deepEqual(reads, { encoded: [], decoded: [] });
   });
 
-  test(`${domain}: a watch event is encoded once for all watchers`, { skip }, async () => {
-    const api = await disk(domain);
+  test(`${domain}: a watch event is encoded once for all watchers`, { skip }, async (t) => {
+    const api = await disk(t, domain);
     const { ns, configMaps } = await api.place();
     (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
     const version = (await api.get(configMaps)).string("metadata.resourceVersion");
@@ -192,8 +191,8 @@ for (const domain of domains) {
     assert.deepEqual(write.encoded, ["m1"]);
   });
 
-  test(`${domain}: reads and watches of the present never ask the disk`, { skip }, async () => {
-    const api = await disk(domain);
+  test(`${domain}: reads and watches of the present never ask the disk`, { skip }, async (t) => {
+    const api = await disk(t, domain);
     const { configMaps } = await api.place();
     for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
     await quiet(api);
@@ -213,8 +212,8 @@ for (const domain of domains) {
     assert.ok(written > 0, "writes are not seen: the count is broken");
   });
 
-  test(`${domain}: writes that come together are committed together`, { skip }, async () => {
-    const api = await disk(domain);
+  test(`${domain}: writes that come together are committed together`, { skip }, async (t) => {
+    const api = await disk(t, domain);
     const { configMaps } = await api.place();
     const count = 300;
     // Connections first: what is to be measured is many writes at one time.

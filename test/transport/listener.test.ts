@@ -15,6 +15,7 @@ import { systemClock } from "#std/clock.ts";
 import { silentLog } from "#std/log.ts";
 import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
 import { type Listener, type ListenerOptions, openListener } from "#transport/listener.ts";
+import { patienceMs } from "../client.ts";
 
 const authority = await fakeAuthority("server authority");
 const clients = await fakeAuthority("client authority");
@@ -126,7 +127,7 @@ async function raw(port: number, text: string | Buffer): Promise<string> {
   socket.write(text);
   await Promise.race([
     once(socket, "close"),
-    sleep(5_000, undefined, { ref: false }).then(() => (received += "\n(still open)")),
+    sleep(patienceMs, undefined, { ref: false }).then(() => (received += "\n(still open)")),
   ]);
   socket.destroy();
   return received;
@@ -135,7 +136,7 @@ async function raw(port: number, text: string | Buffer): Promise<string> {
 const text = (value: string): Reply => ({ code: 200, contentType: "text/plain", bytes: Buffer.from(value) });
 
 async function until(holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !holds(); i++) await sleep(10);
+  for (const deadline = Date.now() + patienceMs; !holds() && Date.now() < deadline; ) await sleep(10);
   assert.ok(holds(), "still not so");
 }
 
