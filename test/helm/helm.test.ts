@@ -75,11 +75,11 @@ test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, as
   const folder = chart();
   const service = `/api/v1/namespaces/${ns}/services/one`;
   try {
-    const installed = await helm("install", "one", folder, "--wait", "--timeout=20s");
+    const installed = await helm("install", "one", folder, "--wait", "--timeout=120s");
     assert.equal(installed.code, 0, installed.said);
     (await api.get(service)).expect(200, { "spec.clusterIP": present, "spec.type": "ClusterIP" });
 
-    const upgraded = await helm("upgrade", "one", folder, "--set=type=NodePort", "--atomic", "--timeout=20s");
+    const upgraded = await helm("upgrade", "one", folder, "--set=type=NodePort", "--atomic", "--timeout=120s");
     assert.equal(upgraded.code, 0, upgraded.said);
     (await api.get(service)).expect(200, { "spec.ports[0].nodePort": present });
 
@@ -90,11 +90,11 @@ test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, as
     (await api.get(service)).expect(200, { "spec.type": "NodePort", "spec.loadBalancerClass": absent });
     (await api.get(`${configMaps}/one`)).expect(200, { "data.type": "NodePort" });
 
-    const back = await helm("rollback", "one", "1", "--wait", "--timeout=20s");
+    const back = await helm("rollback", "one", "1", "--wait", "--timeout=120s");
     assert.equal(back.code, 0, back.said);
     (await api.get(service)).expect(200, { "spec.type": "ClusterIP", "spec.ports[0].nodePort": absent });
 
-    const gone = await helm("uninstall", "one", "--wait", "--timeout=20s");
+    const gone = await helm("uninstall", "one", "--wait", "--timeout=120s");
     assert.equal(gone.code, 0, gone.said);
     (await api.get(service)).expect(404);
   } finally {

@@ -103,7 +103,7 @@ kubectlSuite((test) => {
       description,
       /Spec:\n +Color: +red\n +Size: +2\nStatus:\n +Conditions:\n +Status: +True\n +Type: +Ready\n/,
     );
-    await kubectl.run(["wait", plural, "w1", "--for=condition=Ready", "--timeout=10s"]);
+    await kubectl.run(["wait", plural, "w1", "--for=condition=Ready", "--timeout=120s"]);
 
     // A schema that is there refuses what it does not know, in kubectl and in the server.
     const typo = custom(group, "w2", { spec: { sise: 2, size: 1 } });

@@ -34,7 +34,7 @@ test(
     writeFileSync(join(folder, "kubeconfig"), server.kubeconfig);
     const helm = async (...args: readonly string[]): Promise<string> => {
       const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
-      const child = spawn("helm", [...args, "--timeout=20s"], { cwd: folder, env });
+      const child = spawn("helm", [...args, "--timeout=120s"], { cwd: folder, env });
       let said = "";
       for (const stream of [child.stdout, child.stderr])
         stream.on("data", (piece: Buffer) => (said += piece.toString()));

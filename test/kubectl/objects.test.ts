@@ -201,17 +201,17 @@ kubectlSuite((test) => {
     const { api, ns } = kubectl;
     const path = `/api/v1/namespaces/${ns}/persistentvolumeclaims/p1`;
     (await api.post(`/api/v1/namespaces/${ns}/persistentvolumeclaims`, claim("p1"))).expect(201);
-    const bound = kubectl.start(["wait", "pvc/p1", "--for=jsonpath={.status.phase}=Bound", "--timeout=15s"]);
+    const bound = kubectl.start(["wait", "pvc/p1", "--for=jsonpath={.status.phase}=Bound", "--timeout=120s"]);
     const status = { phase: "Bound", conditions: [{ type: "Resizing", status: "True" }] };
     (await api.patch(`${path}/status`, { status })).expect(200);
     await bound.until(/persistentvolumeclaim\/p1 condition met/);
-    await kubectl.run(["wait", "pvc/p1", "--for=condition=Resizing", "--timeout=15s"]);
+    await kubectl.run(["wait", "pvc/p1", "--for=condition=Resizing", "--timeout=120s"]);
     await kubectl.fails(
       ["wait", "pvc/p1", "--for=condition=Nothing", "--timeout=1s"],
       /timed out waiting for the condition/,
     );
     (await api.post(`/api/v1/namespaces/${ns}/configmaps`, configMap("m1"))).expect(201);
-    const gone = kubectl.start(["wait", "cm/m1", "--for=delete", "--timeout=15s", "-v=6"]);
+    const gone = kubectl.start(["wait", "cm/m1", "--for=delete", "--timeout=120s", "-v=6"]);
     await gone.until(/GET.*configmaps/);
     (await api.delete(`/api/v1/namespaces/${ns}/configmaps/m1`)).expect(200);
     await gone.until(/configmap\/m1 condition met|not found/);
@@ -254,8 +254,8 @@ kubectlSuite((test) => {
     const { ns, claims } = await api.place();
     (await api.post(claims, claim("p1"))).expect(201);
     await kubectl.run(["create", "-f", kubectl.file(claim("p2"))]);
-    await kubectl.run(["delete", "pvc", "p2", "--timeout=15s"]);
-    await kubectl.run(["delete", "namespace", ns, "--timeout=15s"]);
+    await kubectl.run(["delete", "pvc", "p2", "--timeout=120s"]);
+    await kubectl.run(["delete", "namespace", ns, "--timeout=120s"]);
     (await api.get(`/api/v1/namespaces/${ns}`)).expect(404);
   });
 

@@ -68,7 +68,7 @@ const frame = (op: number, payload: string): Buffer =>
 inBothDomains("a watch over WebSocket is a text message for each event, and ends with its time", async (api) => {
   const maps = await place(api);
   const version = (await api.get(maps)).string("metadata.resourceVersion");
-  const { messages, ended, socket } = open(api, `${maps}?watch=true&resourceVersion=${version}&timeoutSeconds=2`);
+  const { messages, ended, socket } = open(api, `${maps}?watch=true&resourceVersion=${version}&timeoutSeconds=60`);
   await once(socket, "open");
   assert.equal(socket.protocol, "");
   await Promise.all(["a", "b", "c"].map(async (name) => (await api.post(maps, configMap(name))).expect(201)));
@@ -78,6 +78,8 @@ inBothDomains("a watch over WebSocket is a text message for each event, and ends
   const seen = typesOf(messages);
   assert.deepEqual(seen.slice(0, 3).sort(), ["ADDED a", "ADDED b", "ADDED c"]);
   assert.deepEqual(seen.slice(3), ["MODIFIED first", "DELETED a"]);
+  assert.deepEqual(ended, []);
+  await api.pass(60_000);
   await eventually(async () => assert.deepEqual(await Promise.resolve(ended), ["1000 true"]));
 });
 
