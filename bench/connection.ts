@@ -134,7 +134,7 @@ function joined(parts: readonly Buffer[]): Buffer {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }
 
-/** Bytes of a request. */
+/** Bytes of a request; an empty token is none. */
 export function requestBytes(
   method: string,
   path: string,
@@ -143,8 +143,9 @@ export function requestBytes(
   contentType = "application/json",
 ): Buffer {
   const length = Buffer.byteLength(body);
+  const user = token === "" ? "" : `Authorization: Bearer ${token}\r\n`;
   const framing = body === "" ? "" : `Content-Type: ${contentType}\r\nContent-Length: ${length}\r\n`;
   return Buffer.from(
-    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept: application/json\r\nAuthorization: Bearer ${token}\r\n${framing}\r\n${body}`,
+    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept: application/json\r\n${user}${framing}\r\n${body}`,
   );
 }

@@ -6,6 +6,7 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { hostileCases, type HostileRequest, type HostileSetting } from "./hostile-requests.ts";
 import { residentMb, startProber } from "./prober.ts";
+import { measurePushes, pushRows } from "./pushes.ts";
 import { runAlone } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import type { Measurement, Run, Suite } from "./suite.ts";
@@ -16,11 +17,14 @@ const crowds = [1, 8];
 export const hostileSuite: Suite = {
   name: "hostile",
   about: "another client's GETs (p99, longest) and memory beyond that of before, while somebody sends",
-  rows: Object.fromEntries(
-    Object.entries(hostileCases).flatMap(([name, { about }]) =>
-      crowds.map((crowd) => [`${name}-x${crowd}`, crowd === 1 ? about : `the same, ${crowd} at once`]),
+  rows: {
+    ...Object.fromEntries(
+      Object.entries(hostileCases).flatMap(([name, { about }]) =>
+        crowds.map((crowd) => [`${name}-x${crowd}`, crowd === 1 ? about : `the same, ${crowd} at once`]),
+      ),
     ),
-  ),
+    ...pushRows,
+  },
   workloads: [],
   measure,
 };
@@ -34,8 +38,13 @@ export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},
 const objects = Number(process.env["OBJ"] ?? 20_000);
 
 async function measure(run: Run): Promise<void> {
-  const wanted = Object.keys(hostileSuite.rows).filter((name) => run.wanted(name));
-  if (wanted.length === 0) return;
+  await measureRequests(run);
+  await measurePushes(run);
+}
+
+async function measureRequests(run: Run): Promise<void> {
+  const names = Object.keys(hostileCases).flatMap((name) => crowds.map((crowd) => `${name}-x${crowd}`));
+  if (!names.some((name) => run.wanted(name))) return;
   const server = await startServer(undefined, hostileUsers);
   try {
     const setting = await prepareHostile(server, { objects, definitions: 500, watches: 600, holdMs: 5000 });

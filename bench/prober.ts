@@ -1,25 +1,29 @@
 /**
- * A client that reads one object repeatedly over HTTP/2, and records its latency and the server's memory. A separate
- * process, so that only the server can delay it. It runs until its input ends, then prints the results.
+ * A client that reads one object repeatedly over HTTP/2, and records its latency and the server's memory; on demand also
+ * on new connections, and `/livez` without credentials. A separate process, so that only the server can delay it. It runs
+ * until its input ends, then prints the results: the worst of all ways.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { fileURLToPath } from "node:url";
-import type { Endpoint } from "./connection.ts";
+import { Connection, type Endpoint, requestBytes } from "./connection.ts";
 
 export interface Probe extends Endpoint {
   readonly token: string;
   readonly path: string;
   readonly pid: number | undefined;
+  /** Asks on new connections as well, for the object and for `/livez`. */
+  readonly alsoNew?: boolean;
 }
 
 export interface Probed {
   readonly count: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Most memory the server had. */
+  /** Most memory the server had, and what it had in the beginning. */
   readonly peakMb: number;
+  readonly beforeMb: number;
   /** Answers that were none. */
   readonly failed: number;
 }
@@ -48,15 +52,20 @@ export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed
 }
 
 const pauseMs = 2;
+/** Between new connections, which cost both sides more. */
+const newPauseMs = 20;
 /** The minimum observation of short cases, since their effects may come later. */
 const leastMs = 750;
 
-async function run({ host, port, ca, token, path, pid }: Probe): Promise<void> {
+/** The code of the answer; 0 for none. */
+type Get = () => Promise<number>;
+
+async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promise<void> {
   const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
   const session = connect(`https://${host}:${port}`, { ...trust, servername: "localhost" });
   let isOver = false;
   process.stdin.on("end", () => (isOver = true)).resume();
-  const get = (): Promise<number> =>
+  const kept: Get = () =>
     new Promise((resolve) => {
       const stream = session.request({ ":path": path, authorization: `Bearer ${token}` });
       let code = 0;
@@ -64,25 +73,46 @@ async function run({ host, port, ca, token, path, pid }: Probe): Promise<void> {
       stream.on("error", () => resolve(0));
       stream.on("end", () => resolve(code)).resume();
     });
-  for (let warm = 0; warm < 20; warm++) await get();
+  const onNew = async (bytes: Buffer): Promise<number> => {
+    try {
+      const connection = await Connection.open({ host, port, ca });
+      const { code } = await connection.request(bytes);
+      connection.close();
+      return code;
+    } catch {
+      return 0;
+    }
+  };
+  for (let warm = 0; warm < 20; warm++) await kept();
+  const beforeMb = residentMb(pid);
   process.stdout.write("begun\n");
-  const times: number[] = [];
   let failed = 0;
   let peakMb = 0;
   const until = performance.now() + leastMs;
-  while (!isOver || performance.now() < until) {
-    const start = performance.now();
-    if ((await get()) !== 200) failed++;
-    times.push(performance.now() - start);
-    if (times.length % 8 === 0) peakMb = Math.max(peakMb, residentMb(pid));
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-  }
-  const sorted = times.toSorted((a, b) => a - b);
+  const watch = async (get: Get, waitMs: number): Promise<readonly number[]> => {
+    const times: number[] = [];
+    while (!isOver || performance.now() < until) {
+      const start = performance.now();
+      if ((await get()) !== 200) failed++;
+      times.push(performance.now() - start);
+      if (times.length % 8 === 0) peakMb = Math.max(peakMb, residentMb(pid));
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+    return times.toSorted((a, b) => a - b);
+  };
+  const fresh = [requestBytes("GET", path, token), requestBytes("GET", "/livez", "")];
+  const all = await Promise.all([
+    watch(kept, pauseMs),
+    ...(alsoNew === true ? fresh.map((bytes) => watch(() => onNew(bytes), newPauseMs)) : []),
+  ]);
+  const worst = (of: (sorted: readonly number[]) => number | undefined): number =>
+    Math.max(...all.map((sorted) => of(sorted) ?? Number.NaN));
   const probed: Probed = {
-    count: times.length,
-    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
-    maxMs: sorted.at(-1) ?? Number.NaN,
+    count: all.reduce((sum, { length }) => sum + length, 0),
+    p99Ms: worst((sorted) => sorted[Math.floor(sorted.length * 0.99)]),
+    maxMs: worst((sorted) => sorted.at(-1)),
     peakMb,
+    beforeMb,
     failed,
   };
   process.stdout.write(JSON.stringify(probed));
