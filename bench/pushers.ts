@@ -15,7 +15,7 @@ export interface Push extends Endpoint {
   readonly path: string;
   readonly token?: string;
   readonly bodyBytes: number;
-  /** Bytes that a connection sends in a tenth of a second; left out: as many as are taken. */
+  /** Bytes that a connection sends in a second, at once; left out: as many as are taken. */
   readonly slowBytes?: number;
   /** HTTP/2: goes on with a body that the server has reset. */
   readonly isDeaf?: boolean;
@@ -34,7 +34,8 @@ export interface Pushed {
 
 const pieceBytes = 16 * 1024;
 const piece = Buffer.alloc(pieceBytes, 0x20);
-const tickMs = 100;
+/** Ticks of a second. In each, some of the slow connections have their turn. */
+const ticks = 50;
 
 class Pushers {
   readonly #options: Push;
@@ -86,9 +87,12 @@ class Pushers {
     this.#begun = true;
     for (const pusher of this.#sockets) pusher.begin();
     if (this.#options.slowBytes === undefined) return;
+    let tick = 0;
     setInterval(() => {
-      for (const pusher of this.#sockets) pusher.push();
-    }, tickMs);
+      tick++;
+      let index = 0;
+      for (const pusher of this.#sockets) if (index++ % ticks === tick % ticks) pusher.push();
+    }, 1000 / ticks);
   }
 }
 

@@ -33,12 +33,12 @@ const cases: Readonly<Record<string, Sent & { readonly about: string }>> = {
     token: refusedToken,
   },
   slow: {
-    about: "POST of a ConfigMap of 3 MB that may be made, 2 KB in a tenth of a second",
+    about: "POST of a ConfigMap of 3 MB that may be made, 8 KB in a second",
     method: "POST",
     path: `${core}/configmaps`,
     bodyBytes: 3_000_000,
     token: writerToken,
-    slowBytes: 2_000,
+    slowBytes: 8_000,
   },
 };
 

@@ -9,6 +9,9 @@ import {
   freshOfUserMax,
   freshStrangersMax,
   portionMax,
+  portionMin,
+  portionMs,
+  portionUsual,
   type SocketReader,
   readersMax,
   ReadTurns,
@@ -104,12 +107,35 @@ test("of many connections of nobody known, the newest read, and a portion of the
   assert.equal(reading(all), freshStrangersMax);
   assert.equal(reading(all.slice(-freshStrangersMax)), freshStrangersMax);
   const seen = new Set<Opened>();
-  for (let portion = 0; portion < Math.ceil(200 / portionMax); portion++) {
-    clock.advance(5);
-    assert.ok(reading(all) <= freshStrangersMax + portionMax);
+  for (let portion = 0; portion < Math.ceil(200 / portionUsual); portion++) {
+    clock.advance(portionMs);
+    assert.ok(reading(all) <= freshStrangersMax + portionUsual);
     for (const one of all) if (one.socket.reads) seen.add(one);
   }
   assert.equal(seen.size, 200);
+});
+
+test("a portion grows while somebody has something to say, and shrinks when the event loop is late", () => {
+  const clock = new FakeClock();
+  let lateMs = 0;
+  const turns = new ReadTurns({
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic() + lateMs,
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+  });
+  const all = many(turns, 500);
+  const nextSize = (bytes: number, late: number): number => {
+    for (const { socket } of all) if (socket.reads) socket.bytesRead += bytes;
+    lateMs += late;
+    clock.advance(portionMs);
+    return reading(all) - freshStrangersMax;
+  };
+  const sizes = (count: number, bytes: number, late: number): readonly number[] =>
+    Array.from({ length: count }, () => nextSize(bytes, late));
+  assert.equal(nextSize(0, 0), portionUsual);
+  assert.deepEqual(sizes(5, 100, 0), [16, 32, portionMax, portionMax, portionMax]);
+  assert.deepEqual(sizes(5, 100, 50), [32, 16, 8, portionMin, portionMin]);
+  assert.deepEqual(sizes(2, 0, 0), [portionUsual, portionUsual]);
 });
 
 test("the connections of a user are no burden for those of others", () => {

@@ -24,9 +24,16 @@ export const readersMax = turnBytesMax / connectionBytesMax;
 /** The newest connections may send at any time: so many of those that no user is known of yet, and of each user. */
 export const freshStrangersMax = 16;
 export const freshOfUserMax = 256;
-/** The others have their turn in portions of so many, each for so long. */
-export const portionMax = 8;
-const portionMs = 5;
+/**
+ * The others have their turn in portions, each for so long. A portion grows while its members have something to say, and
+ * shrinks when the event loop is late, or when they have not.
+ */
+export const portionMin = 4;
+export const portionUsual = 8;
+export const portionMax = 64;
+export const portionMs = 5;
+/** So late is the event loop when it has enough to do. */
+const lateMs = 10;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
@@ -47,6 +54,8 @@ interface Group {
   readonly fresh: LinkedList<SocketReader>;
   /** Those whose turn it is. */
   readonly portion: LinkedList<SocketReader>;
+  /** What these had read together when their turn began. */
+  portionBytes: number;
   /** Those that do not read, in the order of their turns. */
   readonly parked: LinkedList<SocketReader>;
 }
@@ -57,6 +66,7 @@ const newGroup = (user: string, freshMax: number): Group => ({
   freshMax,
   fresh: new LinkedList(),
   portion: new LinkedList(),
+  portionBytes: 0,
   parked: new LinkedList(),
 });
 
@@ -175,6 +185,9 @@ export class ReadTurns {
   readonly #users = new Map<string, Group>();
   /** Groups of which not all may read. */
   readonly #crowds = new Set<Group>();
+
+  #portionSize = portionUsual;
+  #rotateMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -320,24 +333,38 @@ export class ReadTurns {
   }
 
   #rotateSoon(): void {
+    this.#rotateMs = this.#clock.monotonic() + portionMs;
     this.#clock.after(portionMs, () => this.#rotate());
   }
 
   /** The next portion of each crowd. */
   #rotate(): void {
+    this.#adapt();
     for (const group of this.#crowds) {
       const { portion, parked } = group;
-      for (let count = Math.min(portionMax, parked.size); count > 0; count--) {
+      for (let count = Math.min(this.#portionSize, parked.size); count > 0; count--) {
         const next = parked.first!; // there are that many
-        if (portion.size >= portionMax) this.#park(portion.first, parked);
         this.#move(next, portion);
         next.start();
       }
+      while (portion.size > this.#portionSize) this.#park(portion.first, parked);
+      group.portionBytes = bytesOf(portion);
       if (parked.size === 0) this.#crowds.delete(group);
     }
     if (this.#crowds.size > 0) this.#rotateSoon();
   }
+
+  #adapt(): void {
+    const isLate = this.#clock.monotonic() - this.#rotateMs > lateMs;
+    const isUsed = this.#crowds.values().some((group) => bytesOf(group.portion) > group.portionBytes);
+    if (isLate) this.#portionSize = Math.max(portionMin, this.#portionSize / 2);
+    else if (isUsed) this.#portionSize = Math.min(portionMax, this.#portionSize * 2);
+    else this.#portionSize = portionUsual;
+  }
 }
+
+const bytesOf = (portion: LinkedList<SocketReader>): number =>
+  portion.members().reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
 /** Less than this in a turn is not a body. */
 const quietBytes = 4 * 1024;
