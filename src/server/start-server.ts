@@ -27,6 +27,7 @@ import { planAdmission } from "./admission/plan.ts";
 import { readProxyClient } from "./aggregation/proxy-client.ts";
 import { planAuthorization } from "./authorization/plan.ts";
 import { connectionLimits, connectionRefusals } from "./connection-limits.ts";
+import { healthFailures } from "./health-failures.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
@@ -251,11 +252,7 @@ const openHealth = ({ options, clock, log }: Start): Health =>
   new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
-    failed(endpoint, check, problem) {
-      // Clients that wait for the start or the end poll often and expect this answer.
-      const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
-      log[isExpected ? "debug" : "warn"]({ endpoint, check, problem }, "health check failed");
-    },
+    failed: healthFailures(clock, log),
   });
 
 /** Where requests go while the server starts, serves and stops. */

@@ -57,6 +57,8 @@ export class Http1ResponseWriter implements ResponseWriter {
   readonly #asked: Asked;
   readonly #clock: Clock;
   #ended = false;
+  /** Whether the connection closes since the rest of the body is not worth reading. */
+  #isLong = false;
 
   constructor(exchange: Http1Exchange, asked: Asked, clock: Clock) {
     this.#exchange = exchange;
@@ -89,19 +91,23 @@ export class Http1ResponseWriter implements ResponseWriter {
 
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
     this.#begin(code, headers, length);
-    this.#ended = true;
-    this.#response.end(bytes);
-    this.#dropBody();
+    this.#end(bytes);
   }
 
   sink(): StreamSink {
+    // A stream may last, and only who reads learns that the client has left.
+    this.#dropBody();
     return new ChannelSink(this);
   }
 
   end(): void {
-    if (this.#ended) return;
+    if (!this.#ended) this.#end(undefined);
+  }
+
+  #end(bytes: Buffer | undefined): void {
     this.#ended = true;
-    this.#response.end();
+    if (this.#isLong && !this.#exchange.request.complete) this.#leaveBody();
+    this.#response.end(bytes);
     this.#dropBody();
   }
 
@@ -125,9 +131,8 @@ export class Http1ResponseWriter implements ResponseWriter {
     if (length >= 0) out.push("Content-Length", String(length));
     const isTold = headers.at(-2) === "Connection";
     const closes = isTold || !response.shouldKeepAlive;
-    const isUnread = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
-    if (isUnread) this.#leaveBody();
-    if (isUnread && !isTold) out.push("Connection", "close");
+    this.#isLong = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
+    if (this.#isLong && !isTold) out.push("Connection", "close");
     // Connections of HTTP/1.1 are kept by default; Node would send the header each time.
     else if (!closes && request.httpVersionMinor === 1) response.removeHeader("Connection");
     response.writeHead(code, out);
@@ -139,7 +144,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     return !expectsContinue && Number(request.headers["content-length"] ?? Infinity) <= shortBody;
   }
 
-  /** Discards the rest of a short body. */
+  /** Discards the rest of a body. */
   #dropBody(): void {
     const { reader, request } = this.#exchange;
     if (!this.#asked.bodyPending || reader.isClosed) return;

@@ -176,6 +176,26 @@ test("an HTTP/2 client that goes on with a connection that was closed is cut off
   assert.ok(sockets.every(({ destroyed }) => destroyed));
 });
 
+test("that a client has left is seen although it never sent the body of its watch", async (t) => {
+  let closes = 0;
+  const { port } = await serve(() => ({
+    code: 200,
+    stream: {
+      open(sink) {
+        sink.onClose = () => closes++;
+        sink.write(Buffer.from("event"));
+      },
+    },
+  }));
+  for (const length of [100, long]) {
+    const client = await socketTo(port, t);
+    client.write(`${headOf("GET", "/", length)}x`);
+    await once(client, "data");
+    client.destroy();
+  }
+  await until(() => closes === 2);
+});
+
 test("a short body that nobody reads is dropped, and the connection kept", async (t) => {
   const { port } = await serve(() => text("ok"));
   const client = await socketTo(port, t);
