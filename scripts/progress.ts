@@ -58,6 +58,19 @@ const startSeconds = 0.5;
 export const clockText = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
+export interface Counts {
+  readonly files: number;
+  readonly passed: number;
+  readonly failed: number;
+}
+
+/** How far a run is, of which `part` is done after so many seconds. */
+export function progressText(name: string, counts: Counts, filesMax: number, part: number, seconds: number): string {
+  const rest = part < leastDone ? "" : `, about ${clockText((seconds * (1 - part)) / part)} left`;
+  const failed = counts.failed > 0 ? `, ${counts.failed} failed` : "";
+  return `${name}: ${counts.files} of ${filesMax} files, ${counts.passed} passed${failed}, ${clockText(seconds)}${rest}`;
+}
+
 /** Shows how far the run `name` is, which has just begun. */
 export function showProgress(name: string, expected: ReadonlyMap<string, number>): Progress {
   const { isTTY } = process.stdout;
@@ -66,13 +79,8 @@ export function showProgress(name: string, expected: ReadonlyMap<string, number>
   const took: Record<string, number> = {};
   const counts = { files: 0, passed: 0, failed: 0 };
   let done = 0;
-  const text = (): string => {
-    const seconds = (performance.now() - begun) / 1000;
-    const part = done / whole;
-    const rest = part < leastDone ? "" : `, about ${clockText((seconds * (1 - part)) / part)} left`;
-    const failed = counts.failed > 0 ? `, ${counts.failed} failed` : "";
-    return `${name}: ${counts.files} of ${expected.size} files, ${counts.passed} passed${failed}, ${clockText(seconds)}${rest}`;
-  };
+  const text = (): string =>
+    progressText(name, counts, expected.size, done / whole, (performance.now() - begun) / 1000);
   const timer = isTTY ? undefined : setInterval(() => process.stdout.write(`  ${text()}\n`), everyMs);
   return {
     advance(file, seconds, passed, failed) {
