@@ -336,6 +336,7 @@ class TlsListener implements Listener {
     const { _parent: below } = socket as unknown as { readonly _parent: Socket };
     const connection = new Connection(socket, this.#readers.get(below)!, this.#limits, this.#excess, chains); // since it began
     this.#connections.set(socket, connection);
+    connection.reader.secured();
     socket.on("error", ignore);
     socket.once("close", () => {
       this.#lost(socket);

@@ -8,12 +8,13 @@ import {
   connectionBytesMax,
   freshOfUserMax,
   freshStrangersMax,
-  portionMax,
+  portionOfUserMax,
   portionMin,
   portionMs,
   portionUsual,
   type SocketReader,
   readersMax,
+  shortBytes,
   ReadTurns,
   turnBytesMax,
 } from "./read-turns.ts";
@@ -33,6 +34,7 @@ interface Opened {
 function open(turns: ReadTurns, user?: string): Opened {
   const socket = new FakeSocket();
   const reader = turns.open(socket as unknown as Socket); // it has what is used of one
+  reader.secured();
   if (user !== undefined) assert.ok(reader.identify(user, Number.POSITIVE_INFINITY));
   return { socket, reader };
 }
@@ -115,27 +117,21 @@ test("of many connections of nobody known, the newest read, and a portion of the
   assert.equal(seen.size, 200);
 });
 
-test("a portion grows while somebody has something to say, and shrinks when the event loop is late", () => {
+test("portions of a user grow while they bring short requests, and shrink while they bring bodies", () => {
   const clock = new FakeClock();
-  let lateMs = 0;
-  const turns = new ReadTurns({
-    now: () => clock.now(),
-    monotonic: () => clock.monotonic() + lateMs,
-    after: (delayMs, callback) => clock.after(delayMs, callback),
-  });
-  const all = many(turns, 500);
-  const nextSize = (bytes: number, late: number): number => {
+  const turns = new ReadTurns(clock);
+  const all = many(turns, 1000, "user");
+  const nextSize = (bytes: number): number => {
     for (const { socket } of all) if (socket.reads) socket.bytesRead += bytes;
-    lateMs += late;
     clock.advance(portionMs);
-    return reading(all) - freshStrangersMax;
+    return reading(all) - freshOfUserMax;
   };
-  const sizes = (count: number, bytes: number, late: number): readonly number[] =>
-    Array.from({ length: count }, () => nextSize(bytes, late));
-  assert.equal(nextSize(0, 0), portionUsual);
-  assert.deepEqual(sizes(5, 100, 0), [16, 32, portionMax, portionMax, portionMax]);
-  assert.deepEqual(sizes(5, 100, 50), [32, 16, 8, portionMin, portionMin]);
-  assert.deepEqual(sizes(2, 0, 0), [portionUsual, portionUsual]);
+  const sizes = (count: number, bytes: number): readonly number[] =>
+    Array.from({ length: count }, () => nextSize(bytes));
+  assert.equal(nextSize(0), portionUsual);
+  assert.deepEqual(sizes(5, shortBytes), [16, 32, 64, portionOfUserMax, portionOfUserMax]);
+  assert.deepEqual(sizes(6, shortBytes + 1), [64, 32, 16, 8, portionMin, portionMin]);
+  assert.deepEqual(sizes(2, 0), [portionUsual, portionUsual]);
 });
 
 test("the connections of a user are no burden for those of others", () => {

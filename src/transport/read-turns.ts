@@ -21,19 +21,24 @@ export const connectionBytesMax = 64 * 1024;
 export const turnBytesMax = 512 * 1024;
 /** Connections that go on in a turn. */
 export const readersMax = turnBytesMax / connectionBytesMax;
-/** The newest connections may send at any time: so many of those that no user is known of yet, and of each user. */
+/**
+ * The newest connections may send at any time: so many of those with which TLS begins, of those that no user is known of
+ * yet, and of each user.
+ */
 export const freshStrangersMax = 16;
 export const freshOfUserMax = 256;
 /**
- * The others have their turn in portions, each for so long. A portion grows while its members have something to say, and
- * shrinks when the event loop is late, or when they have not.
+ * The others have their turn in portions, each for so long. Portions grow while their members send short requests, which
+ * cost little, and shrink while they send bodies. TLS handshakes are short and cost much.
  */
 export const portionMin = 4;
 export const portionUsual = 8;
-export const portionMax = 64;
+export const portionOfBeginnersMax = 8;
+export const portionOfStrangersMax = 64;
+export const portionOfUserMax = 128;
 export const portionMs = 5;
-/** So late is the event loop when it has enough to do. */
-const lateMs = 10;
+/** What short requests have, on an average. */
+export const shortBytes = 2 * 1024;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
@@ -45,27 +50,31 @@ interface Handle {
 
 /** The connections of one user, or of the unknown. */
 interface Group {
-  /** Of the user; of the unknown it is empty. */
+  /** Of the user; empty where none is known. */
   readonly user: string;
   /** Whether nobody reads for now. */
   isStill: boolean;
   readonly freshMax: number;
+  readonly portionMax: number;
   /** The newest, which read. */
   readonly fresh: LinkedList<SocketReader>;
   /** Those whose turn it is. */
   readonly portion: LinkedList<SocketReader>;
-  /** What these had read together when their turn began. */
+  /** Most of these, and what they had read together when their turn began. */
+  portionSize: number;
   portionBytes: number;
   /** Those that do not read, in the order of their turns. */
   readonly parked: LinkedList<SocketReader>;
 }
 
-const newGroup = (user: string, freshMax: number): Group => ({
+const newGroup = (user: string, freshMax: number, portionMax: number): Group => ({
   user,
+  portionMax,
   isStill: false,
   freshMax,
   fresh: new LinkedList(),
   portion: new LinkedList(),
+  portionSize: portionUsual,
   portionBytes: 0,
   parked: new LinkedList(),
 });
@@ -115,6 +124,11 @@ export class SocketReader {
   /** It brought a request that was answered, and all of it. */
   wasUseful(): void {
     if (!this.#isClosed) this.#turns.refresh(this);
+  }
+
+  /** TLS stands. */
+  secured(): void {
+    if (!this.#isClosed) this.#turns.secured(this);
   }
 
   /** The connection is of this user. False if that user has so many already. */
@@ -181,13 +195,12 @@ export class ReadTurns {
   /** Metered ones that have their turn. */
   #metered: SocketReader[] = [];
   readonly #next = (): void => this.#advance();
-  readonly #strangers = newGroup("", freshStrangersMax);
+  /** Those with which TLS begins, and those of which no user is known. */
+  readonly #beginners = newGroup("", freshStrangersMax, portionOfBeginnersMax);
+  readonly #strangers = newGroup("", freshStrangersMax, portionOfStrangersMax);
   readonly #users = new Map<string, Group>();
   /** Groups of which not all may read. */
   readonly #crowds = new Set<Group>();
-
-  #portionSize = portionUsual;
-  #rotateMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -195,9 +208,15 @@ export class ReadTurns {
 
   /** The reading of a new connection. */
   open(socket: Socket): SocketReader {
-    const reader = new SocketReader(this, socket, this.#strangers);
-    this.#enter(reader, this.#strangers);
+    const reader = new SocketReader(this, socket, this.#beginners);
+    this.#enter(reader, this.#beginners);
     return reader;
+  }
+
+  secured(reader: SocketReader): void {
+    this.#leaveGroup(reader);
+    this.#enter(reader, this.#strangers);
+    reader.start();
   }
 
   /** Those that stopped and wait for their turn. */
@@ -228,7 +247,7 @@ export class ReadTurns {
     let group = this.#users.get(user);
     if (group !== undefined && sizeOf(group) >= connectionsMax) return false;
     if (group === undefined) {
-      group = newGroup(user, freshOfUserMax);
+      group = newGroup(user, freshOfUserMax, portionOfUserMax);
       this.#users.set(user, group);
     }
     this.#leaveGroup(reader);
@@ -252,11 +271,10 @@ export class ReadTurns {
 
   /** The connections of which no user is known read nothing, or go on. */
   still(isStill: boolean): void {
-    const strangers = this.#strangers;
-    if (strangers.isStill === isStill) return;
-    strangers.isStill = isStill;
-    for (const list of [strangers.fresh, strangers.portion]) {
-      for (const reader of list.members()) {
+    for (const group of [this.#beginners, this.#strangers]) {
+      if (group.isStill === isStill) return;
+      group.isStill = isStill;
+      for (const reader of [...group.fresh.members(), ...group.portion.members()]) {
         if (isStill) reader.stop();
         else reader.start();
       }
@@ -317,7 +335,7 @@ export class ReadTurns {
     if (place === undefined) return;
     list.remove(place);
     reader.place = undefined;
-    if (group !== this.#strangers && sizeOf(group) === 0) this.#users.delete(group.user);
+    if (group.user !== "" && sizeOf(group) === 0) this.#users.delete(group.user);
   }
 
   #move(reader: SocketReader, list: LinkedList<SocketReader>): void {
@@ -333,34 +351,34 @@ export class ReadTurns {
   }
 
   #rotateSoon(): void {
-    this.#rotateMs = this.#clock.monotonic() + portionMs;
     this.#clock.after(portionMs, () => this.#rotate());
   }
 
   /** The next portion of each crowd. */
   #rotate(): void {
-    this.#adapt();
     for (const group of this.#crowds) {
-      const { portion, parked } = group;
-      for (let count = Math.min(this.#portionSize, parked.size); count > 0; count--) {
+      adapt(group);
+      const { portion, portionSize, parked } = group;
+      for (let count = Math.min(portionSize, parked.size); count > 0; count--) {
         const next = parked.first!; // there are that many
         this.#move(next, portion);
         next.start();
       }
-      while (portion.size > this.#portionSize) this.#park(portion.first, parked);
+      while (portion.size > portionSize) this.#park(portion.first, parked);
       group.portionBytes = bytesOf(portion);
       if (parked.size === 0) this.#crowds.delete(group);
     }
     if (this.#crowds.size > 0) this.#rotateSoon();
   }
+}
 
-  #adapt(): void {
-    const isLate = this.#clock.monotonic() - this.#rotateMs > lateMs;
-    const isUsed = this.#crowds.values().some((group) => bytesOf(group.portion) > group.portionBytes);
-    if (isLate) this.#portionSize = Math.max(portionMin, this.#portionSize / 2);
-    else if (isUsed) this.#portionSize = Math.min(portionMax, this.#portionSize * 2);
-    else this.#portionSize = portionUsual;
-  }
+/** Decides how large the next portion is. */
+function adapt(group: Group): void {
+  const { portion, portionSize, portionBytes, portionMax } = group;
+  const bytes = bytesOf(portion) - portionBytes;
+  if (bytes === 0) group.portionSize = portionUsual;
+  else if (bytes > portion.size * shortBytes) group.portionSize = Math.max(portionMin, portionSize / 2);
+  else group.portionSize = Math.min(portionMax, portionSize * 2);
 }
 
 const bytesOf = (portion: LinkedList<SocketReader>): number =>
