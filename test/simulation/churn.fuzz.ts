@@ -38,9 +38,19 @@ const listers = 2;
 /** Changes that are recent. */
 const recent = 40;
 /** What a run must contain to mean something. */
-const least = { changes: 100, deletions: 20, events: 200, lists: 30, expired: 1 };
+const least = { changes: 100, deletions: 20, events: 200, bookmarks: 100, lists: 30, expired: 1 };
 /** The time between two compactions, which watches outlive. */
 const compactionMs = 100 * 3_600_000;
+
+/** The time between two bookmarks of a watch. */
+const bookmarkMs = 60_000;
+
+/** A clock that does not wait for bookmarks, so that many come while objects change. */
+class BookmarkClock extends MovingClock {
+  override after(delayMs: number, callback: () => void): () => void {
+    return super.after(delayMs === bookmarkMs ? 20 : delayMs, callback);
+  }
+}
 
 /** Whole numbers from 0 to below `bound`. */
 type Dice = (bound: number) => number;
@@ -50,10 +60,9 @@ function dice(seed: number): Dice {
   return (bound) => Math.floor(random.next() * bound);
 }
 
-/** A version to go back to, more often a recent one. */
-function pickVersion({ versions }: World, roll: Dice): number {
-  return roll(3) === 0 ? pick(roll, versions) : pick(roll, versions.slice(-recent));
-}
+/** A version to go back to: any, a recent one, or one of the last. */
+const pickVersion = ({ versions }: World, roll: Dice): number =>
+  pick(roll, versions.slice(-pick(roll, [versions.length, recent, 3])));
 
 const pick = <T>(roll: Dice, of: readonly T[]): T => of[roll(of.length)]!;
 
@@ -160,7 +169,6 @@ function seen(resource: Resource, type: EventType, object: Shown): Seen {
 
 class World {
   readonly api: Api;
-  readonly clock: MovingClock;
   readonly places: readonly string[];
   session: http2.ClientHttp2Session;
   readonly changes: Change[] = [];
@@ -183,9 +191,8 @@ class World {
   problem: unknown;
   readonly #waiting = new Set<() => void>();
 
-  constructor(api: Api, clock: MovingClock, places: readonly string[], session: http2.ClientHttp2Session) {
+  constructor(api: Api, places: readonly string[], session: http2.ClientHttp2Session) {
     this.api = api;
-    this.clock = clock;
     this.places = places;
     this.session = session;
   }
@@ -601,12 +608,11 @@ async function churn(world: World, writing: readonly Writer[], seed: number): Pr
 async function catchUp(world: World, open: readonly Reader[]): Promise<void> {
   const end = Number((await world.api.get("/api/v1/namespaces?limit=1")).string("metadata.resourceVersion"));
   const isBehind = ({ isEnded, bookmarks }: Reader): boolean => !isEnded && (bookmarks.at(-1)?.version ?? 0) < end;
-  let tries = 0;
   await eventually(async () => {
-    if (tries++ % 20 === 0) world.clock.advance(60_000);
     if (world.problem !== undefined) return;
+    const behind = open.filter(isBehind);
     assert.deepEqual(
-      open.filter(isBehind).map(({ selection, position }) => `${selection.path} is at ${position} of ${end}`),
+      behind.map(({ selection, position }) => `${selection.path} is at ${position} of ${end}`),
       [],
     );
   }, 60_000);
@@ -636,7 +642,7 @@ const storages: Readonly<Record<Domain, ServerSettings>> = {
 const changesKept = 20;
 
 async function run(domain: Domain, seed: number): Promise<void> {
-  const clock = new MovingClock();
+  const clock = new BookmarkClock();
   const server = await openServer(
     domain,
     {
@@ -645,6 +651,8 @@ async function run(domain: Domain, seed: number): Promise<void> {
       historyMemoryBytes: 2 ** 20,
       historyDurationMs: compactionMs,
       compactionIntervalMs: compactionMs,
+      // Other than the time between bookmarks.
+      requestTimeoutMs: 2 * bookmarkMs,
       controllers: ["-*"],
       disableAdmissionPlugins: ["ServiceAccount"],
     },
@@ -653,7 +661,6 @@ async function run(domain: Domain, seed: number): Promise<void> {
   const api = new Api(server);
   const world = new World(
     api,
-    clock,
     [(await api.place()).ns, (await api.place()).ns, (await api.place()).ns],
     await connectHttp2(api.endpoint, server.ca),
   );
@@ -684,10 +691,11 @@ async function run(domain: Domain, seed: number): Promise<void> {
         changes: changes.length >= least.changes,
         deletions: changes.filter(({ type }) => type === "DELETED").length >= least.deletions,
         events: watches.reduce((sum, { events }) => sum + events.length, 0) >= least.events,
+        bookmarks: watches.reduce((sum, { bookmarks }) => sum + bookmarks.length, 0) >= least.bookmarks,
         lists: lists.length >= least.lists,
         expired: watches.filter(({ isExpired }) => isExpired).length >= least.expired,
       },
-      { changes: true, deletions: true, events: true, lists: true, expired: true },
+      { changes: true, deletions: true, events: true, bookmarks: true, lists: true, expired: true },
       "too little happened",
     );
     checkChurn({
