@@ -1,8 +1,9 @@
 /** Limits the size of all expressions of one object together, so that compiled programs need little memory. */
 import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
-import { checkInPieces, patternsProblem, patternsSize, type Problem } from "./expression.ts";
+import { checkInPieces, patternsProblem, type Problem } from "./expression.ts";
 import type { Repetition } from "./parse.ts";
+import { patternsSize } from "./patterns-size.ts";
 import type { Pieces } from "#std/turn.ts";
 
 /** How many nodes the macros of all expressions of one object may repeat. */

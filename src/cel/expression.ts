@@ -13,7 +13,7 @@ import { compilePattern } from "./evaluate/pattern.ts";
 import { readDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
-import { expandedSize } from "#schema/structural.ts";
+import { patternsSize } from "./patterns-size.ts";
 import type { Pieces } from "#std/turn.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
@@ -69,22 +69,8 @@ export function compileExpression(source: string, environment: Environment, want
   return instantiate(checked);
 }
 
-/** How many instructions the regular expressions of one expression may have, about. They take 0.2 s at most. */
-const patternsSizeMax = 50_000;
-
-/** What a call with a regular expression, and one without regard to case or with classes of Unicode, weighs beside others. */
-const patternBase = 70;
-const classFactor = 20;
-
-/**
- * About how many instructions the regular expressions in a source may have, by what compiling them takes. The text around
- * them is counted too: it only has to be an upper bound.
- */
-export function patternsSize(source: string): number {
-  const calls = source.match(/\b(?:matches|find|findAll)\s*\(/g)?.length ?? 0;
-  if (calls === 0) return 0;
-  return expandedSize(source) * (/\\[pP]|\(\?\w*i/.test(source) ? classFactor : 1) + patternBase * calls;
-}
+/** How many instructions the regular expressions of one expression may have, about. They take 40 ms at most. */
+const patternsSizeMax = 20_000;
 
 /** Why so many instructions are too many. */
 export const patternsProblem = (whose: string, max: number): Problem =>

@@ -15,7 +15,7 @@ import type { Strategy, UpdateStrategy, WriteAttributes } from "#registry/resour
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
+import { checkEmbedded, checkListTypes, patternWeight, validateValue } from "#schema/structural.ts";
 import { addAll } from "#std/add-all.ts";
 import type { CustomVersion } from "./custom-version.ts";
 
@@ -38,6 +38,7 @@ const statusResets = fieldSetOf([["f:spec"]]);
 export function customStrategy(options: CustomStrategyOptions): Strategy {
   const { version, hasStatus, scale, selectable } = options;
   return {
+    weight: (object) => patternWeight(version.structural.node, object),
     prepareForCreate(object) {
       if (options.terminating) throw whileTerminating(options, "create");
       return hasStatus ? withStatus(object, undefined) : object;

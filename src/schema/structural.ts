@@ -38,6 +38,8 @@ export {
 export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
 export { expandedSize } from "./structural/pattern.ts";
+export { patternWeight } from "./structural/pattern-weight.ts";
+export { LinearRegExp } from "./structural/re2.ts";
 export { prune } from "./structural/prune.ts";
 
 /**

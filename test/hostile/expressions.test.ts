@@ -271,3 +271,42 @@ test("others have a turn in a chain of variables that take long, and the value i
     assert.ok(costly > usual + 5, `${costly} rounds, ${usual} for a small one`);
   });
 });
+
+test("texts are matched by large patterns in a thread, where they are definitions and where they are values", async () => {
+  await withServer(async (api) => {
+    const group = "patterned.example.com";
+    const schema = (pattern: string) => ({
+      type: "object",
+      properties: { a: { type: "string", pattern }, b: { type: "string", pattern: "^(?P<n>x)|(?P<n>y)$" } },
+    });
+    const define = (name: string, pattern: string) => async () =>
+      (await api.post(`${crds}?dryRun=All`, definition(name, { schema: schema(pattern) }))).expect(201);
+    assert.equal(await beginsThread(define("small.example.com", "^(a{1,100}){1,10}$")), false);
+    assert.equal(await beginsThread(define("large.example.com", "(abc){1,900}")), true);
+    (await api.post(crds, definition(group, { schema: schema("^(a{1,100}){1,10}$") }))).expect(201);
+    const widgets = `/apis/${group}/v1/widgets`;
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    for (const [name, fields, code] of [
+      ["short", { a: "a", b: "y" }, 201],
+      ["long", { a: "a".repeat(1000) }, 201],
+      ["longer", { a: "a".repeat(1001) }, 422],
+      ["other", { b: "z" }, 422],
+    ] as const) {
+      (await api.post(widgets, custom(group, name, fields))).expect(code);
+    }
+  });
+});
+
+test("a long text for a pattern with many ways to go on begins a thread, a short one does not", async () => {
+  await withServer(async (api) => {
+    const group = "ways.example.com";
+    const schema = { type: "object", properties: { a: { type: "string", pattern: "^(a{1,100}){1,10}$" } } };
+    (await api.post(crds, definition(group, { schema }))).expect(201);
+    const widgets = `/apis/${group}/v1/widgets`;
+    await eventually(async () => (await api.get(widgets)).expect(200));
+    const create = (name: string, length: number) => async () =>
+      (await api.post(widgets, custom(group, name, { a: "a".repeat(length) }))).expect(201);
+    assert.equal(await beginsThread(create("short", 10)), false);
+    assert.equal(await beginsThread(create("long", 900)), true);
+  });
+});

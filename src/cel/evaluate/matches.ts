@@ -6,7 +6,7 @@ import { matching } from "./costs.ts";
 import type { Step } from "./frame.ts";
 import { sizeOf } from "./kinds.ts";
 import { type Compiled, ConstantError, errorAt } from "./node.ts";
-import { compileCounted, compilePattern, countTest } from "./pattern.ts";
+import { compileCounted, compilePattern, testPattern } from "./pattern.ts";
 
 const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
 
@@ -39,8 +39,7 @@ export function compileMatches(node: Call, args: readonly Compiled[]): Compiled 
       if (typeof text !== "string" || typeof expression !== "string") return new CelError("no such overload", node.id);
       const compiled = known ?? compileCounted(expression, frame);
       if (compiled instanceof CelError) return errorAt(compiled, node.id);
-      countTest(text.length, compiled, frame);
-      return compiled.program.test(text);
+      return testPattern(text, compiled, frame);
     },
   };
 }

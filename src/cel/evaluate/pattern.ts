@@ -1,25 +1,18 @@
 /**
- * Regular expressions in RE2 syntax, in linear time. `re2js` is loaded with the first one. A short pattern can make a
- * large program, such as `(abc){1000}`, so the size of programs is bounded, and their cost depends on it.
+ * Regular expressions in RE2 syntax, in linear time. A short pattern can make a large program, such as `(abc){1000}`, so
+ * the size of programs is bounded, and their cost depends on it.
  */
-import { createRequire } from "node:module";
-import type { RE2JS } from "re2js";
-import { expandedSize } from "#schema/structural.ts";
+import { expandedSize, LinearRegExp } from "#schema/structural.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
-
-const load = remember(
-  1,
-  () => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS, // what the package exports
-);
 
 /** Longest pattern, in characters, and largest program, in instructions. */
 const lengthMax = 16 * 1024;
 const sizeMax = 10_000;
 
 export interface CompiledPattern {
-  readonly program: RE2JS;
+  readonly program: LinearRegExp;
   /** About how many instructions it has. */
   readonly size: number;
 }
@@ -32,13 +25,13 @@ function compile(pattern: string): CompiledPattern | CelError {
   const size = expandedSize(pattern);
   if (size > sizeMax) return tooLarge(`${sizeMax} instructions`);
   try {
-    return { program: load("").compile(pattern), size };
+    return { program: new LinearRegExp(pattern), size };
   } catch (error) {
     return new CelError((error as Error).message); // the package throws nothing else
   }
 }
 
-/** The compiled pattern, or an error in Go's words. About 50 MB of them are remembered at most. */
+/** The compiled pattern, or an error in Go's words. About 50 MB of them, and 64 MB of their states, are remembered at most. */
 export const compilePattern: (pattern: string) => CompiledPattern | CelError = remember(500, compile, {
   of: (made) => (made instanceof CelError ? 0 : made.size),
   max: 400_000,
@@ -50,14 +43,19 @@ export function compileCounted(pattern: string, context: EvaluationContext): Com
   return compilePattern(pattern);
 }
 
-/** What the beginning of a test counts as. */
+/** What a test counts as beside its characters, and what a part of a state that it makes. */
 const testWork = 80;
+const stateWork = 25;
+
+/** Whether a pattern matches somewhere in a text. */
+export function testPattern(text: string, { program }: CompiledPattern, context: EvaluationContext): boolean {
+  context.work(testWork + text.length * 8);
+  return program.test(text, { spend: (parts) => context.work(parts * stateWork) });
+}
 
 /**
- * Counts what a test, or a search that finds where a text matches, may do: an instruction for each character, of which
- * most take no part.
+ * Counts what a search that finds where a text matches may do: for each character, a part of the instructions, of which most
+ * do nothing.
  */
-export const countTest = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
-  context.work(testWork + length * (8 + (size >> 3)));
-export const countSearch = (length: number, { size }: CompiledPattern, context: EvaluationContext): void =>
-  context.work(testWork + length * (40 + (size >> 2)));
+export const countSearch = (length: number, { size, program }: CompiledPattern, context: EvaluationContext): void =>
+  context.work(testWork + length * (40 + (program.isOnePass ? size >> 2 : size * 2)));

@@ -18,7 +18,7 @@ function matchesOf(
   if (compiled instanceof CelError) return new CelError(`Illegal regex: ${compiled.message}`);
   const found: string[] = [];
   countSearch(text.length, compiled, context);
-  const matcher = compiled.program.matcher(text);
+  const matcher = compiled.program.program.matcher(text);
   while ((limit < 0 || found.length < limit) && matcher.find()) found.push(matcher.group() ?? "");
   return found;
 }

@@ -18,7 +18,7 @@ import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
-import { evaluationWeight, expressionWeight } from "../expression-weight.ts";
+import { evaluationWeight, expressionWeight, patternsWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
 /** It needs the expression language, which is loaded for the first definition. */
@@ -36,7 +36,7 @@ export function customResourceDefinitions(
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => withStorageVersion(editField(object, "spec", defaultSpec), true),
-      weight: ({ spec }) => weightOfRules(spec),
+      weight: ({ spec }) => weightOfSchemas(spec),
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object) => withStorageVersion(object, false),
       checkRules: (object, old) =>
@@ -53,9 +53,10 @@ export function customResourceDefinitions(
   };
 }
 
-/** Rules are looked for at any depth. Those of parts with a default are evaluated on it when a definition is written. */
-function weightOfRules({ versions }: CustomResourceDefinitionSpec): number {
+/** Rules and patterns are looked for at any depth. Rules of parts with a default are evaluated on it when a definition is written. */
+function weightOfSchemas({ versions }: CustomResourceDefinitionSpec): number {
   const texts: string[] = [];
+  const patterns = new Set<string>();
   const waiting = (versions ?? []).map(({ schema }) => ({
     part: schema?.openAPIV3Schema as unknown,
     isDefault: false,
@@ -65,6 +66,7 @@ function weightOfRules({ versions }: CustomResourceDefinitionSpec): number {
     if (typeof part !== "object" || part === null) continue;
     const isDefault = next.isDefault || "default" in part;
     for (const inner of Object.values(part)) waiting.push({ part: inner, isDefault });
+    if ("pattern" in part && typeof part.pattern === "string") patterns.add(part.pattern);
     const rules: unknown = "x-kubernetes-validations" in part ? part["x-kubernetes-validations"] : undefined;
     if (!Array.isArray(rules)) continue;
     if (isDefault) return evaluationWeight;
@@ -73,7 +75,7 @@ function weightOfRules({ versions }: CustomResourceDefinitionSpec): number {
       for (const text of [rule["rule"], rule["messageExpression"]]) if (typeof text === "string") texts.push(text);
     }
   }
-  return expressionWeight(texts);
+  return expressionWeight(texts) + patternsWeight(patterns);
 }
 
 /** Name and creation, with the texts that clients of 1.32 are shown. */

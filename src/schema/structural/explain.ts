@@ -187,8 +187,8 @@ class Explainer {
       const words = inBody(path, `should be at least ${exact(node.props.minLength)} chars long`);
       result.add(words, () => invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
-      this.#budget.spend((text.length * pattern.size) / 8);
-      if (pattern.test(text)) return;
+      this.#budget.spend(text.length);
+      if (pattern.test(text, this.#budget)) return;
       const words = inBody(path, `should match '${pattern.text}'`);
       result.add(words, () => invalid(path, showText(text), words));
     }

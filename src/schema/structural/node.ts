@@ -72,6 +72,8 @@ export interface SchemaNode {
   readonly hasLists: boolean;
   readonly hasEmbedded: boolean;
   readonly hasRules: boolean;
+  /** Size of the largest pattern in it, in combinations too; 0 for none. */
+  readonly patternSize: number;
 }
 
 export interface NumberRules {
@@ -145,6 +147,7 @@ class Compiler {
     const type = this.#type(props);
     const pattern = this.#pattern(props.pattern);
     const check = props.format === undefined ? undefined : formatCheck(props.format);
+    const logic = this.#logic(props);
     return {
       props,
       ...type,
@@ -175,10 +178,11 @@ class Compiler {
       formatCheck: check,
       numbers: numberRules(props),
       enum: enumRule(props.enum),
-      logic: this.#logic(props),
+      logic,
       hasLists: listType === "set" || listType === "map" || hasLists,
       hasEmbedded: embedded || hasEmbedded,
       hasRules,
+      patternSize: largest(pattern?.size ?? 0, patternSizes(logic, properties, itemNode, additionalNode)),
     };
   }
 
@@ -229,6 +233,30 @@ class Compiler {
     const isNone = logic.allOf.length + logic.anyOf.length + logic.oneOf.length === 0 && logic.not === undefined;
     return isNone ? undefined : logic;
   }
+}
+
+function largest(first: number, others: Iterable<number>): number {
+  let most = first;
+  for (const other of others) if (other > most) most = other;
+  return most;
+}
+
+function* patternSizes(
+  logic: Logic | undefined,
+  properties: ReadonlyMap<string, SchemaNode> | undefined,
+  ...others: readonly (SchemaNode | undefined)[]
+): Generator<number> {
+  if (logic !== undefined) for (const node of combined(logic)) yield node.patternSize;
+  for (const node of properties?.values() ?? []) yield node.patternSize;
+  for (const node of others) if (node !== undefined) yield node.patternSize;
+}
+
+/** All schemas of a combination. */
+export function* combined({ allOf, anyOf, oneOf, not }: Logic): Generator<SchemaNode> {
+  yield* allOf;
+  yield* anyOf;
+  yield* oneOf;
+  if (not !== undefined) yield not;
 }
 
 const unknownBit = 128;

@@ -1,17 +1,17 @@
 /**
- * Regular expressions of schemas: RE2 syntax, linear time. The only user of `re2js`, which is loaded with the first
- * pattern. A match costs at most the program's size per character, so the size of each pattern and the sum per schema
- * are bounded; upstream accepts larger ones (up to 3,355,443 instructions).
+ * Regular expressions of schemas (`re2.ts`). The size of each pattern and the sum per schema are bounded; upstream accepts
+ * larger ones (up to 3,355,443 instructions).
  */
-import { createRequire } from "node:module";
-import type { RE2JS } from "re2js";
+import { LinearRegExp, type StateCount } from "./re2.ts";
 
 export interface Pattern {
   readonly text: string;
-  /** Approximate number of instructions: the cost of one character. */
+  /** Approximate number of instructions: what one character costs at most. */
   readonly size: number;
+  /** Whether a text was tested before. The first test compiles it. */
+  readonly isCompiled: boolean;
   /** Whether it matches anywhere in `text`. */
-  test(text: string): boolean;
+  test(text: string, count: StateCount): boolean;
 }
 
 /** Longest pattern, in characters, and largest program. */
@@ -19,14 +19,6 @@ export const patternLengthMax = 16 * 1024;
 export const patternSizeMax = 10_000;
 /** Sum of the sizes of a schema's different patterns. */
 export const patternsSizeMax = 250_000;
-
-let compile: ((pattern: string) => RE2JS) | undefined;
-
-function compiled(text: string): RE2JS {
-  // Node reads a module of either kind this way, at once.
-  compile ??= (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS.compile.bind(undefined);
-  return compile(text);
-}
 
 /** Patterns known to be valid, so that an unchanged schema is checked at no cost. */
 const known = new Set<string>();
@@ -42,7 +34,7 @@ export function patternError(text: string): string | undefined {
     return `error parsing regexp: expression too large: must be at most ${patternSizeMax} instructions`;
   }
   try {
-    compiled(text);
+    new LinearRegExp(text);
   } catch (error) {
     return wording((error as Error).message, text);
   }
@@ -60,13 +52,16 @@ function wording(message: string, text: string): string {
 
 /** `text` must have passed `patternError`. Compiled when first used. */
 export function openPattern(text: string): Pattern {
-  let program: RE2JS | undefined;
+  let program: LinearRegExp | undefined;
   return {
     text,
     size: expandedSize(text),
-    test: (value) => {
-      program ??= compiled(text);
-      return program.test(value);
+    get isCompiled() {
+      return program !== undefined;
+    },
+    test(value, count) {
+      program ??= new LinearRegExp(text);
+      return program.test(value, count);
     },
   };
 }

@@ -117,8 +117,8 @@ function textValid(node: SchemaNode, text: string, budget: Budget): boolean {
   if (text.length < node.minLength * 2 && codePointCount(text) < node.minLength) return false;
   const { pattern, formatCheck } = node;
   if (pattern !== undefined) {
-    budget.spend((text.length * pattern.size) / 8);
-    if (!pattern.test(text)) return false;
+    budget.spend(text.length);
+    if (!pattern.test(text, budget)) return false;
   }
   return formatCheck === undefined || formatCheck(text);
 }

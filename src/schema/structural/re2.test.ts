@@ -1,0 +1,77 @@
+/** Regular expressions whose automata are large, and names of groups. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { compileNode } from "./node.ts";
+import { patternWeight } from "./pattern-weight.ts";
+import { LinearRegExp } from "./re2.ts";
+
+/** Whether a text matches, and the parts of the states that were made for it. */
+function tested(pattern: string, text: string): readonly [boolean, number] {
+  let parts = 0;
+  return [new LinearRegExp(pattern).test(text, { spend: (more) => (parts += more) }), parts];
+}
+
+test("the states of an automaton are counted as they are made, and made once", () => {
+  const [matches, parts] = tested("^(a{1,100}){1,10}$", "a".repeat(300));
+  assert.equal(matches, true);
+  assert.ok(parts > 50_000, `${parts}`);
+  assert.ok(tested("^(a{1,100}){1,10}$", "b")[1] < 1000);
+  assert.ok(tested("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-name-of-usual-length")[1] < 200);
+  assert.equal(tested("^[a-z]{1,200}$", "a".repeat(100))[1], 0);
+  const known = new LinearRegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
+  known.test("some-name", { spend() {} });
+  known.test("some-name", { spend: () => assert.fail("no state is new") });
+});
+
+test("a test ends where its count says so, and the next one is right", () => {
+  const pattern = new LinearRegExp("^(a{1,100}){1,10}$");
+  const stop = (): never => {
+    throw new Error("enough");
+  };
+  assert.throws(() => pattern.test("a".repeat(500), { spend: stop }), /^Error: enough$/);
+  for (const [text, wanted] of [
+    ["a".repeat(500), true],
+    ["a".repeat(1001), false],
+    ["", false],
+  ] as const) {
+    assert.equal(pattern.test(text, { spend() {} }), wanted, `${text.length}`);
+  }
+});
+
+test("groups may have one name, as in Go; other mistakes stay mistakes", () => {
+  for (const [pattern, text, wanted] of [
+    ["^(?P<n>a)(?P<n>b)$", "ab", true],
+    ["^(?<n>a)|(?P<n>b)$", "b", true],
+    ["^(?P<n>a)[(?P<n>](?P<n>b)$", "a<b", true],
+    ["^\\(?P<n>a)(?P<n>b)$", "(ab", false],
+  ] as const) {
+    try {
+      assert.equal(tested(pattern, text)[0], wanted, pattern);
+    } catch (error) {
+      assert.equal(wanted, false, `${pattern}: ${String(error)}`);
+    }
+  }
+  assert.throws(() => new LinearRegExp("(?P<n>a)(?P<n>b"), /missing closing \)/);
+  assert.throws(() => new LinearRegExp("(?P<n>a)(?P<n->b)"), /invalid named capture/);
+});
+
+test("a text weighs by its length and the size of its pattern, wherever the schema has it", () => {
+  const pattern = "^(a{1,100}){1,10}$";
+  const schema = { type: "string", pattern };
+  const weigh = (props: object, value: unknown): number => patternWeight(compileNode(props), value);
+  const one = weigh(schema, "a".repeat(100));
+  assert.ok(one > 25_000, `${one}`);
+  assert.equal(weigh({ type: "string" }, "a"), 0);
+  assert.equal(weigh(schema, 5), 0);
+  const list = { type: "array", items: schema };
+  assert.ok(weigh(list, Array.from({ length: 10 }, () => "a".repeat(100))) > 250_000);
+  assert.equal(weigh({ type: "object", properties: { a: schema } }, { b: "a".repeat(100) }), 0);
+  for (const props of [
+    { type: "object", properties: { a: schema } },
+    { type: "object", additionalProperties: schema },
+    { type: "object", properties: { a: { type: "string", anyOf: [{ pattern }] } } },
+    { type: "object", properties: { a: { type: "string", not: { pattern } } } },
+  ]) {
+    assert.equal(weigh(props, { a: "a".repeat(100) }), one, JSON.stringify(props));
+  }
+});

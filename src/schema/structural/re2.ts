@@ -1,0 +1,108 @@
+/**
+ * Regular expressions in RE2 syntax, in linear time, by the package `re2js`, which is loaded with the first one. It matches a
+ * text by an automaton whose states it makes as texts need them. A state takes as long as the expression has parts that may
+ * go on there, up to a thousand for `(a{1,100}){1,10}`: no size of an expression tells how long its first uses take, nor how
+ * much memory. So the states are counted as they are made, and few are kept.
+ */
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
+
+/** Counts what a test takes beside the walk over the text, in parts of states; may throw what ends the test. */
+export interface StateCount {
+  spend(parts: number): void;
+}
+
+/** What of the package's automata is used; its own types do not show it. */
+interface Automaton {
+  /** In bytes: those left, and those that are given when all states are dropped. */
+  memBudget: number;
+  stateBudget: number;
+  getState(parts: readonly number[], flag: number, ids: readonly number[]): unknown;
+  /** `null` where the states would take too much memory; then the text is walked without states. */
+  match(input: { endPos(): number }, at: number, anchor: number): boolean | null;
+}
+
+interface Engine {
+  readonly onepass: unknown;
+  readonly prefixComplete: boolean;
+  readonly dfa: Automaton;
+  numberOfInstructions(): number;
+}
+
+/** States of one expression in memory; the package would keep 8 MB. */
+const stateBytesMax = 128 * 1024;
+/** A step without states is so much quicker than one that makes a state. */
+const plainSteps = 4;
+
+let load: (() => typeof RE2JS) | undefined;
+
+// Node reads a module of either kind this way, at once.
+const loaded = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
+
+export class LinearRegExp {
+  /** For searches, which use no automaton. */
+  readonly program: RE2JS;
+  /** Whether a step never has more than one way to go on. */
+  readonly isOnePass: boolean;
+  #count: StateCount | undefined;
+  #isCounting = false;
+
+  /** Throws an error in Go's words. */
+  constructor(text: string) {
+    load ??= loaded;
+    this.program = compile(load(), text);
+    this.isOnePass = engineOf(this.program).onepass !== null;
+  }
+
+  /** Whether it matches anywhere in `text`. */
+  test(text: string, count: StateCount): boolean {
+    if (!this.#isCounting) this.#countStates(engineOf(this.program));
+    this.#count = count;
+    return this.program.test(text);
+  }
+
+  #countStates(engine: Engine): void {
+    this.#isCounting = true;
+    if (this.isOnePass || engine.prefixComplete) return;
+    const { dfa } = engine;
+    dfa.memBudget = stateBytesMax;
+    dfa.stateBudget = stateBytesMax;
+    const size = engine.numberOfInstructions();
+    const getState = dfa.getState.bind(dfa);
+    dfa.getState = (parts, flag, ids) => {
+      this.#count?.spend(parts.length);
+      return getState(parts, flag, ids);
+    };
+    const match = dfa.match.bind(dfa);
+    dfa.match = (input, at, anchor) => {
+      const found = match(input, at, anchor);
+      if (found === null) this.#count?.spend(((input.endPos() - at) * size) / plainSteps);
+      return found;
+    };
+  }
+}
+
+const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // see above
+
+/** Go takes a name of a group twice, the package does not. Names mean nothing to those who only ask whether a text matches. */
+function compile(package_: typeof RE2JS, text: string): RE2JS {
+  try {
+    return package_.compile(text);
+  } catch (error) {
+    const unnamed = withoutRepeatedNames(text);
+    if (unnamed === text) throw error;
+    return package_.compile(unnamed);
+  }
+}
+
+/** The second and further groups of a name lose it. */
+function withoutRepeatedNames(text: string): string {
+  const names = new Set<string>();
+  const parts = /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?P?<(\w+)>/gsu;
+  return text.replace(parts, (part, name: string | undefined) => {
+    if (name === undefined) return part;
+    const isRepeated = names.has(name);
+    names.add(name);
+    return isRepeated ? "(" : part;
+  });
+}
