@@ -3,7 +3,7 @@ import { expandedSize } from "#schema/structural.ts";
 
 /** What a call with a regular expression, and one without regard to case or with classes of Unicode, weighs beside others. */
 const patternBase = 70;
-const classFactor = 20;
+const classFactor = 5;
 
 /**
  * About how many instructions the regular expressions in a source may have, by what compiling them takes. The text around

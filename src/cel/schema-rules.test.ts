@@ -77,10 +77,7 @@ test("macros and regular expressions that grow are bounded for all rules of a sc
 test("a regular expression that is a large program is refused", () => {
   const found = findings(
     integers(
-      rules(
-        "'a'.matches('(abcdefghijklmnopqrstuvwxyz){500}')",
-        "'a'.find('(abcdefghijklmnopqrstuvwxyz){500}') == ''",
-      ),
+      rules("'a'.matches('(abcdefghijklmnopqrstuvwxyz){500}')", "'a'.find('(abcdefghijklmnopqrstuvwxyz){500}') == ''"),
     ),
   );
   assert.match(found[0]!, /invalid matches argument/);
@@ -113,4 +110,35 @@ test("rules at every level of a deep and wide schema are declared once", async (
       props = { type: "object", properties: { o: props }, ...rules("has(self.o)") };
     assert.deepEqual(findings(props), []);
   });
+});
+
+test("declared members count as often as there may be others, where those are mentioned", () => {
+  const text: JsonSchemaProps = { type: "string", maxLength: 20_000, ...rules("self.contains(self)") };
+  const schema = (more: JsonSchemaProps): JsonSchemaProps => ({
+    type: "object",
+    properties: { s: { type: "object", properties: { a: text }, maxProperties: 5, ...more } },
+  });
+  const factor = (more: JsonSchemaProps): string =>
+    /rule cost exceeds budget by factor of ([0-9.]+)x/.exec(findings(schema(more)).join())?.[1] ?? "none";
+  assert.equal(factor({}), "6.4");
+  assert.equal(factor({ additionalProperties: true }), "32.0");
+  assert.equal(factor({ additionalProperties: { type: "string" } }), "32.0");
+});
+
+test("bytes with a character that base64 of URLs does not have cannot be read", async () => {
+  const raw: JsonSchemaProps = { type: "string", format: "byte" };
+  const props: JsonSchemaProps = {
+    type: "object",
+    properties: { raw, n: { type: "integer" } },
+    "x-kubernetes-validations": [
+      { rule: "self.raw.size() == 3" },
+      { rule: "self.n > 1", messageExpression: "string(self.raw.size())" },
+    ],
+  };
+  const found = (text: string) => errors(props, { raw: text, n: 1 });
+  assert.deepEqual(await found("aGkg"), [`: Invalid value: "object": 3`]);
+  assert.deepEqual(await found("aG/+"), [
+    `: Invalid value: "object": Invalid byte formatted string aG/+: illegal base64 data at input byte 2 evaluating rule: self.raw.size() == 3`,
+    `: Invalid value: "object": failed rule: self.n > 1`,
+  ]);
 });

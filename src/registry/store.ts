@@ -113,6 +113,8 @@ export interface UpdateOptions {
   readonly allowCreate: boolean;
   /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
   readonly uidIsPrecondition: boolean;
+  /** The uid that the new object names, where an object that is gone is a conflict with it. */
+  readonly uid?: string | undefined;
 }
 
 /** The object with what its kind gives it; called once for every attempt of a write. */
@@ -594,15 +596,13 @@ export class Store {
   async #createInstead(
     name: string,
     attributes: WriteAttributes,
-    { allowCreate, transform, validate }: UpdateOptions,
+    { allowCreate, transform, uid, validate }: UpdateOptions,
   ): Promise<Outcome<Updated>> {
     const { definition } = this;
-    if (!allowCreate) throw notFound(definition, name);
+    if (!allowCreate)
+      throw uid === undefined || uid === "" ? notFound(definition, name) : uidOfNone(definition, name, uid);
     const fresh = await transform(undefined);
-    if ((fresh.metadata.uid ?? "") !== "") {
-      const reason = `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `;
-      throw conflict(definition, name, reason);
-    }
+    if ((fresh.metadata.uid ?? "") !== "") throw uidOfNone(definition, name, fresh.metadata.uid!);
     // Whatever version the client last saw is gone with the object that had it; it must be one all the same.
     const { resourceVersion = "" } = fresh.metadata;
     if (resourceVersion !== "") this.parseVersion(resourceVersion);
@@ -964,6 +964,10 @@ export function checkUid(definition: ResourceDefinition, wanted: Unstructured, o
   const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
   throw conflict(definition, name, reason);
 }
+
+/** The conflict of an object that is gone with the uid of the new one. */
+const uidOfNone = (definition: ResourceDefinition, name: string, uid: string): StatusError =>
+  conflict(definition, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: `);
 
 function withMeta(object: Unstructured, more: Partial<ObjectMeta>): Unstructured {
   return { ...object, metadata: { ...object.metadata, ...more } };

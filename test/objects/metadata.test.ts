@@ -96,6 +96,19 @@ inBothDomains("the server gives out the uid, a random one, and it never changes 
   );
 });
 
+inBothDomains("a PUT that names the uid of an object that is gone conflicts with that", async (api) => {
+  const { claims, configMaps } = await api.place();
+  for (const [path, body] of [
+    [`${claims}/gone`, claim("gone", {}, { uid: "abc" })],
+    [`${configMaps}/gone`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gone", uid: "abc" } }],
+  ] as const) {
+    const text = /Precondition failed: UID in precondition: abc, UID in object meta: $/;
+    (await api.put(path, body)).refused(409, "Conflict", text);
+    (await api.put(`${path}?dryRun=All`, body)).refused(409, "Conflict", text);
+  }
+  (await api.put(`${claims}/gone`, claim("gone", {}, { resourceVersion: "5" }))).expect(404);
+});
+
 inBothDomains("resourceVersion changes with every write and only then [META-10]", async (api) => {
   const { claims } = await api.place();
   const first = (await api.post(claims, claim("c1"))).expect(201).string("metadata.resourceVersion");

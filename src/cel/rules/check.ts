@@ -65,11 +65,13 @@ class Walk {
       };
       this.schema(additional, { ...inner, isWhole: isEmbedded(additional) });
     }
+    // Upstream: where undeclared members are mentioned, each declared one counts as often as there may be members.
+    const aroundProperties = props.additionalProperties === undefined ? around : [...around, props.maxProperties];
     for (const name of namesOf(props.properties)) {
       const inner = props.properties![name]!;
       this.schema(inner, {
         path: path.child("properties").key(name),
-        around,
+        around: aroundProperties,
         uncorrelatable,
         isWhole: isEmbedded(inner),
       });

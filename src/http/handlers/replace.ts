@@ -30,6 +30,7 @@ export async function replaceObject(
   write: {
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
+    readonly uid?: string | undefined;
     /** The new object, given the present one. */
     next(current: Unstructured | undefined, versions: ObjectVersions): Written;
   },
@@ -55,6 +56,7 @@ export async function replaceObject(
   return (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,
     uidIsPrecondition: write.uidIsPrecondition,
+    uid: write.uid,
     transform(current) {
       const ownership = ownershipOf(scope);
       const { versions } = ownership;

@@ -64,7 +64,12 @@ test("a text weighs by its length and the size of its pattern, wherever the sche
   assert.equal(weigh({ type: "string" }, "a"), 0);
   assert.equal(weigh(schema, 5), 0);
   const list = { type: "array", items: schema };
-  assert.ok(weigh(list, Array.from({ length: 10 }, () => "a".repeat(100))) > 250_000);
+  assert.ok(
+    weigh(
+      list,
+      Array.from({ length: 10 }, () => "a".repeat(100)),
+    ) > 250_000,
+  );
   assert.equal(weigh({ type: "object", properties: { a: schema } }, { b: "a".repeat(100) }), 0);
   for (const props of [
     { type: "object", properties: { a: schema } },

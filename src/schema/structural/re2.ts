@@ -34,10 +34,10 @@ const stateBytesMax = 128 * 1024;
 /** A step without states is so much quicker than one that makes a state. */
 const plainSteps = 4;
 
-let load: (() => typeof RE2JS) | undefined;
+let package_: typeof RE2JS | undefined;
 
 // Node reads a module of either kind this way, at once.
-const loaded = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
+const load = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
 export class LinearRegExp {
   /** For searches, which use no automaton. */
@@ -49,8 +49,8 @@ export class LinearRegExp {
 
   /** Throws an error in Go's words. */
   constructor(text: string) {
-    load ??= loaded;
-    this.program = compile(load(), text);
+    package_ ??= load();
+    this.program = compile(package_, text);
     this.isOnePass = engineOf(this.program).onepass !== null;
   }
 
@@ -85,13 +85,13 @@ export class LinearRegExp {
 const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // see above
 
 /** Go takes a name of a group twice, the package does not. Names mean nothing to those who only ask whether a text matches. */
-function compile(package_: typeof RE2JS, text: string): RE2JS {
+function compile(re2js: typeof RE2JS, text: string): RE2JS {
   try {
-    return package_.compile(text);
+    return re2js.compile(text);
   } catch (error) {
     const unnamed = withoutRepeatedNames(text);
     if (unnamed === text) throw error;
-    return package_.compile(unnamed);
+    return re2js.compile(unnamed);
   }
 }
 
