@@ -46,9 +46,8 @@ const {
 const start = performance.now();
 const files = findTests(["{src,scripts,test}/**/*.test.ts", "{src,test}/**/*.fuzz.ts"]);
 const mine = files.filter((file) => isMore(file) === runsMore);
-process.stdout.write(
-  `${mine.length} of ${files.length} test files; ${runsMore ? "`npm test`" : "`npm run test:more`"} runs the others\n`,
-);
+const [before, others] = runsMore ? ["build", "npm test"] : ["build, format, lint, types, tidy", "npm run test:more"];
+process.stdout.write(`${before}, then ${mine.length} of ${files.length} test files; \`${others}\` runs the others\n`);
 
 let problems = 0;
 const count = (ok: boolean): void => {
