@@ -17,8 +17,8 @@ import { LinkedList, type Node } from "#std/linked-list.ts";
 
 /** What one connection may read in a turn: about as much as Node reads at once. */
 export const connectionBytesMax = 64 * 1024;
-/** What all may read in a turn: about a millisecond of work with TLS. */
-export const turnBytesMax = 512 * 1024;
+/** What all may read in a turn: less than a millisecond of work with TLS. */
+export const turnBytesMax = 256 * 1024;
 /** Connections that go on in a turn. */
 export const readersMax = turnBytesMax / connectionBytesMax;
 /**

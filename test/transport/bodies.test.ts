@@ -270,7 +270,7 @@ for (const protocol of ["http/1.1", "h2"] as const) {
       await once(others, "data");
       most = Math.max(most, bodies() - before);
     }
-    // A few turns of half a megabyte each: the client is in the same process, and takes turns as well.
+    // A few turns of a quarter of a megabyte each: the client is in the same process, and takes turns as well.
     assert.ok(most < 6 * 1024 * 1024, `${most} bytes of bodies were read before an answer`);
     if (protocol === "http/1.1") await Promise.all(answers);
   });
