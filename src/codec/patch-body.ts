@@ -169,6 +169,6 @@ function withoutRetained(patch: unknown): unknown {
 
 /** The error of a patched value that is no object of its kind, and is `shown`; the `cause` says why without the value. */
 export function unfit(shown: string, error: DecodeError): StatusError {
-  const { status } = invalidObject({ group: "", kind: "" }, "", [invalid(FieldPath.of("patch"), shown, error.message)]);
-  return new StatusError(status, { cause: error });
+  const findings = [invalid(FieldPath.of("patch"), shown, error.message)];
+  return invalidObject({ group: "", kind: "" }, "", findings, { cause: error });
 }

@@ -10,6 +10,19 @@ export interface OpenRule extends Pick<EncryptionRule, "resources"> {
 
 const registry = "/registry/";
 
+/** The rules for a resource. Those that name it add up; otherwise the first with a wildcard counts. */
+export function rulesFor<T extends Pick<EncryptionRule, "resources">>(
+  rules: readonly T[],
+  group: string,
+  resource: string,
+): readonly T[] {
+  const names = group === "" ? [resource, `${resource}.`] : [`${resource}.${group}`];
+  const isNamed = (one: string): boolean => names.includes(one);
+  const named = rules.filter(({ resources }) => resources.some(isNamed));
+  const isMeant = (one: string): boolean => one === `*.${group}` || one === "*.*";
+  return named.length > 0 ? named : rules.filter(({ resources }) => resources.some(isMeant)).slice(0, 1);
+}
+
 export class Transformers {
   readonly #rules: readonly OpenRule[];
   /** By the part of keys that names group and resource. */
@@ -36,13 +49,7 @@ export class Transformers {
   #find(group: string, resource: string): ValueTransformer {
     // The server's own records are read before anything is decrypted.
     if (group === "binnacle") return identity;
-    const apiGroup = group === "core" ? "" : group;
-    const names = apiGroup === "" ? [resource, `${resource}.`] : [`${resource}.${apiGroup}`];
-    const isNamed = (one: string): boolean => names.includes(one);
-    // Rules that name a resource add up; otherwise the first wildcard counts.
-    const named = this.#rules.filter(({ resources }) => resources.some(isNamed));
-    const isMeant = (one: string): boolean => one === `*.${apiGroup}` || one === "*.*";
-    const rules = named.length > 0 ? named : this.#rules.filter(({ resources }) => resources.some(isMeant)).slice(0, 1);
+    const rules = rulesFor(this.#rules, group === "core" ? "" : group, resource);
     const [first, ...others] = rules.flatMap(({ providers }) => providers);
     return first === undefined ? identity : new ProviderList(first, ...others);
   }

@@ -19,6 +19,7 @@ import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { PastReader } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import { concealed, concealedWarning } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
@@ -158,7 +159,7 @@ function newScope(
   return {
     parts,
     request,
-    context: new Context(request),
+    context: new Context(request, parts, definition),
     definition,
     store: stores.of(definition),
     namespace: definition.namespaced ? namespace : "",
@@ -181,7 +182,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   const elsewhere = (error: unknown): Promise<Reply> => {
     if (large !== undefined && error instanceof TooLargeHere) return handledBy(large, scope);
     ended(scope, false);
-    throw error;
+    throw scope.parts.isConfidential(scope.definition) ? concealed(error) : error;
   };
   try {
     const reply = dispatch(scope, verb, handler);
@@ -302,14 +303,18 @@ class Context implements RequestContext {
   readonly deadlineMs: number;
   readonly mayWrite: (() => boolean) | undefined;
   readonly #request: ApiRequest;
+  readonly #parts: HandlerParts;
+  readonly #definition: ResourceDefinition;
   #whenDone: ((isSuccess: boolean) => void)[] | undefined;
 
-  constructor(request: ApiRequest) {
+  constructor(request: ApiRequest, parts: HandlerParts, definition: ResourceDefinition) {
     this.user = request.user;
     this.userAgent = request.headers["user-agent"] ?? "";
     this.deadlineMs = request.deadlineMs;
     this.mayWrite = request.mayWrite;
     this.#request = request;
+    this.#parts = parts;
+    this.#definition = definition;
   }
 
   get signal(): AbortSignal {
@@ -326,7 +331,9 @@ class Context implements RequestContext {
 
   warn(text: string): void {
     const { warnings } = this.#request;
-    if (warnings.length < warningsMax && !warnings.includes(text)) warnings.push(text);
+    if (warnings.length >= warningsMax) return;
+    const shown = this.#parts.isConfidential(this.#definition) ? concealedWarning(text) : text;
+    if (!warnings.includes(shown)) warnings.push(shown);
   }
 
   annotate(key: string, value: string): void {

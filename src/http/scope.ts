@@ -44,6 +44,8 @@ export interface HandlerParts {
    * count as absent, of custom kinds those that their definition does not have.
    */
   definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
+  /** Whether the values of a resource are encrypted, or hold secrets: no message shows them. */
+  isConfidential(definition: ResourceDefinition): boolean;
   /** Schema of a built-in kind. Throws when there is none. */
   schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */

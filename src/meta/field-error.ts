@@ -23,6 +23,8 @@ export interface FieldError {
   readonly field: string;
   /** Text after path and colon, as in the `message` of a cause. */
   readonly message: string;
+  /** The same without the value. It is no enumerable member, so that copies lack it. */
+  readonly withoutValue?: string;
 }
 
 /** A value made of parts, shown as Go writes it, where that text holds no pointer; else the value is shown as JSON. */
@@ -105,27 +107,28 @@ function escaped(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-const finding = (type: FieldErrorType, field: FieldPath, head: string, detail = ""): FieldError => ({
-  type,
-  field: String(field),
-  message: detail === "" ? head : `${head}: ${detail}`,
-});
+/** `label` is the part of `head` before a value. */
+function finding(type: FieldErrorType, field: FieldPath, head: string, detail = "", label = head): FieldError {
+  const text = (start: string): string => (detail === "" ? start : `${start}: ${detail}`);
+  const error = { type, field: String(field), message: text(head) };
+  return Object.defineProperty(error, "withoutValue", { value: text(label) });
+}
 
 export const required = (field: FieldPath, detail?: string): FieldError =>
   finding("FieldValueRequired", field, "Required value", detail);
 
 export const notFound = (field: FieldPath, value: unknown, detail?: string): FieldError =>
-  finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`, detail);
+  finding("FieldValueNotFound", field, `Not found: ${printValue(value)}`, detail, "Not found");
 
 export const duplicate = (field: FieldPath, value: unknown, detail?: string): FieldError =>
-  finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`, detail);
+  finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`, detail, "Duplicate value");
 
 export const invalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
-  finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail);
+  finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail, "Invalid value");
 
 /** The value is of another type than its schema says. */
 export const typeInvalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
-  finding("FieldValueTypeInvalid", field, `Invalid value: ${printValue(value)}`, detail);
+  finding("FieldValueTypeInvalid", field, `Invalid value: ${printValue(value)}`, detail, "Invalid value");
 
 /** About something as a whole whose value is not shown. */
 export const invalidPart = (field: FieldPath, detail: string): FieldError =>
@@ -134,7 +137,7 @@ export const invalidPart = (field: FieldPath, detail: string): FieldError =>
 /** `supported` is printed in the order given. */
 export function notSupported(field: FieldPath, value: unknown, supported: readonly string[]): FieldError {
   const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
-  return finding("FieldValueNotSupported", field, `Unsupported value: ${printValue(value)}`, detail);
+  return finding("FieldValueNotSupported", field, `Unsupported value: ${printValue(value)}`, detail, "Unsupported value");
 }
 
 export const forbidden = (field: FieldPath, detail: string): FieldError =>

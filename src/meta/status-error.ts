@@ -31,13 +31,23 @@ export interface Status {
   readonly code: number;
 }
 
+/** What is wrong with an object. */
+export interface InvalidObject {
+  readonly of: KindName;
+  readonly name: string;
+  readonly errors: readonly FieldError[];
+}
+
 export class StatusError extends Error {
   readonly status: Status;
+  /** What `invalidObject` was given. */
+  readonly invalid: InvalidObject | undefined;
 
-  constructor(status: Status, options?: ErrorOptions) {
+  constructor(status: Status, options?: ErrorOptions & { readonly invalid?: InvalidObject }) {
     super(status.message, options);
     this.name = "StatusError";
     this.status = status;
+    this.invalid = options?.invalid;
   }
 }
 
@@ -185,12 +195,17 @@ function listed(errors: readonly FieldError[]): readonly FieldError[] {
 }
 
 /** Always 422. `details.kind` is a kind here, unlike most other reasons. */
-export function invalidObject(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
+export function invalidObject(
+  of: KindName,
+  name: string,
+  errors: readonly FieldError[],
+  options?: ErrorOptions,
+): StatusError {
   const shown = listed(errors);
   const lines = shown.map(printFieldError);
   if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
-  return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${aggregate(lines)}`, {
+  const { status } = failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${aggregate(lines)}`, {
     name,
     group: of.group,
     kind: of.kind,
@@ -200,6 +215,7 @@ export function invalidObject(of: KindName, name: string, errors: readonly Field
       field: error.field === "" ? "<nil>" : error.field,
     })),
   });
+  return new StatusError(status, { ...options, invalid: { of, name, errors } });
 }
 
 export const requestTooLarge = (message: string): StatusError =>

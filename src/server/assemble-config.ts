@@ -37,6 +37,8 @@ export interface AssembleConfig extends Plans {
   readonly options: ServerOptions;
   readonly domain: ApiDomain;
   readonly cache: WatchCache & PastReader;
+  /** Whether values of a resource are kept encrypted, or may be. */
+  encrypts(of: { readonly group: string; readonly resource: string }): boolean;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly requestMetrics: RequestMetrics;

@@ -6,6 +6,7 @@
 import type { EncryptionRule } from "#encryption/config.ts";
 import type { EncryptedLog } from "#encryption/encrypted-log.ts";
 import type { OpenProviders, ProviderEnvironment } from "#encryption/open.ts";
+import { rulesFor } from "#encryption/transformers.ts";
 import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
@@ -78,6 +79,8 @@ export class Encryption {
   readonly #open: Open;
   readonly #wrap: Wrap;
   readonly #environment: ProviderEnvironment;
+  /** Those in force. */
+  #rules: readonly EncryptionRule[];
   #providers: OpenProviders | undefined;
   #encrypted: EncryptedLog | undefined;
   #stop: () => void = () => undefined;
@@ -85,6 +88,7 @@ export class Encryption {
 
   constructor(plan: EncryptionPlan, parts: EncryptionParts, open: Open, wrap: Wrap) {
     this.#plan = plan;
+    this.#rules = plan.rules;
     this.#parts = parts;
     this.#open = open;
     this.#wrap = wrap;
@@ -112,6 +116,13 @@ export class Encryption {
   wrap(log: LogStore): LogStore {
     this.#encrypted = this.#wrap(log, this.#providers!); // it is open
     return this.#encrypted;
+  }
+
+  /** Whether the configuration has values of a resource encrypted, or had: some may be. */
+  encrypts({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+    return rulesFor(this.#rules, group, resource).some(({ providers }) =>
+      providers.some(({ type }) => type !== "identity"),
+    );
   }
 
   /** The store is open: says what of it cannot be read. */
@@ -161,7 +172,9 @@ export class Encryption {
       text,
       clock,
       changed: async (changed) => {
-        await this.#use(await this.#open(this.#plan.read(changed), this.#environment));
+        const rules = this.#plan.read(changed);
+        await this.#use(await this.#open(rules, this.#environment));
+        this.#rules = rules;
         count("success");
         log.info({ file }, "the encryption configuration was read again");
       },

@@ -3,6 +3,7 @@ import type { RestClient } from "#client/rest-client.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { holdsSecrets } from "#http/confidential.ts";
 import { requestChain } from "#http/chain.ts";
 import { sizesHere } from "#http/large-requests.ts";
 import { recordRequests } from "#http/record-requests.ts";
@@ -172,6 +173,7 @@ function openHandlers(
     authorizer,
     sizes: sizesHere(config.largeBytes),
     bodyLimitBytes,
+    isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
     observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
   });

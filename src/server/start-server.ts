@@ -180,7 +180,7 @@ async function start(parts: Start): Promise<RunningServer> {
   undo.push(() => entrance.giveUp());
 
   const store = await openStore(parts, metrics, health);
-  const { cache, disk } = store;
+  const { cache, disk, encrypts } = store;
   addHealthChecks(health, {
     store: cache,
     ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
@@ -198,6 +198,7 @@ async function start(parts: Start): Promise<RunningServer> {
     options,
     domain,
     cache,
+    encrypts,
     log,
     metrics,
     requestMetrics,
@@ -328,7 +329,8 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
     await cache.close();
     encryption?.close();
   };
-  return { cache, disk, close };
+  const encrypts: Parameters<typeof assemble>[0]["encrypts"] = (of) => encryption?.encrypts(of) === true;
+  return { cache, disk, encrypts, close };
 }
 
 /** The logs around the one that keeps the values. */

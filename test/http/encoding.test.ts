@@ -128,6 +128,7 @@ async function server(negotiates = offered) {
     sizes: sizesHere(largeBytes),
     bodyLimitBytes: 1e6,
     minRequestTimeoutMs: 60_000,
+    isConfidential: () => false,
     observeWatch() {},
   });
   return createRouter({

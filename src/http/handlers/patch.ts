@@ -164,7 +164,7 @@ function patched(scope: Scope, options: WriteOptions, current: Unstructured, pat
 function statusOf(error: PatchError): Error {
   switch (error.kind) {
     case "bad-request":
-      return badRequest(error.message);
+      return badRequest(error.message, error);
     case "too-large":
       return requestTooLarge(error.message);
     case "invalid":

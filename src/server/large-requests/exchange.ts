@@ -41,7 +41,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
   }
 
   job(): SentRequest {
-    const { request, store, namespace, name, definition } = this.#scope;
+    const { request, store, namespace, name, definition, parts } = this.#scope;
     const { cache, clock } = this.#options;
     const { method, url, path, info, user, auditId, receivedMs, deadlineMs } = request;
     const headers: Record<string, string> = {};
@@ -65,6 +65,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       user: sentUser(user),
       auditId,
       isAudited: request.audit !== undefined,
+      isConfidential: parts.isConfidential(definition),
       receivedMs,
       deadlineMs,
       nowMs: clock.now(),

@@ -40,6 +40,8 @@ export interface SentRequest {
   readonly auditId: string;
   /** Whether the audit log records bodies. */
   readonly isAudited: boolean;
+  /** Whether no message may show the values of the object. */
+  readonly isConfidential: boolean;
   readonly receivedMs: number;
   readonly deadlineMs: number;
   readonly nowMs: number;

@@ -50,6 +50,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const { ask } = asking;
   const domain = apiDomain(start.options.apiDomain);
   let nowMs = 0;
+  let isConfidential = false;
   const clock: Clock = { ...systemClock, now: () => nowMs };
   const { tables, gates, table } = planKinds(start.options, domain, clock);
   const builtIn = new ResourceTable(table.definitions.map(allocatingElsewhere(start.allocating, ask)), 1);
@@ -71,6 +72,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     authorizer: { authorize: (attributes) => ask("authorize", attributes) },
     sizes: sizesElsewhere(objectBytesMax),
     bodyLimitBytes: start.bodyLimitBytes,
+    isConfidential: () => isConfidential,
     // Lists and watches are the event loop's.
     minRequestTimeoutMs: 0,
     observeWatch() {},
@@ -80,6 +82,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
 
   async function handle(sent: SentRequest): Promise<void> {
     nowMs = sent.nowMs;
+    isConfidential = sent.isConfidential;
     const request = new HandedRequest(sent, ask);
     const { warnings } = request;
     try {
