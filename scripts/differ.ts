@@ -1,5 +1,6 @@
 /** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. */
 import { readCommandLine } from "./command-line.ts";
+import { compareDefinitions } from "./differ-definition-requests.ts";
 import { compareKinds } from "./differ-kind-requests.ts";
 import { kindSets } from "./differ-kinds.ts";
 import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
@@ -9,10 +10,12 @@ import { compareWebhooks } from "./differ-webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --policies | --webhooks | --pods | --workloads | --others --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
+  --definitions     definitions of custom resources like those of well-known operators, with one mutation, and objects, with
+                    one: which are refused and with what findings, and what is stored of the others
   --policies        admission policies, bindings and parameters, and requests that meet them. Mutating ones need
                     --feature-gates MutatingAdmissionPolicy=true and --runtime-config
                     admissionregistration.k8s.io/v1alpha1=true on both servers
@@ -97,6 +100,7 @@ async function compareObjects(
 
 const { values } = readCommandLine(usage, {
   rules: { type: "boolean" },
+  definitions: { type: "boolean" },
   policies: { type: "boolean" },
   audit: { type: "string" },
   webhooks: { type: "boolean" },
@@ -114,9 +118,12 @@ const { values } = readCommandLine(usage, {
   verbose: { type: "boolean", short: "v" },
 });
 const { rules, policies, webhooks, pods, workloads, others } = values;
-if ([rules, policies, webhooks, pods, workloads, others].filter((chosen) => chosen === true).length !== 1) {
+if (
+  [rules, values.definitions, policies, webhooks, pods, workloads, others].filter((chosen) => chosen === true)
+    .length !== 1
+) {
   process.stderr.write(
-    "say what to compare: --rules, --policies, --webhooks, --pods, --workloads or --others; --help prints more\n",
+    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads or --others; --help prints more\n",
   );
   process.exit(2);
 }
@@ -141,6 +148,7 @@ async function seeded(compare: (comparison: Comparison, seed: number) => Promise
 
 function differences(): Promise<number> {
   if (values.rules === true) return seeded((comparison, seed) => compareRules(comparison, ruleCase(seed), seed));
+  if (values.definitions === true) return seeded(compareDefinitions);
   if (values.policies === true) {
     const logs = values.audit?.split(",") ?? [];
     return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));

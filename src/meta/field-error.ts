@@ -137,7 +137,13 @@ export const invalidPart = (field: FieldPath, detail: string): FieldError =>
 /** `supported` is printed in the order given. */
 export function notSupported(field: FieldPath, value: unknown, supported: readonly string[]): FieldError {
   const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
-  return finding("FieldValueNotSupported", field, `Unsupported value: ${printValue(value)}`, detail, "Unsupported value");
+  return finding(
+    "FieldValueNotSupported",
+    field,
+    `Unsupported value: ${printValue(value)}`,
+    detail,
+    "Unsupported value",
+  );
 }
 
 export const forbidden = (field: FieldPath, detail: string): FieldError =>

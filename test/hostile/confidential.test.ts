@@ -189,7 +189,6 @@ for (const domain of domains) {
         look(answer.warnings.join());
         if (answer.status < 400) continue;
         refused++;
-        assert.ok(answer.status < 500 || answer.status === 500, answer.text);
         look(answer.text);
       }
     }

@@ -1,0 +1,168 @@
+/**
+ * Sends the definition and the objects of a case to both servers by each kind of write, and compares acceptance, findings and
+ * what is stored.
+ */
+import { type DefinitionCase, definitionCase } from "./differ-definitions.ts";
+import { type Answer, ask, type Comparison, essence, type Json } from "./differ-servers.ts";
+import { withoutExcused } from "./excused-definitions.ts";
+
+const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+const patchTypes = {
+  merge: "application/merge-patch+json",
+  apply: "application/apply-patch+yaml",
+};
+
+/** Sends the case of this number; its definition is removed again. */
+export async function compareDefinitions(comparison: Comparison, seed: number): Promise<void> {
+  const wanted = definitionCase(seed);
+  const { name } = wanted.definition["metadata"] as { readonly name: string }; // definitions have one
+  const path = `${definitions}/${name}`;
+  const what = `seed ${seed}, ${wanted.mutation}`;
+  try {
+    await compareCase(comparison, wanted, path, what);
+  } finally {
+    await comparison.each("DELETE", path);
+    await comparison.until(404, "GET", path);
+  }
+}
+
+async function compareCase(comparison: Comparison, wanted: DefinitionCase, path: string, what: string): Promise<void> {
+  const { definition, update, objects } = wanted;
+  const isMade = await send(comparison, `${what}: definition`, "POST", definitions, definition);
+  if (!isMade) return;
+  await settled(comparison, path);
+  for (const [at, object] of objects.entries())
+    await compareObject(comparison, definition, object, `${what}: object ${at}`);
+  await replaced(comparison, path, update, what);
+  const patch = { spec: update["spec"] as Json };
+  await send(comparison, `${what}: definition patched`, "PATCH", `${path}?dryRun=All`, patch, patchTypes.merge);
+  const query = "?dryRun=All&fieldManager=differ&force=true";
+  await send(comparison, `${what}: definition applied`, "PATCH", `${path}${query}`, update, patchTypes.apply);
+}
+
+/** Replaces the definition at the version that each server has; their controllers may write it at the same time. */
+async function replaced(comparison: Comparison, path: string, update: Json, what: string): Promise<void> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const present = await comparison.each("GET", path);
+    const bodies = present.map(({ body }) => {
+      const { resourceVersion } = body["metadata"] as Json; // it is there
+      return { ...update, metadata: { ...(update["metadata"] as Json), resourceVersion } };
+    });
+    const answers = await asked(comparison, "PUT", `${path}?dryRun=All`, (server) => bodies[server]!); // one for each
+    if (answers.some(({ code }) => code === 409)) continue;
+    compareAnswers(comparison, `${what}: definition replaced`, bodies[0]!, answers);
+    return;
+  }
+}
+
+/** The kind is served as it is defined now; a server of 1.32 needs a while for it. */
+async function settled(comparison: Comparison, path: string): Promise<void> {
+  await untilEach(comparison, async () => {
+    const answers = await comparison.each("GET", path);
+    return answers.every(({ body }) => {
+      const { conditions } = (body["status"] ?? {}) as { readonly conditions?: readonly Json[] | null };
+      return (conditions ?? []).some(({ type, status }) => type === "Established" && status === "True");
+    });
+  });
+}
+
+async function untilEach(comparison: Comparison, holds: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 400; attempt++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`${comparison.servers.map(({ name }) => name).join(" or ")} does not serve a definition`);
+}
+
+async function compareObject(comparison: Comparison, definition: Json, object: Json, what: string): Promise<void> {
+  const spec = definition["spec"] as {
+    readonly group: string;
+    readonly scope: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+  const served = spec.versions.find((version) => version.served);
+  if (served === undefined) return;
+  const apiVersion = `${spec.group}/${served.name}`;
+  const place = spec.scope === "Namespaced" ? "/namespaces/default" : "";
+  const path = `/apis/${apiVersion}${place}/${spec.names.plural}`;
+  await comparison.until(200, "GET", path);
+  const metadata = object["metadata"] as Json & { readonly name: string };
+  const body = (name: string): Json => ({
+    ...object,
+    apiVersion,
+    metadata: { ...metadata, name, ...(place === "" ? {} : { namespace: "default" }) },
+  });
+  const query = "?fieldManager=one&fieldValidation=Warn";
+  await send(comparison, `${what} created`, "POST", `${path}${query}`, body("made"));
+  const patch = { spec: object["spec"], metadata: { labels: { patched: "yes" } } };
+  const other = "?fieldManager=other&fieldValidation=Strict";
+  await send(comparison, `${what} patched`, "PATCH", `${path}/made${other}`, patch, patchTypes.merge);
+  await send(
+    comparison,
+    `${what} applied`,
+    "PATCH",
+    `${path}/applied?fieldManager=one`,
+    body("applied"),
+    patchTypes.apply,
+  );
+  await send(
+    comparison,
+    `${what} applied by another`,
+    "PATCH",
+    `${path}/applied?fieldManager=two`,
+    body("applied"),
+    patchTypes.apply,
+  );
+  for (const name of ["made", "applied"]) await comparison.each("DELETE", `${path}/${name}`);
+}
+
+/** Whether both accept it; compares the answers, and of success what is stored. */
+async function send(
+  comparison: Comparison,
+  what: string,
+  method: string,
+  path: string,
+  body: Json,
+  type?: string,
+): Promise<boolean> {
+  return compareAnswers(comparison, what, body, await asked(comparison, method, path, () => body, type));
+}
+
+const asked = (
+  { servers }: Comparison,
+  method: string,
+  path: string,
+  body: (server: number) => Json,
+  type = "application/json",
+): Promise<Answer[]> =>
+  Promise.all(
+    servers.map((server, at) => ask(server, { method, path, body: body(at), headers: { "content-type": type } })),
+  );
+
+function compareAnswers(comparison: Comparison, what: string, body: Json, answers: readonly Answer[]): boolean {
+  // A server that is busy beside others answers late, which says nothing.
+  if (answers.some(({ code }) => code === 504)) return false;
+  const shown = answers.map((answer) => withoutExcused(`${essence(answer)}\n${stored(answer)}`));
+  return comparison.same(what, body, shown) && answers.every(({ code }) => code < 300);
+}
+
+/** What is compared of an object: not what servers choose, nor who wrote the status and when. */
+function stored({ code, body }: Answer): string {
+  if (code >= 300) return "";
+  const { status, metadata, ...content } = body;
+  const isDefinition = body["kind"] === "CustomResourceDefinition";
+  const { managedFields = [], labels, generation } = metadata as Json & { readonly managedFields?: readonly Json[] };
+  const owners = managedFields
+    .filter(({ subresource }) => subresource === undefined)
+    .map(({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }));
+  return JSON.stringify(sorted({ ...content, labels, generation, owners, ...(isDefinition ? {} : { status }) }));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, sorted((value as Json)[name])]));
+}
