@@ -150,7 +150,8 @@ function compareAnswers(comparison: Comparison, what: string, body: Json, answer
 
 /** What is compared of an object: not what servers choose, nor who wrote the status and when. */
 function stored({ code, body }: Answer): string {
-  if (code >= 300) return "";
+  // Code 0: the connection was lost.
+  if (code === 0 || code >= 300) return "";
   const { status, metadata, ...content } = body;
   const isDefinition = body["kind"] === "CustomResourceDefinition";
   const { managedFields = [], labels, generation } = metadata as Json & { readonly managedFields?: readonly Json[] };
