@@ -161,6 +161,47 @@ const yamlBody = (name: string): Buffer => {
   return Buffer.from(`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${lines.join("\n")}\n`);
 };
 
+/** A list in which a list is doubled 30 times, from a text. */
+const doubled = (by = "[v, v]"): string => `[[self]]${`.map(v, ${by})`.repeat(30)}`;
+
+const sharedValues = [
+  `${doubled()} == ${doubled()}`,
+  `${doubled()} in [${doubled()}]`,
+  `sets.contains([${doubled()}], [${doubled()}])`,
+  `'%s'.format([${doubled()}]) == ''`,
+  `${doubled("v + v")}.size() > 0`,
+];
+
+const sharedValueRules = (): object =>
+  Object.fromEntries(
+    sharedValues.map((rule, i) => [`f${i}`, { type: "string", "x-kubernetes-validations": [{ rule }] }]),
+  );
+
+/** A mutating policy with these variables, of which it writes the last into each new object. */
+async function mutate(
+  at: HostileSetting,
+  resource: string,
+  variables: readonly { readonly name: string; readonly expression: string }[],
+): Promise<void> {
+  const apiVersion = `admissionregistration.${at.domain}/v1alpha1`;
+  const of = (kind: string, spec: object): string =>
+    JSON.stringify({ apiVersion, kind, metadata: { name: resource }, spec });
+  const value = `variables.${variables.at(-1)!.name}`;
+  const policy = of("MutatingAdmissionPolicy", {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE"], resources: [resource] }],
+    },
+    reinvocationPolicy: "Never",
+    variables,
+    mutations: [
+      { patchType: "JSONPatch", jsonPatch: { expression: `[JSONPatch{op: 'add', path: '/items', value: ${value}}]` } },
+    ],
+  });
+  await make(at, `/apis/${apiVersion}/mutatingadmissionpolicies`, policy);
+  const binding = of("MutatingAdmissionPolicyBinding", { policyName: resource });
+  await make(at, `/apis/${apiVersion}/mutatingadmissionpolicybindings`, binding);
+}
+
 export const hostileCases: Readonly<Record<string, HostileCase>> = {
   "empty-items": {
     about: "3 MB of empty items of a schema with 100 defaults each",
@@ -533,6 +574,59 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         method: "POST",
         path: collection(at, "policeds"),
         body: json({ apiVersion: `${group}/v1`, kind: "Policed", metadata: { name: `p${index}-${i}` } }),
+      })),
+  },
+  "shared-values": {
+    about: "20 objects of 60 bytes whose rules walk values of 2^30 parts",
+    prepare: (at) => define(at, "shareds", "Shared", { type: "object", properties: sharedValueRules() }),
+    requests: (at, index) =>
+      Array.from({ length: 20 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "shareds"),
+        body: json({
+          apiVersion: `${group}/v1`,
+          kind: "Shared",
+          metadata: { name: `s${index}-${i}` },
+          [`f${i % sharedValues.length}`]: "x",
+        }),
+      })),
+  },
+  "doubling-variables": {
+    about: "5 objects for which a mutating policy has variables that double a list 40 times",
+    async prepare(at) {
+      await define(at, "mutateds", "Mutated", listOf({}));
+      await mutate(at, "mutateds", [
+        { name: "v0", expression: "['x']" },
+        ...Array.from({ length: 40 }, (_, i) => ({
+          name: `v${i + 1}`,
+          expression: `[variables.v${i}, variables.v${i}]`,
+        })),
+      ]);
+    },
+    requests: (at, index) =>
+      Array.from({ length: 5 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "mutateds"),
+        body: json({ apiVersion: `${group}/v1`, kind: "Mutated", metadata: { name: `m${index}-${i}` } }),
+      })),
+  },
+  "pattern-states": {
+    about: "10 objects of 30 texts for a pattern with a thousand ways to go on",
+    prepare: (at) =>
+      define(at, "patterneds", "Patterned", {
+        type: "object",
+        properties: { texts: { type: "array", items: { type: "string", pattern: "^(a{1,100}){1,10}$" } } },
+      }),
+    requests: (at, index) =>
+      Array.from({ length: 10 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "patterneds"),
+        body: json({
+          apiVersion: `${group}/v1`,
+          kind: "Patterned",
+          metadata: { name: `p${index}-${i}` },
+          texts: Array.from({ length: 30 }, (_, k) => "a".repeat(971 + k)),
+        }),
       })),
   },
   "delete-definitions": {

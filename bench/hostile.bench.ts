@@ -35,6 +35,12 @@ const victimToken = "victim-token";
 /** Lines of a token file: the sender, and the reader. */
 export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`];
 
+/** Of the server: mutating policies are alpha. */
+export const hostileFlags = [
+  "--feature-gates=MutatingAdmissionPolicy=true",
+  "--runtime-config=admissionregistration.platform.io/v1alpha1=true",
+];
+
 const objects = Number(process.env["OBJ"] ?? 20_000);
 
 async function measure(run: Run): Promise<void> {
@@ -45,7 +51,7 @@ async function measure(run: Run): Promise<void> {
 async function measureRequests(run: Run): Promise<void> {
   const names = Object.keys(hostileCases).flatMap((name) => crowds.map((crowd) => `${name}-x${crowd}`));
   if (!names.some((name) => run.wanted(name))) return;
-  const server = await startServer(undefined, hostileUsers);
+  const server = await startServer(undefined, hostileUsers, hostileFlags);
   try {
     const setting = await prepareHostile(server, { objects, definitions: 500, watches: 600, holdMs: 5000 });
     for (const [name, hostile] of Object.entries(hostileCases)) {

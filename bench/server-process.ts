@@ -33,7 +33,11 @@ async function freePort(): Promise<number> {
  * Starts a server on `folder`, which stays; without one on a folder of its own, which goes with it. `users` are more
  * lines of its token file.
  */
-export async function startServer(given?: string, users: readonly string[] = []): Promise<Server> {
+export async function startServer(
+  given?: string,
+  users: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<Server> {
   const folder = given ?? mkdtempSync(join(tmpdir(), "binnacle-bench-"));
   const tokens = join(folder, "tokens.csv");
   writeFileSync(tokens, `${[`${benchToken},bench,bench,system:masters`, ...users].join("\n")}\n`);
@@ -50,6 +54,7 @@ export async function startServer(given?: string, users: readonly string[] = [])
       `--data-dir=${dataDir}`,
       `--secure-port=${port}`,
       `--token-auth-file=${tokens}`,
+      ...flags,
     ],
     { stdio: ["ignore", "ignore", "pipe"] },
   );

@@ -28,12 +28,15 @@ export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
 /** Objects whose rules cost more, about a millisecond, wait for a turn of the event loop. */
 const turnCost = 100_000;
 
+/** How much of what one object cost is still expected of the next one: cheap ones must not hide the costly ones between them. */
+const keptCost = 0.9;
+
 /** The rules of a stored schema. */
 export class SchemaRules {
   readonly #schema: StructuralSchema;
   readonly #rules = new CompiledRules(inTurns);
-  /** What the last object cost; it is not known of the first ones. */
-  #spent = Number.POSITIVE_INFINITY;
+  /** What objects cost lately; it is not known of the first ones. */
+  #spent: number | undefined;
 
   constructor(schema: StructuralSchema) {
     this.#schema = schema;
@@ -49,10 +52,10 @@ export class SchemaRules {
 
   *#run(value: unknown, options: RuleOptions): Pieces<RuleFindings> {
     // Of many requests at once, each waits for its turn where the first piece may be long.
-    if (this.#spent > turnCost) yield undefined;
+    if (this.#spent === undefined || this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);
     yield* run.object(this.#schema.node, value, options);
-    this.#spent = run.spent;
+    this.#spent = Math.max(run.spent, (this.#spent ?? 0) * keptCost);
     return run;
   }
 }

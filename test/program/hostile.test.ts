@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { besideGets, hostileUsers, prepareHostile } from "../../bench/hostile.bench.ts";
+import { besideGets, hostileFlags, hostileUsers, prepareHostile } from "../../bench/hostile.bench.ts";
 import { hostileCases, type HostileSetting } from "../../bench/hostile-requests.ts";
 import type { Target } from "../../bench/target.ts";
 import { type Serving, serveProgram } from "./program.ts";
@@ -28,7 +28,7 @@ const token = "admin-token";
 async function start(): Promise<{ target: Target; setting: HostileSetting }> {
   writeFileSync(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n${hostileUsers.join("\n")}\n`);
   // All of the requests that take as long as they may have an end within this time, also on a slow machine.
-  const flags = ["--data-dir=data", "--token-auth-file=tokens.csv", "--request-timeout=1h"];
+  const flags = ["--data-dir=data", "--token-auth-file=tokens.csv", "--request-timeout=1h", ...hostileFlags];
   server = await serveProgram(folder, ...flags);
   const target: Target = {
     name: "ours",

@@ -10,6 +10,9 @@ import { atOnce, inTurns, type Pieces, turn } from "#std/turn.ts";
 /** A program, or why there is none. */
 export type CompiledOrProblem = TypedProgram | { readonly problem: string };
 
+/** How much of what one evaluation cost is still expected of the next one. */
+const keptCost = 0.9;
+
 /** An expression, compiled when it is first used. */
 export class LazyExpression {
   readonly source: string;
@@ -29,8 +32,9 @@ export class LazyExpression {
     return this.#compiled === undefined ? this.source.length * compileCost : this.#lastCost;
   }
 
+  /** Cheap evaluations must not hide the costly ones between them. */
   hasCost(cost: number): void {
-    this.#lastCost = cost;
+    this.#lastCost = Math.max(cost, this.#lastCost * keptCost);
   }
 
   get isCompiled(): boolean {
