@@ -9,7 +9,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
-import { internalError, invalidObject, type StatusError, unclassified } from "#meta/status-error.ts";
+import { internalError, invalidObject, type StatusError } from "#meta/status-error.ts";
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
 import type { Random } from "#std/random.ts";
@@ -57,6 +57,8 @@ type Held = readonly (readonly [pool: NumberPool, number: number])[];
 type GiveNodePort = (port: ServicePort, index: number) => number;
 
 const portsPath = FieldPath.of("spec", "ports");
+const healthCheckPath = FieldPath.of("spec", "healthCheckNodePort");
+const portMax = 65535;
 
 const isTaken = "taken";
 
@@ -102,11 +104,11 @@ export class ServiceAllocator {
 
   /**
    * The `allocate` hook of services. Throws `invalid` for values that are taken or out of range, and `internalError`
-   * when none is free.
+   * when none is free. Upstream: a dry run may name an address that is taken, and ports out of range.
    */
   allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
-    const taking = new Taking(object.metadata.name ?? "", this.#random);
+    const taking = new Taking(object.metadata.name ?? "", this.#random, attributes.dryRun);
     try {
       const spec = this.#allocated(object.spec, old?.spec, taking);
       const allocated = withField(object, "spec", spec);
@@ -159,7 +161,7 @@ export class ServiceAllocator {
       if (range === undefined) return ip ?? "";
       if (ip === undefined) return range.addressAt(taking.any(range, "failed to allocate a serviceIP"));
       const problem = taking.tryOne(range, ip);
-      if (problem === undefined) return ip;
+      if (problem === undefined || (problem === isTaken && taking.dryRun)) return ip;
       const reason =
         problem === isTaken
           ? "provided IP is already allocated"
@@ -175,9 +177,9 @@ export class ServiceAllocator {
     if (!mayHaveNodePorts(spec)) return spec;
     const { ports = [] } = spec;
     const give =
-      old !== undefined && mayHaveNodePorts(old)
-        ? this.#keptNodePorts(nodePortsOf(old), taking)
-        : this.#newNodePorts(ports, taking);
+      old === undefined
+        ? this.#newNodePorts(ports, taking)
+        : this.#keptNodePorts(mayHaveNodePorts(old) ? nodePortsOf(old) : [], taking);
     const next = ports.map((port, i) =>
       port.nodePort || needsNodePorts(spec) ? withField(port, "nodePort", give(port, i)) : port,
     );
@@ -199,16 +201,12 @@ export class ServiceAllocator {
     };
   }
 
-  /** A service may keep its node ports, at any of its ports. */
+  /** A service may keep its node ports, at any of its ports. Validation refuses one that comes twice. */
   #keptNodePorts(before: readonly number[], taking: Taking): GiveNodePort {
     const mine = new Set(before);
-    const seen = new Set<string>();
-    return ({ protocol = "", nodePort = 0 }, i) => {
+    return ({ nodePort = 0 }, i) => {
       const found = nodePort !== 0 && mine.has(nodePort) ? nodePort : this.#nodePort(nodePort, i, taking);
       mine.add(found);
-      const key = `{${protocol} ${found}}`;
-      if (seen.has(key)) throw unclassified(`duplicate nodePort: ${key}`);
-      seen.add(key);
       return found;
     };
   }
@@ -228,9 +226,11 @@ export class ServiceAllocator {
     if (wanted === 0) {
       return withField(spec, "healthCheckNodePort", this.#anyPort(taking, "failed to allocate a HealthCheck NodePort"));
     }
+    // Validation refuses what is no port at all.
+    if (wanted < 1 || wanted > portMax) return spec;
     const problem = this.#takePort(taking, wanted);
     if (problem === undefined) return spec;
-    throw internalError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
+    throw taking.refused([invalid(healthCheckPath, wanted, problem)]);
   }
 
   #anyPort(taking: Taking, failure: string): number {
@@ -240,7 +240,7 @@ export class ServiceAllocator {
   /** The error of a requested port. */
   #takePort(taking: Taking, port: number): string | undefined {
     const problem = taking.tryOne(this.#ports, port);
-    if (problem === undefined) return undefined;
+    if (problem === undefined || (problem === "outside" && taking.dryRun)) return undefined;
     const { first, size } = this.#nodePorts;
     return problem === isTaken
       ? "provided port is already allocated"
@@ -252,11 +252,13 @@ export class ServiceAllocator {
 class Taking {
   readonly #name: string;
   readonly #random: Random;
+  readonly dryRun: boolean;
   #held: [NumberPool, number][] = [];
 
-  constructor(name: string, random: Random) {
+  constructor(name: string, random: Random, dryRun: boolean) {
     this.#name = name;
     this.#random = random;
+    this.dryRun = dryRun;
   }
 
   tryOne({ pool, indexOf }: Range, member: string | number): "outside" | typeof isTaken | undefined {

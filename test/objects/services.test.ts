@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Answer } from "../client.ts";
+import { type Answer, patchTypes } from "../client.ts";
 import { Api, domains, eventually, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
 import { absent, type Fields, present } from "../view.ts";
 
@@ -182,6 +182,118 @@ inBothDomains("an update keeps what it leaves out, and may not change the addres
     "spec.ipFamilies": absent,
   });
   await gets(api, services, { clusterIP }, { "spec.clusterIP": clusterIP });
+});
+
+const ports = [
+  { name: "a", port: 80 },
+  { name: "b", port: 81 },
+];
+
+inBothDomains("a type without node ports clears those there were, whatever comes, goes or changes", async (api) => {
+  const services = await servicesOf(api);
+  const types = [{ type: "ClusterIP" }, { type: "ExternalName", externalName: "example.com" }];
+  const others = [
+    [...ports, { name: "c", port: 82 }],
+    [{ name: "a", port: 80 }],
+    [{ name: "h", port: 8080 }],
+    [{ name: "x", port: 80 }, ports[1]],
+  ];
+  for (const from of ["NodePort", "LoadBalancer"]) {
+    for (const to of types) {
+      for (const wanted of others) {
+        for (const how of ["put", "merge", "strategic", "apply"] as const) {
+          const name = api.unique("s");
+          const path = `${services}/${name}`;
+          const made = bodyOf(await api.post(services, service(name, { type: from, ports })));
+          const given = made.spec.ports[0]!.nodePort;
+          // The first port keeps its node port in one of the ways there are.
+          const kept = wanted.map((port, i) => (i === 0 && how !== "strategic" ? { ...port, nodePort: given } : port));
+          const next = service(name, { ...to, ports: kept });
+          const answer =
+            how === "put"
+              ? await api.put(path, next)
+              : how === "apply"
+                ? await api.patch(`${path}?fieldManager=m&force=true`, next, patchTypes.apply)
+                : await api.patch(path, { spec: { ...to, ports: kept } }, patchTypes[how]);
+          answer.expect(200);
+          assert.ok(
+            bodyOf(answer).spec.ports.every(({ nodePort }) => nodePort === undefined),
+            answer.title,
+          );
+          (await api.delete(path)).expect(200);
+        }
+      }
+    }
+  }
+  // One that is new was asked for.
+  const name = api.unique("s");
+  (await api.post(services, service(name, { type: "NodePort", ports }))).expect(201);
+  const asks = { type: "ClusterIP", ports: [{ name: "a", port: 80, nodePort: 29_999 }] };
+  (await api.put(`${services}/${name}`, service(name, asks))).refused(
+    422,
+    "Invalid",
+    /spec\.ports\[0\]\.nodePort: Forbidden: may not be used when `type` is 'ClusterIP'$/,
+  );
+});
+
+inBothDomains(
+  "what a service may not have is told before anything is allocated, and never as a failure",
+  async (api) => {
+    const services = await servicesOf(api);
+    const local = { type: "LoadBalancer", externalTrafficPolicy: "Local" };
+    for (const port of [70_000, -1]) {
+      const range = `Invalid value: ${port}: must be between 1 and 65535, inclusive`;
+      const asks = { ...local, healthCheckNodePort: port };
+      await refused(api, services, asks, "spec.healthCheckNodePort", range);
+      (await api.post(`${services}?dryRun=All`, service("dry", asks))).refused(422, "Invalid", new RegExp(`${range}$`));
+    }
+    const outside = "provided port is not in the valid range. The range of valid ports is 30000-30099";
+    const asks = { ...local, healthCheckNodePort: 20 };
+    await refused(api, services, asks, "spec.healthCheckNodePort", `Invalid value: 20: ${outside}`);
+    (
+      await api.post(
+        services,
+        service("one", { type: "NodePort", ports: [{ name: "d", port: 7000, nodePort: 30_050 }] }),
+      )
+    ).expect(201);
+    const taken = { ...local, healthCheckNodePort: 30_050 };
+    await refused(
+      api,
+      services,
+      taken,
+      "spec.healthCheckNodePort",
+      "Invalid value: 30050: provided port is already allocated",
+    );
+    // The port of the first apply stays, and its node port with it.
+    const wrong = service("one", { type: "NodePort", ports: [{ name: "d", port: -1 }] });
+    (await api.patch(`${services}/one?fieldManager=m&force=true`, wrong, patchTypes.apply)).refused(
+      422,
+      "Invalid",
+      undefined,
+      {
+        "details.causes[field=spec.ports[1].name].message": 'Duplicate value: "d"',
+        "details.causes[field=spec.ports[1].port].message": "Invalid value: -1: must be between 1 and 65535, inclusive",
+      },
+    );
+    const twice = [
+      { name: "d", port: 7000, nodePort: 30_050 },
+      { name: "e", port: 7001, nodePort: 30_050 },
+    ];
+    (await api.put(`${services}/one`, service("one", { type: "NodePort", ports: twice }))).refused(
+      422,
+      "Invalid",
+      /spec\.ports\[1\]\.nodePort: Duplicate value: 30050$/,
+    );
+  },
+);
+
+inBothDomains("a dry run may name ports out of range and an address that is taken, as upstream's", async (api) => {
+  const services = await servicesOf(api);
+  const dry = (spec: Fields): Promise<Answer> => api.post(`${services}?dryRun=All`, service("dry", spec));
+  (await dry({ type: "NodePort", ports: [{ port: 80, nodePort: 20 }] })).expect(201, { "spec.ports[0].nodePort": 20 });
+  (await api.post(services, service("one", { clusterIP: "10.0.0.15" }))).expect(201);
+  (await dry({ clusterIP: "10.0.0.15" })).expect(201, { "spec.clusterIP": "10.0.0.15" });
+  (await dry({ clusterIP: "10.9.0.15" })).refused(422, "Invalid", /is not in the valid range/);
 });
 
 inBothDomains("a second family comes and goes with the policy", async (api) => {

@@ -62,11 +62,14 @@ function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
 }
 
-/** Matches ports by name, whatever else was changed. */
+/** Matches ports by name, whatever else was changed. A node port that the service still names is that of another port. */
 function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
-  const byName = new Map((old.ports ?? []).map(({ name = "", nodePort }) => [name, nodePort]));
+  const named = new Set(nodePortsOf(spec));
+  const free = new Map(
+    (old.ports ?? []).map(({ name = "", nodePort = 0 }) => [name, named.has(nodePort) ? 0 : nodePort]),
+  );
   return editItems(spec, "ports", (port) =>
-    port.nodePort ? port : withField(port, "nodePort", byName.get(port.name ?? "")),
+    port.nodePort ? port : withField(port, "nodePort", free.get(port.name ?? "") || undefined),
   );
 }
 
@@ -93,13 +96,19 @@ function withoutOldFields(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const hasSameAddresses = jsonEquals(spec.clusterIPs ?? [], old.clusterIPs ?? []);
   if (hasSameAddresses) drop(needsClusterIp, "clusterIP", "clusterIPs");
   drop(needsClusterIp, "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy");
-  if (mayHaveNodePorts(old) && !mayHaveNodePorts(spec) && jsonEquals(nodePortsOf(spec), nodePortsOf(old))) {
+  if (mayHaveNodePorts(old) && !mayHaveNodePorts(spec) && hasNoNewNodePort(spec, old)) {
     next = editItems(next, "ports", (port) => withField(port, "nodePort", undefined));
   }
   drop(needsHealthCheckPort, "healthCheckNodePort");
   drop(isBalancer, "allocateLoadBalancerNodePorts", "loadBalancerClass");
   drop(isExternal, "externalTrafficPolicy");
   return next;
+}
+
+/** Ports may come, go and change meanwhile: a node port that was there before was not asked for. */
+function hasNoNewNodePort(spec: ServiceSpec, old: ServiceSpec): boolean {
+  const known = new Set([0, ...nodePortsOf(old)]);
+  return nodePortsOf(spec).every((nodePort) => known.has(nodePort));
 }
 
 /** 0 for ports without one. */
