@@ -233,7 +233,7 @@ function objectOf(random: Random, schema: Schema, path: string, depth: number): 
 }
 
 /** Where something can be changed. */
-interface Place {
+export interface Place {
   readonly path: readonly (string | number)[];
   readonly schema: Schema;
   readonly value: unknown;
@@ -260,6 +260,20 @@ function collect(place: Place, present: Place[], absent: Place[]): void {
   }
 }
 
+/** The places in what is at `root` in an object: of values that are there, and of those that could be. */
+export function placesOf(
+  schema: Schema,
+  value: unknown,
+  root: readonly string[],
+): { readonly present: readonly Place[]; readonly absent: readonly Place[] } {
+  const present: Place[] = [];
+  const absent: Place[] = [];
+  collect({ path: root, schema, value }, present, absent);
+  // A whole object in the place of another would have no name.
+  if (root.length === 0) present.shift();
+  return { present, absent };
+}
+
 /** A few edits of what is at `root` in an object. */
 export function editsOf(
   random: Random,
@@ -268,11 +282,7 @@ export function editsOf(
   root: readonly string[],
   count: number,
 ): Edit[] {
-  const present: Place[] = [];
-  const absent: Place[] = [];
-  collect({ path: root, schema, value }, present, absent);
-  // A whole object in the place of another would have no name.
-  if (root.length === 0) present.shift();
+  const { present, absent } = placesOf(schema, value, root);
   return Array.from({ length: count }, () => {
     if (absent.length > 0 && (present.length === 0 || chance(random, 0.45))) {
       const { path, schema: inner } = pick(random, absent);

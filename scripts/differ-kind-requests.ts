@@ -1,13 +1,14 @@
 /** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
+import { differing, linesOf, randomName } from "./differ-answers.ts";
 import { type Edit, edited } from "./differ-edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
-import { type Answer, ask, type Comparison, essence, type Json, type Question } from "./differ-servers.ts";
+import { type Answer, ask, type Comparison, type Json, type Question } from "./differ-servers.ts";
 
 /**
  * With the account that pods have: the servers may run no controllers. Pods are warned about what they violate of the Pod
  * Security Standards, in a version for each case.
  */
-async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
+export async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
   const warn = "pod-security.kubernetes.io/warn";
   const labels = { [warn]: seed % 2 === 0 ? "restricted" : "baseline", [`${warn}-version`]: `v1.${seed % 33}` };
   await comparison.each("POST", "/api/v1/namespaces", { metadata: { name, labels } });
@@ -47,7 +48,7 @@ function pathOf(wanted: KindCase, ns: string): string {
 }
 
 /** Deletes an object, finalizers or not. */
-async function remove(comparison: Comparison, one: string): Promise<void> {
+export async function remove(comparison: Comparison, one: string): Promise<void> {
   await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
   await comparison.each("PATCH", one, { metadata: { finalizers: null } });
   await comparison.until(404, "GET", one);
@@ -95,8 +96,6 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
   }
 }
 
-const randomName = /kube-api-access-\w{5}/g;
-
 /** Edits are made of what our server stores: random names in them become those that this object has. */
 function withNamesOf(body: Json): (edit: Edit) => Edit {
   const [own] = JSON.stringify(body).match(randomName) ?? [];
@@ -104,60 +103,5 @@ function withNamesOf(body: Json): (edit: Edit) => Edit {
     path,
     value:
       own === undefined || value === undefined ? value : JSON.parse(JSON.stringify(value).replace(randomName, own)),
-  });
-}
-
-/** What an answer says: of a refusal its findings, each as often as it comes, of a write what is stored, a line for each value. */
-function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
-  // What is no finding are lines of differences in Go syntax.
-  const found = essence(answer)
-    .split("\n")
-    .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line))
-    .map(withoutValues);
-  if (answer.code >= 300) return numbered(found);
-  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
-  const { status: _status, ...withoutStatus } = whole;
-  const content = hasServerStatus ? withoutStatus : whole;
-  return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
-}
-
-/** The lines, where one comes again with a number: how often a finding comes is compared. */
-function numbered(lines: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  return lines.map((line) => {
-    const count = (counts.get(line) ?? 0) + 1;
-    counts.set(line, count);
-    return count === 1 ? line : `${line} (${count})`;
-  });
-}
-
-/** Addresses and ports that each server gives from a range of its own. */
-const withoutAllocated = (line: string): string =>
-  line.replace(
-    /^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/,
-    "$1 = ...",
-  );
-
-/** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
-const withoutValues = (line: string): string =>
-  line
-    .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|null)(: )/g, "$1...$2")
-    .replace(/ \(changed: .*\)$/, "")
-    .replace(randomName, "kube-api-access")
-    .replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "UID");
-
-function leaves(path: string, value: unknown): string[] {
-  if (typeof value !== "object" || value === null) return [`${path} = ${JSON.stringify(value)}`];
-  const members = Object.entries(value);
-  if (members.length === 0) return [`${path} = ${JSON.stringify(value)}`];
-  return members.flatMap(([name, member]) => leaves(`${path}.${name}`, member)).sort();
-}
-
-/** Each without the lines that both have, apart from the first. */
-function differing(all: readonly (readonly string[])[]): string[] {
-  return all.map((lines, at) => {
-    const others = new Set(all[1 - at]);
-    const isOnlyHere = lines[0]!.startsWith("20") && all[1 - at]![0] !== lines[0];
-    return [lines[0], ...(isOnlyHere ? [] : lines.slice(1)).filter((line) => !others.has(line))].join("\n");
   });
 }

@@ -225,6 +225,9 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
   others: otherKinds,
 };
 
+/** All of them. */
+export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => sets[name]);
+
 /** A change of a stored object. */
 export interface KindChange {
   /** Empty for the object itself. */

@@ -3,6 +3,7 @@ import { readCommandLine } from "./command-line.ts";
 import { compareDefinitions } from "./differ-definition-requests.ts";
 import { compareKinds } from "./differ-kind-requests.ts";
 import { kindSets } from "./differ-kinds.ts";
+import { comparePairs } from "./differ-pair-requests.ts";
 import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
 import { type RuleCase, ruleCase } from "./differ-rules.ts";
 import { Comparison, type Json, readServer } from "./differ-servers.ts";
@@ -10,7 +11,7 @@ import { compareWebhooks } from "./differ-webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others | --pairs --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
@@ -31,13 +32,16 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
                     sets, jobs, cron jobs and autoscalers
   --others          the same for the other kinds. Attributes classes of volumes need --runtime-config
                     storage.k8s.io/v1beta1=true and --feature-gates VolumeAttributesClass=true on both servers
+  --pairs           two objects of each kind, as people write them, merged into each other by each kind of write (replace, merge,
+                    strategic and JSON patch, kubectl's apply, server-side apply with and without force, status): codes,
+                    findings, warnings, what is stored and who owns it. A case has a pair of every kind
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random
   --ours URL,TOKEN  our server, in the domain k8s.io
   --reference URL,TOKEN
                     the other one, a kube-apiserver. A token is that of a user who may do everything, or @FILE, which
                     holds it. Certificates are not checked
-  --kind RESOURCES  of --others: these alone, separated by commas
+  --kind RESOURCES  of --others and --pairs: these alone, separated by commas
   --seed N          the first case (a random number); the cases that follow have the numbers that follow
   --runs N          cases (50)
   --differences N   ends after so many cases that differ (10)
@@ -107,6 +111,7 @@ const { values } = readCommandLine(usage, {
   pods: { type: "boolean" },
   workloads: { type: "boolean" },
   others: { type: "boolean" },
+  pairs: { type: "boolean" },
   record: { type: "string" },
   only: { type: "string" },
   ours: { type: "string" },
@@ -117,13 +122,12 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-const { rules, policies, webhooks, pods, workloads, others } = values;
+const { rules, definitions: mutated, policies, webhooks, pods, workloads, others, pairs } = values;
 if (
-  [rules, values.definitions, policies, webhooks, pods, workloads, others].filter((chosen) => chosen === true)
-    .length !== 1
+  [rules, mutated, policies, webhooks, pods, workloads, others, pairs].filter((chosen) => chosen === true).length !== 1
 ) {
   process.stderr.write(
-    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads or --others; --help prints more\n",
+    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads, --others or --pairs; --help prints more\n",
   );
   process.exit(2);
 }
@@ -153,6 +157,8 @@ function differences(): Promise<number> {
     const logs = values.audit?.split(",") ?? [];
     return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));
   }
+  if (values.pairs === true)
+    return seeded((comparison, seed) => comparePairs(comparison, seed, values.kind?.split(",")));
   const set = kindSets.find((name) => values[name] === true);
   if (set !== undefined)
     return seeded((comparison, seed) => compareKinds(comparison, set, seed, values.kind?.split(",")));

@@ -1,0 +1,65 @@
+/** What answers about kinds say, as lines: findings of a refusal, values of what is stored, and what of them is compared. */
+import { type Answer, essence } from "./differ-servers.ts";
+
+/** What an answer says: of a refusal its findings, each as often as it comes, of a write what is stored, a line for each value. */
+export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
+  const found = foundBy(answer);
+  if (answer.code >= 300) return numbered(found);
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
+  const { status: _status, ...withoutStatus } = whole;
+  const content = hasServerStatus ? withoutStatus : whole;
+  return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
+}
+
+/** The code, findings and warnings of an answer. */
+export const foundBy = (answer: Answer): string[] =>
+  essence(answer)
+    .split("\n")
+    // What is no finding are lines of differences in Go syntax.
+    .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line))
+    .map(withoutValues);
+
+/** The lines, where one comes again with a number: how often a finding comes is compared. */
+export function numbered(lines: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return lines.map((line) => {
+    const count = (counts.get(line) ?? 0) + 1;
+    counts.set(line, count);
+    return count === 1 ? line : `${line} (${count})`;
+  });
+}
+
+/** Addresses and ports that each server gives from a range of its own. */
+const withoutAllocated = (line: string): string =>
+  line.replace(
+    /^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/,
+    "$1 = ...",
+  );
+
+export const randomName = /kube-api-access-\w{5}/g;
+export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+/** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
+export const withoutValues = (line: string): string =>
+  line
+    .replace(/(value: )(?:[*&]?(?:\[\]|map\[\w+\])?[\w.]*\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|null)(: )/g, "$1...$2")
+    .replace(/ \(changed: .*\)$/, "")
+    .replace(randomName, "kube-api-access")
+    .replace(uid, "UID");
+
+/** A line for each value that has no members, sorted. */
+export function leaves(path: string, value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [`${path} = ${JSON.stringify(value)}`];
+  const members = Object.entries(value);
+  if (members.length === 0) return [`${path} = ${JSON.stringify(value)}`];
+  return members.flatMap(([name, member]) => leaves(`${path}.${name}`, member)).sort();
+}
+
+/** Each without the lines that both have, apart from the first. */
+export function differing(all: readonly (readonly string[])[]): string[] {
+  return all.map((lines, at) => {
+    const others = new Set(all[1 - at]);
+    const isOnlyHere = lines[0]!.startsWith("20") && all[1 - at]![0] !== lines[0];
+    return [lines[0], ...(isOnlyHere ? [] : lines.slice(1)).filter((line) => !others.has(line))].join("\n");
+  });
+}

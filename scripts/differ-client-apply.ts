@@ -1,0 +1,89 @@
+/**
+ * Patches between two versions of an object, as clients make them: by `kubectl apply` without a server's help (a strategic
+ * patch of what was applied last, what is wanted and what is there), merge patches, and JSON patches.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Schema } from "#schema/schema.ts";
+import type { Json } from "./differ-servers.ts";
+
+const isMap = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The merge patch that makes `after` of `before`. */
+export function mergePatch(before: Json, after: Json): Json {
+  const patch: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, next] = [before[name], after[name]];
+    if (isDeepStrictEqual(old, next)) continue;
+    if (next === undefined) patch[name] = null;
+    else patch[name] = isMap(old) && isMap(next) ? mergePatch(old, next) : next;
+  }
+  return patch;
+}
+
+/** The JSON patch that makes `after` of `before`: lists are replaced. */
+export function jsonPatch(before: Json, after: Json, path = ""): Json[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name): Json[] => {
+    const [old, next] = [before[name], after[name]];
+    const at = `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    if (isDeepStrictEqual(old, next)) return [];
+    if (next === undefined) return [{ op: "remove", path: at }];
+    if (isMap(old) && isMap(next)) return jsonPatch(old, next, at);
+    return [{ op: old === undefined ? "add" : "replace", path: at, value: next }];
+  });
+}
+
+const fieldOf = (schema: Schema | undefined, name: string): Schema | undefined =>
+  schema?.fields?.get(name)?.schema ?? (schema?.type === "map" ? schema.items : undefined);
+
+/** The strategic patch of `kubectl apply`: what was applied and is no longer wanted goes, what is wanted and differs comes. */
+export function clientPatch(applied: Json, wanted: Json, current: Json, schema: Schema | undefined): Json {
+  const patch: Record<string, unknown> = {};
+  for (const name of Object.keys(applied)) if (!isWanted(wanted, name)) patch[name] = null;
+  for (const [name, next] of Object.entries(wanted)) {
+    if (next === null) continue;
+    const [before, now] = [applied[name], current[name]];
+    const field = fieldOf(schema, name);
+    const merges = field?.patchStrategy?.includes("merge") === true;
+    if (Array.isArray(next) && Array.isArray(now) && merges) {
+      Object.assign(patch, listPatch(name, Array.isArray(before) ? before : [], next, now, field));
+    } else if (isMap(next) && isMap(now) && field?.patchStrategy?.includes("replace") !== true) {
+      const inner = clientPatch(isMap(before) ? before : {}, next, now, field);
+      const retained = field?.patchStrategy?.includes("retainKeys") === true;
+      if (Object.keys(inner).length > 0)
+        patch[name] = retained ? { ...inner, $retainKeys: Object.keys(next).sort() } : inner;
+    } else if (!isDeepStrictEqual(next, now)) patch[name] = next;
+  }
+  return patch;
+}
+
+const isWanted = (wanted: Json, name: string): boolean => wanted[name] !== undefined && wanted[name] !== null;
+
+function listPatch(
+  name: string,
+  before: readonly unknown[],
+  next: readonly unknown[],
+  now: readonly unknown[],
+  { patchMergeKey: key, items }: Schema,
+): Json {
+  if (key === undefined) {
+    const added = next.filter((item) => !now.includes(item));
+    const gone = before.filter((item) => !next.includes(item));
+    return {
+      ...(added.length > 0 && { [name]: added }),
+      ...(gone.length > 0 && { [`$deleteFromPrimitiveList/${name}`]: gone }),
+      ...(added.length + gone.length > 0 && { [`$setElementOrder/${name}`]: next }),
+    };
+  }
+  const byKey = (list: readonly unknown[]): Map<unknown, Json> =>
+    new Map(list.filter(isMap).map((item) => [item[key], item]));
+  const [applied, wanted, current] = [byKey(before), byKey(next), byKey(now)];
+  const changes: Json[] = [];
+  for (const [value, item] of wanted) {
+    const there = current.get(value);
+    const inner = there === undefined ? item : clientPatch(applied.get(value) ?? {}, item, there, items);
+    if (Object.keys(inner).length > 0) changes.push({ ...inner, [key]: value });
+  }
+  for (const value of applied.keys()) if (!wanted.has(value)) changes.push({ [key]: value, $patch: "delete" });
+  if (changes.length === 0) return {};
+  return { [name]: changes, [`$setElementOrder/${name}`]: next.filter(isMap).map((item) => ({ [key]: item[key] })) };
+}

@@ -1,0 +1,303 @@
+/**
+ * Merges the objects of a pair into each other, there and back, by each kind of write, on both servers, and compares codes,
+ * findings, warnings and what is stored, with who owns it.
+ */
+import { seededRandom } from "#std/random.ts";
+import { differing, foundBy, leaves, numbered, randomName, uid } from "./differ-answers.ts";
+import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
+import { pick } from "./differ-edits.ts";
+import { makeNamespace, remove } from "./differ-kind-requests.ts";
+import { type Pair, pairedKinds, pairOf } from "./differ-pairs.ts";
+import { type Answer, ask, type Comparison, type Json, type Question } from "./differ-servers.ts";
+import { isExcused } from "./differ-excused.ts";
+
+/** One step of a merge: what is sent, given what both have now. */
+interface Step {
+  /** The object or status that is merged in. */
+  readonly next: Json;
+  /** What the client made before. */
+  readonly before: Json;
+  /** What the server has. */
+  readonly stored: Json;
+  readonly path: string;
+  readonly pair: Pair;
+}
+
+type Sends = (step: Step) => Question;
+
+const merge = "application/merge-patch+json";
+const strategic = "application/strategic-merge-patch+json";
+const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+
+const patched = (path: string, type: string, body: Json | readonly Json[], manager = ""): Question => ({
+  method: "PATCH",
+  path: manager === "" ? path : `${path}?fieldManager=${manager}`,
+  body,
+  headers: { "content-type": type },
+});
+
+const applied = (path: string, body: Json, manager: string, force = false): Question => ({
+  method: "PATCH",
+  path: `${path}?fieldManager=${manager}&force=${force}`,
+  body,
+  headers: { "content-type": "application/apply-patch+yaml" },
+});
+
+/** The object as `kubectl apply` sends it, with itself in an annotation. */
+function withLastApplied(object: Json): Json {
+  const meta = object["metadata"] as Json; // what is made has one
+  const annotations = { ...(meta["annotations"] as Json | undefined), [annotation]: JSON.stringify(object) };
+  return { ...object, metadata: { ...meta, annotations } };
+}
+
+const versioned = ({ next, stored }: Step): Json => ({
+  ...next,
+  metadata: {
+    ...(next["metadata"] as Json),
+    resourceVersion: (stored["metadata"] as Json)["resourceVersion"],
+  },
+});
+
+/** How the first object comes to be there, and how the other is merged into it. */
+interface Way {
+  readonly make: (path: string, first: Json) => Question;
+  readonly send: Sends;
+}
+
+const created = (path: string, first: Json): Question => ({
+  method: "POST",
+  path: `${path}?fieldManager=creator`,
+  body: first,
+});
+const nameOf = (object: Json): string => (object["metadata"] as { readonly name: string }).name; // what is made has one
+const one = (list: string, object: Json): string => `${list}/${nameOf(object)}`;
+
+const clientApplied = (path: string, first: Json): Question => ({
+  method: "POST",
+  path: `${path}?fieldManager=kubectl-client-side-apply`,
+  body: withLastApplied(first),
+});
+
+/** Each kind of write. Objects that are PUT or patched in whole are merged into what the server has, not into what it was given. */
+const ways: Readonly<Record<string, Way>> = {
+  put: { make: created, send: (step) => ({ method: "PUT", path: step.path, body: versioned(step) }) },
+  merge: { make: created, send: ({ path, next }) => patched(path, merge, next) },
+  "merge of what changed": {
+    make: created,
+    send: ({ path, before, next }) => patched(path, merge, mergePatch(before, next), "editor"),
+  },
+  strategic: { make: created, send: ({ path, next }) => patched(path, strategic, next) },
+  "JSON patch": {
+    make: created,
+    send: ({ path, before, next }) => patched(path, "application/json-patch+json", jsonPatch(before, next)),
+  },
+  "kubectl apply": {
+    make: clientApplied,
+    send({ path, before, next, stored, pair }) {
+      const wanted = withLastApplied(next);
+      return patched(
+        path,
+        strategic,
+        clientPatch(before, wanted, stored, pair.kind.schema),
+        "kubectl-client-side-apply",
+      );
+    },
+  },
+  apply: { make: created, send: ({ path, next }) => applied(path, next, "applier") },
+  "forced apply": { make: created, send: ({ path, next }) => applied(path, next, "applier", true) },
+  "apply of one's own": {
+    make: (path, first) => applied(one(path, first), first, "applier"),
+    send: ({ path, next }) => applied(path, next, "applier"),
+  },
+  "apply after kubectl apply": { make: clientApplied, send: ({ path, next }) => applied(path, next, "kubectl", true) },
+};
+
+/** Writes of a status. */
+const statusWays: readonly Sends[] = [
+  ({ path, next, stored }) => ({ method: "PUT", path, body: { ...stored, status: next["status"] } }),
+  ({ path, next }) => patched(path, merge, { status: next["status"] }),
+  ({ path, next }) => patched(path, strategic, { status: next["status"] }),
+  ({ path, next, stored }) => {
+    const { apiVersion, kind } = stored;
+    const metadata = { name: nameOf(stored) };
+    return applied(path, { apiVersion, kind, metadata, status: next["status"] }, "controller", true);
+  },
+];
+
+/** Sends the pairs of this number, of all kinds or some, in a namespace of their own. */
+export async function comparePairs(comparison: Comparison, seed: number, resources?: readonly string[]): Promise<void> {
+  const unique = `${seed}-${Date.now().toString(36)}`;
+  const ns = `differ-pairs-${unique}`;
+  await makeNamespace(comparison, ns, seed);
+  try {
+    for (const [at, kind] of pairedKinds.entries()) {
+      if (resources?.includes(kind.resource) === false) continue;
+      const list = kind.isClusterScoped
+        ? `${kind.path}/${kind.resource}`
+        : `${kind.path}/namespaces/${ns}/${kind.resource}`;
+      const pair = pairOf(kind, seed * 1000 + at, `pair-${unique}`);
+      for (const [name, way] of Object.entries(ways)) {
+        await compareMerges(comparison, `seed ${seed}: ${kind.resource} (${kind.path}): ${name}`, pair, list, way);
+      }
+      await compareStatuses(comparison, `seed ${seed}: ${kind.resource} (${kind.path}): status`, pair, list, seed);
+    }
+  } finally {
+    await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
+  }
+}
+
+/** One server's view of an object that is written several times. */
+class Shown {
+  readonly #names = new Map<string, string>();
+  #version: unknown;
+
+  /** Values that a server makes by itself, each by the order in which it came. */
+  #named(what: string, value: string): string {
+    const name = this.#names.get(value) ?? `<${what} ${this.#names.size}>`;
+    this.#names.set(value, name);
+    return name;
+  }
+
+  text(text: string): string {
+    return text
+      .replace(uid, "UID")
+      .replace(randomName, "kube-api-access")
+      .replace(/\b10\.0\.\d{1,3}\.\d{1,3}\b(?!\/)/g, (ip) => this.#named("made", ip))
+      .replace(/\b3[0-2]\d{3}\b/g, (port) => this.#named("made", port))
+      .replace(/\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "NOW");
+  }
+
+  /** What an answer says, a line for each finding, warning and stored value. */
+  lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
+    const found = foundBy(answer).map((line) => this.text(line));
+    if (answer.code >= 300 || answer.code === 0) return numbered(found);
+    const { metadata, status, ...rest } = answer.body;
+    const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have some
+    const isSame = resourceVersion === this.#version;
+    this.#version = resourceVersion;
+    const owners = (managedFields as readonly Json[] | undefined)?.map(
+      ({ manager, operation, subresource = "", ...of }) => {
+        const { time: _time, ...entry } = of;
+        return [`${String(manager)} ${String(operation)} ${String(subresource)}`, entry] as const;
+      },
+    );
+    // The server itself writes the status of these.
+    const shown = owners?.filter(([name]) => !hasServerStatus || !name.endsWith(" status"));
+    const content = {
+      ...rest,
+      ...(hasServerStatus ? {} : { status }),
+      metadata: meta,
+      owners: shown && Object.fromEntries(shown),
+    };
+    const values = leaves("", JSON.parse(JSON.stringify(content))).map((line) => this.text(line));
+    return [...found, `resourceVersion ${isSame ? "as before" : "is another"}`, ...values];
+  }
+}
+
+const isOutdated = ({ code, body }: Answer): boolean =>
+  code === 409 && String(body["message"]).includes("the object has been modified");
+
+/** An object on both servers. */
+class Written {
+  readonly #comparison: Comparison;
+  readonly #what: string;
+  readonly #pair: Pair;
+  readonly #path: string;
+  readonly #shown: readonly Shown[];
+  /** What each server has. */
+  stored: readonly Json[] = [];
+
+  constructor(comparison: Comparison, what: string, pair: Pair, path: string) {
+    this.#comparison = comparison;
+    this.#what = what;
+    this.#pair = pair;
+    this.#path = path;
+    this.#shown = comparison.servers.map(() => new Shown());
+  }
+
+  /** Whether both took it, and nothing differs. `questionOf` is given what the server has. */
+  async write(how: string, questionOf: (stored: Json) => Question): Promise<boolean> {
+    const { hasServerStatus = false, resource } = this.#pair.kind;
+    let questions: readonly Question[] = [];
+    let answers: readonly Answer[] = [];
+    // Servers write the status of some kinds meanwhile.
+    for (let attempt = 0; attempt === 0 || (attempt < 20 && hasServerStatus && answers.some(isOutdated)); attempt++) {
+      if (attempt > 0) await this.read();
+      questions = this.#comparison.servers.map((_server, at) => questionOf(this.stored[at] ?? {}));
+      answers = await Promise.all(this.#comparison.servers.map((server, at) => ask(server, questions[at]!))); // one each
+    }
+    const lines = answers.map((answer, at) => this.#shown[at]!.lines(answer, hasServerStatus)); // one each
+    const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
+    const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
+    const { path, body } = questions[0]!;
+    const isSame =
+      isExcused(resource, shown) ||
+      this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
+    if (isTaken) this.stored = answers.map(({ body }) => body);
+    return isTaken && isSame;
+  }
+
+  async read(): Promise<void> {
+    this.stored = (await this.#comparison.each("GET", this.#path)).map(({ body }) => body);
+  }
+
+  /** Waits for what the servers write by themselves. */
+  async settle(): Promise<void> {
+    if (this.#pair.kind.hasServerStatus !== true) return;
+    for (let attempt = 0; attempt < 200 && !this.stored.every(isSettled); attempt++) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+      await this.read();
+    }
+  }
+}
+
+/** Whether a server that writes the status of the object has done so. */
+function isSettled({ status }: Json): boolean {
+  const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
+  return (conditions ?? []).some(({ type, status }) => type !== "NamesAccepted" || status === "False");
+}
+
+async function compareMerges(comparison: Comparison, what: string, pair: Pair, list: string, { make, send }: Way) {
+  const [first, second] = pair.objects;
+  const path = one(list, first);
+  const written = new Written(comparison, what, pair, path);
+  try {
+    if (!(await written.write("made", () => make(list, first)))) return;
+    await written.settle();
+    const isMerged = await written.write("there", (stored) =>
+      send({ next: second, before: first, stored, path, pair }),
+    );
+    const before = isMerged ? second : first;
+    await written.write("back", (stored) => send({ next: first, before, stored, path, pair }));
+  } finally {
+    await removeAny(comparison, path);
+  }
+}
+
+async function compareStatuses(comparison: Comparison, what: string, pair: Pair, list: string, seed: number) {
+  const { objects, statuses } = pair;
+  if (statuses === undefined) return;
+  const random = seededRandom(seed);
+  const path = one(list, objects[0]);
+  const written = new Written(comparison, what, pair, path);
+  try {
+    if (!(await written.write("made", () => created(list, objects[0])))) return;
+    for (const [at, status] of [...statuses, statuses[0]].entries()) {
+      const send = pick(random, statusWays);
+      await written.write(`write ${at}`, (stored) =>
+        send({ next: { status }, before: {}, stored, path: `${path}/status`, pair }),
+      );
+    }
+  } finally {
+    await removeAny(comparison, path);
+  }
+}
+
+/** Deletes an object; namespaces without the controller that empties them. */
+async function removeAny(comparison: Comparison, path: string): Promise<void> {
+  if (path.startsWith("/api/v1/namespaces/") && path.split("/").length === 5) {
+    await comparison.each("DELETE", path);
+    await comparison.each("PUT", `${path}/finalize`, { metadata: { name: path.split("/")[4] }, spec: {} });
+  }
+  await remove(comparison, path);
+}

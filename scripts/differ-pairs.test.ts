@@ -1,0 +1,69 @@
+/** Cases of `npm run differ -- --pairs`: the same for a seed, first objects right; the patches that clients make of them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { applyJsonPatch } from "#apply/json-patch.ts";
+import { applyMergePatch } from "#apply/merge-patch.ts";
+import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
+import { kindUnderTest } from "#kinds/kind-for-tests.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
+import { pairedKinds, pairOf } from "./differ-pairs.ts";
+import type { Json } from "./differ-servers.ts";
+
+const seeds = Array.from({ length: 8 }, (_, seed) => seed);
+
+void test("a seed gives the same pair each time", () => {
+  for (const kind of pairedKinds) {
+    assert.deepEqual(pairOf(kind, 7, "a"), pairOf(kind, 7, "a"));
+  }
+});
+
+void test("the first object of a pair is right", async () => {
+  for (const kind of pairedKinds) {
+    for (const seed of seeds) {
+      const [first] = pairOf(kind, seed, "a").objects;
+      const { apiVersion = "", kind: name } = first as Record<string, string>; // what is made has both
+      const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+      const known = kindUnderTest({ group: group!, version: version!, kind: name! });
+      const received = { ...first, metadata: { namespace: "default", ...(first["metadata"] as Json), uid: "u" } };
+      await known.loadRules(received as Unstructured);
+      assert.deepEqual(known.refuseCreate(received as Unstructured), [], `${name} ${seed}`);
+    }
+  }
+});
+
+void test("patches of what changed give the other object", () => {
+  for (const kind of pairedKinds) {
+    for (const seed of seeds) {
+      const [first, second] = pairOf(kind, seed, "a").objects;
+      // Merge patches cannot say null.
+      const wanted = withoutNulls(second) as Json; // still an object
+      assert.deepEqual(applyMergePatch(first, mergePatch(first, wanted)), wanted, `${kind.resource} ${seed}`);
+      assert.deepEqual(applyJsonPatch(first, jsonPatch(first, second)), second, `${kind.resource} ${seed}`);
+    }
+  }
+});
+
+void test("kubectl's patch removes what was applied and is no longer wanted, and leaves what others wrote", () => {
+  const deployments = pairedKinds.find(({ resource }) => resource === "deployments")!;
+  const pod = (containers: readonly Json[], finalizers: readonly string[]): Json => ({
+    metadata: { finalizers },
+    spec: { template: { spec: { containers } } },
+  });
+  const applied = pod([{ name: "a", image: "1" }, { name: "b" }], ["x", "y"]);
+  const current = pod([{ name: "a", image: "1", tty: true }, { name: "b" }, { name: "injected" }], ["x", "y", "z"]);
+  const wanted = pod([{ name: "a", image: "2" }], ["x"]);
+  const patch = clientPatch(applied, wanted, current, deployments.schema);
+  assert.deepEqual(
+    applyStrategicMergePatch(current, patch, deployments.schema),
+    pod([{ name: "a", image: "2", tty: true }, { name: "injected" }], ["x", "z"]),
+  );
+});
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => (member === null ? [] : [[name, withoutNulls(member)]])),
+  );
+}

@@ -1,0 +1,159 @@
+/**
+ * Cases for comparing merges: two objects of a kind, as people write them, to be merged into each other. The second is
+ * another right one, or the first with a few changes; values of it may be empty in one of the ways there are. The same seed
+ * gives the same pair.
+ */
+import { type Random, seededRandom } from "#std/random.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type ComparedKind, contentOf, maybe, ofCluster, whole, withStatus } from "./differ-compared.ts";
+import { chance, edited, editsOf, type Edit, pick, placesOf, upTo, valueOf } from "./differ-edits.ts";
+import { comparedKinds } from "./differ-kinds.ts";
+import type { Json } from "./differ-servers.ts";
+
+const policy = (random: Random): Json => ({
+  matchConstraints: {
+    resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["bindings"] }],
+  },
+  validations: [{ expression: "true", ...maybe(random, 0.5, () => ({ message: "m", reason: "Forbidden" })) }],
+  ...maybe(random, 0.4, () => ({ failurePolicy: "Ignore", variables: [{ name: "v", expression: "1" }] })),
+  ...maybe(random, 0.4, () => ({ matchConditions: [{ name: "c", expression: "false" }] })),
+  ...maybe(random, 0.3, () => ({ auditAnnotations: [{ key: "k", valueExpression: "'v'" }] })),
+});
+
+const binding = (random: Random): Json => ({
+  policyName: pick(random, ["nowhere", "elsewhere"]),
+  validationActions: pick(random, [["Deny"], ["Warn", "Audit"]]),
+  ...maybe(random, 0.4, () => ({ matchResources: { namespaceSelector: { matchLabels: { a: "b" } } } })),
+});
+
+/** Servers write their status. */
+const flowcontrol = /^(?:flowschemas|prioritylevelconfigurations)$/;
+
+const admission = "admissionregistration.k8s.io";
+
+/** Kinds whose objects are merged: those of the other comparisons, and those that have no random edits there. */
+export const pairedKinds: readonly ComparedKind[] = [
+  ...comparedKinds.map((kind) => (flowcontrol.test(kind.resource) ? { ...kind, hasServerStatus: true } : kind)),
+  whole("", "v1", "Namespace", "namespaces", () => ({}), { ...withStatus, ...ofCluster }),
+  whole(
+    admission,
+    "v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    (random) => ({ spec: policy(random) }),
+    {
+      ...withStatus,
+      ...ofCluster,
+    },
+  ),
+  whole(
+    admission,
+    "v1",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    (random) => ({ spec: binding(random) }),
+    ofCluster,
+  ),
+];
+
+export interface Pair {
+  readonly kind: ComparedKind;
+  /** A right one, and the other. */
+  readonly objects: readonly [Json, Json];
+  /** Of kinds with a status: two of them. */
+  readonly statuses: readonly [Json, Json] | undefined;
+}
+
+/** How a value of the type may be empty, `null` included. */
+function emptyValues(schema: Schema): readonly unknown[] {
+  switch (schema.special) {
+    case "time":
+      return [null, "0001-01-01T00:00:00Z"];
+    case "microTime":
+      return [null, "0001-01-01T00:00:00.000000Z"];
+    case "quantity":
+      return [null, "0"];
+    case "intOrString":
+      return [null, 0, ""];
+    case undefined:
+      break;
+    default:
+      return [null];
+  }
+  switch (schema.type) {
+    case "string":
+      return [null, ""];
+    case "integer":
+    case "number":
+      return [null, 0];
+    case "boolean":
+      return [null, false];
+    case "array":
+      return [null, []];
+    default:
+      return [null, {}];
+  }
+}
+
+/** Makes a value empty, or one that is absent present and empty; or moves or removes items of a list. */
+function shapeEdit(random: Random, schema: Schema, value: unknown, root: readonly string[]): Edit | undefined {
+  const { present, absent } = placesOf(schema, value, root);
+  const lists = present.filter((place) => Array.isArray(place.value) && place.value.length > 1);
+  if (lists.length > 0 && chance(random, 0.3)) {
+    const { path, value: list } = pick(random, lists);
+    const items = list as readonly unknown[]; // chosen for it
+    return { path, value: chance(random, 0.5) ? items.toReversed() : items.slice(1) };
+  }
+  const from = chance(random, 0.6) ? present : absent;
+  const places = from.filter(
+    (place) => place.path.length > 0 && (from === present || typeof place.path.at(-1) === "string"),
+  );
+  if (places.length === 0) return undefined;
+  const place = pick(random, places);
+  return { path: place.path, value: pick(random, emptyValues(place.schema)) };
+}
+
+function withEdits(random: Random, kind: ComparedKind, object: Json, count: number): Json {
+  let next: unknown = object;
+  for (let i = 0; i < count; i++) {
+    const { schema, value, path } = contentOf(kind, next as Json, kind.root);
+    const edits = chance(random, 0.5)
+      ? editsOf(random, schema, value, path, 1)
+      : [shapeEdit(random, schema, value, path)].filter((edit) => edit !== undefined);
+    next = edits.reduce<unknown>(edited, next);
+  }
+  return next as Json; // edits of a field leave an object
+}
+
+const metadata = (random: Random): Json => ({
+  ...maybe(random, 0.6, () => ({
+    labels: pick<Json>(random, [{ app: "a" }, { app: "b", tier: "web" }, { tier: "db" }, {}]),
+  })),
+  ...maybe(random, 0.4, () => ({
+    annotations: pick<Json>(random, [{ "example.com/a": "1" }, { "example.com/b": "", c: "2" }, {}]),
+  })),
+  ...maybe(random, 0.15, () => ({
+    finalizers: pick(random, [["example.com/a"], ["example.com/b", "example.com/a"], []]),
+  })),
+});
+
+function withMetadata(random: Random, object: Json, name: string): Json {
+  const { name: own } = object["metadata"] as { readonly name: string }; // what is made has one
+  return { ...object, metadata: { ...metadata(random), name: own === "one" ? name : own } };
+}
+
+/** The pair of this number; `name` is that of both objects, where their kind does not ask for another. */
+export function pairOf(kind: ComparedKind, seed: number, name: string): Pair {
+  const random = seededRandom(seed);
+  const first = withMetadata(random, kind.make(random), name);
+  const other = chance(random, 0.6) ? kind.make(random) : first;
+  const second = withEdits(random, kind, withMetadata(random, other, name), upTo(random, 2));
+  const schema = kind.schema.fields?.get("status")?.schema;
+  const status = (): Json => {
+    const made = valueOf(random, schema!, " status", 3); // asked for where there is one
+    const edit = chance(random, 0.7) ? shapeEdit(random, schema!, made, []) : undefined;
+    return (edit === undefined ? made : edited(made, edit)) as Json; // its type is an object
+  };
+  const hasStatus = schema !== undefined && "status" in kind.subresources && kind.hasServerStatus !== true;
+  return { kind, objects: [first, second], statuses: hasStatus ? [status(), status()] : undefined };
+}
