@@ -73,12 +73,9 @@ function byteLength(annotations: JsonObject): number {
 function lastAppliedText(applied: JsonObject, annotation: string): string {
   const metadata = member(applied, "metadata");
   const annotations = isObject(metadata) ? member(metadata, "annotations") : undefined;
-  let shown = applied;
-  if (isObject(metadata) && isObject(annotations)) {
-    const { [annotation]: _last, ...others } = annotations;
-    const { annotations: _annotations, ...rest } = metadata;
-    const isBare = Object.keys(others).length === 0;
-    shown = { ...applied, metadata: isBare ? rest : { ...rest, annotations: others } };
-  }
-  return `${goTextOrJson(shown)}\n`;
+  if (!isObject(metadata) || annotations === undefined) return `${goTextOrJson(applied)}\n`;
+  const { annotations: _annotations, ...rest } = metadata;
+  if (!isObject(annotations)) return `${goTextOrJson({ ...applied, metadata: rest })}\n`;
+  const { [annotation]: _last, ...others } = annotations;
+  return `${goTextOrJson({ ...applied, metadata: { ...rest, annotations: others } })}\n`;
 }

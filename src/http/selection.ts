@@ -1,5 +1,7 @@
 /** Selectors of a request as a filter on stored entries, and the single object that a field selector may name. */
-import { parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { type FieldSelector, parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { ListOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
@@ -14,6 +16,30 @@ export interface Selection {
 
 const noLabels = {};
 
+/** Throws `badRequest` for a selector that cannot be read or names unknown fields. */
+function fieldSelectorOf(definition: ResourceDefinition, text: string): FieldSelector {
+  return parseFieldSelector(text, {
+    fields: definition.selectableFields,
+    aliases: definition.fieldAliases,
+    namespaced: definition.namespaced,
+    saysFields: definition.declaresFields === true,
+    ...(definition.namesKindOfFields === true ? { kind: definition.kind } : {}),
+  });
+}
+
+/** Those of objects that are not stored, which have no namespace, that the selectors match. Throws as `selectionOf`. */
+export function selectedOf(
+  definition: ResourceDefinition,
+  options: Pick<ListOptions, "labelSelector" | "fieldSelector">,
+  objects: readonly Unstructured[],
+): readonly Unstructured[] {
+  const labels = parseLabelSelector(options.labelSelector);
+  const fields = fieldSelectorOf(definition, options.fieldSelector);
+  return objects.filter(
+    ({ metadata }) => labels.matches(metadata.labels ?? noLabels) && fields.matches(metadata.name ?? "", "", () => noLabels),
+  );
+}
+
 /** Throws `badRequest` for selectors that cannot be read or name unknown fields. */
 export function selectionOf(
   scope: Pick<Scope, "definition" | "parts" | "namespace">,
@@ -23,12 +49,7 @@ export function selectionOf(
   const { namespaced } = definition;
   const { objects } = parts;
   const labels = parseLabelSelector(options.labelSelector);
-  const fields = parseFieldSelector(options.fieldSelector, {
-    fields: definition.selectableFields,
-    aliases: definition.fieldAliases,
-    namespaced,
-    saysFields: definition.declaresFields === true,
-  });
+  const fields = fieldSelectorOf(definition, options.fieldSelector);
   const name = fields.exact("metadata.name") || undefined;
   const namespace = namespaced ? scope.namespace || (fields.exact("metadata.namespace") ?? "") : "";
   if (fields.empty && labels.empty) return { filter: undefined, name, namespace };

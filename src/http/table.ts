@@ -1,7 +1,7 @@
 /** The Table view of objects: the kind's columns, one row an object. Source: upstream's table convertor. */
 import { invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
 
@@ -48,7 +48,8 @@ export interface TableRequest {
 export const tableOf = (table: TableRequest, object: Unstructured, withColumns = true): object => ({
   kind: "Table",
   apiVersion: table.apiVersion,
-  metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
+  // Of a dry run there is none.
+  metadata: object.metadata.resourceVersion === undefined ? {} : { resourceVersion: object.metadata.resourceVersion },
   columnDefinitions: withColumns ? columnDefinitions(table.definition) : null,
   rows: [tableRow(table, object)],
 });
@@ -65,7 +66,7 @@ function columnsOf(definition: ResourceDefinition): readonly Column[] {
 export function tableRow({ definition, apiVersion, include, nowMs }: TableRequest, object: Unstructured): object {
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
   if (include === "Object") return { cells, object };
-  return { cells, object: include === "Metadata" ? partialObject(object, apiVersion) : null };
+  return { cells, object: include === "Metadata" ? partialObject(object, definition, apiVersion) : null };
 }
 
 /** The same as JSON text; `metadata` is that of the object. */
@@ -74,17 +75,35 @@ export function rowText(table: TableRequest, object: Unstructured, metadata: () 
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
   let shown = "null";
   if (include === "Object") shown = JSON.stringify(object);
-  else if (include === "Metadata") shown = partialText(metadata(), apiVersion);
+  else if (include === "Metadata") shown = partialText(() => object, definition, metadata, apiVersion);
   return `{"cells":${JSON.stringify(cells)},"object":${shown}}`;
 }
 
 /** An object without its content. */
-export const partialObject = ({ metadata }: Unstructured, apiVersion: string): Unstructured => ({
+export const partialObject = (
+  { metadata }: Unstructured,
+  { fieldAnnotations }: ResourceDefinition,
+  apiVersion: string,
+): Unstructured => ({
   kind: "PartialObjectMetadata",
   apiVersion,
-  metadata,
+  metadata: fieldAnnotations === undefined ? metadata : withoutAnnotations(metadata, fieldAnnotations),
 });
 
-/** The same as JSON text, from that of the metadata. */
-export const partialText = (metadata: string, apiVersion: string): string =>
-  `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":${metadata}}`;
+function withoutAnnotations(metadata: ObjectMeta, names: readonly string[]): ObjectMeta {
+  const { annotations, ...rest } = metadata;
+  if (annotations === undefined || !names.some((name) => Object.hasOwn(annotations, name))) return metadata;
+  const kept = Object.entries(annotations).filter(([name]) => !names.includes(name));
+  return kept.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(kept) };
+}
+
+/** The same as JSON text; `metadata` is that of the object. */
+export const partialText = (
+  object: () => Unstructured,
+  definition: ResourceDefinition,
+  metadata: () => string,
+  apiVersion: string,
+): string =>
+  definition.fieldAnnotations === undefined
+    ? `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":${metadata()}}`
+    : JSON.stringify(partialObject(object(), definition, apiVersion));

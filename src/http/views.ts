@@ -136,7 +136,8 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
   const apiVersion = metaApiVersion(scope, negotiated);
   const isOfLists = transform === "PartialObjectMetadataList";
   const listType = { kind: "PartialObjectMetadataList", apiVersion };
-  const one = (object: Unstructured): object => partialObject(object, apiVersion);
+  const { definition } = scope;
+  const one = (object: Unstructured): object => partialObject(object, definition, apiVersion);
   const checkFits = (isList: boolean): void => {
     if (isOfLists !== isList) throw wrongView(transform, isList, typeName(scope.definition, isList));
   };
@@ -150,10 +151,11 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
       return { members: { ...listType, metadata }, itemsKey: "items", emptyIsNull: true };
     },
     item: one,
-    itemJson: (_object, metadata) => partialText(metadata(), apiVersion),
+    itemJson: (object, metadata) => partialText(object, definition, metadata, apiVersion),
     events() {
       checkFits(false);
-      return { form: apiVersion, isPlain: false, object: one, list: listType };
+      // Definitions of one store may differ in what their metadata shows.
+      return { form: `${apiVersion} ${definition.fieldAnnotations?.join() ?? ""}`, isPlain: false, object: one, list: listType };
     },
   };
 }

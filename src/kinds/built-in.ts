@@ -43,12 +43,13 @@ function definitionOf(
   behaviours: Behaviours,
 ): ResourceDefinition {
   const schemas = new Map<string, Schema>();
-  const schemaOf = (version = facts.version): Schema => {
-    let schema = schemas.get(version);
+  const schemaOf = (version = facts.version, type = facts.kind): Schema => {
+    const name = `${version} ${type}`;
+    let schema = schemas.get(name);
     if (schema !== undefined) return schema;
-    schema = tables.schemaOf({ ...facts, version });
-    if (schema === undefined) throw new Error(`no type for ${apiVersionOf({ ...facts, version })} ${facts.kind}`);
-    schemas.set(version, schema);
+    schema = tables.schemaOf({ group: facts.group, version, kind: type });
+    if (schema === undefined) throw new Error(`no type for ${apiVersionOf({ ...facts, version })} ${type}`);
+    schemas.set(name, schema);
     return schema;
   };
   const { kubernetesGroup: group, version, kind } = facts;
@@ -91,8 +92,10 @@ function definitionOf(
     nameRule: behaviour.nameRule ?? facts.nameRule,
     createOnUpdate: behaviour.createOnUpdate ?? facts.createOnUpdate,
     unconditionalUpdate: behaviour.unconditionalUpdate ?? facts.unconditionalUpdate,
-    selectableFields: facts.selectableFields ?? [],
+    selectableFields: behaviour.selectableFields ?? facts.selectableFields ?? [],
+    namesKindOfFields: behaviour.namesKindOfFields ?? false,
     columns: behaviour.columns ?? [],
+    ...(behaviour.fieldAnnotations === undefined ? {} : { fieldAnnotations: behaviour.fieldAnnotations }),
     strategy,
     ...(deprecation === undefined ? {} : { deprecation }),
     routes: "installed",

@@ -1,7 +1,7 @@
 /** Defaults of built-in kinds, as the reference server applies them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pullPolicy } from "./core/pod-spec.ts";
+import { pullPolicy } from "./core/image-name.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
 const defaulted = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>

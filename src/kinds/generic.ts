@@ -29,8 +29,11 @@ export interface KindEnvironment {
   now(): number;
 }
 
-/** The schema of a kind in one of its versions, by default the one that hooks are made for; built when first asked for. */
-export type SchemaOfVersion = (version?: string) => Schema;
+/**
+ * The schema of a kind, or of another type of its group, in one of its versions, by default the one that hooks are made for;
+ * built when first asked for.
+ */
+export type SchemaOfVersion = (version?: string, type?: string) => Schema;
 
 /**
  * The behaviour of a kind beyond the tables and the generic strategy; one file per kind. `Hub` is its stored version.
@@ -50,6 +53,8 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly statusResetsMetadata?: boolean;
   /** Objects may be made with a status. */
   readonly statusOnCreate?: boolean;
+  /** Annotations that hold fields of the object: rows of tables and metadata alone do not show them. */
+  readonly fieldAnnotations?: readonly string[];
   /** Finalizers may have any name. */
   readonly anyFinalizers?: boolean;
   /**
@@ -64,6 +69,9 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
   readonly generation?: boolean;
+  readonly selectableFields?: readonly string[];
+  /** Errors about unknown fields of selectors name the kind. */
+  readonly namesKindOfFields?: boolean;
   /** Release of deprecation, where the tables do not have it. */
   readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */

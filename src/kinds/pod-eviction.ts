@@ -47,8 +47,12 @@ export function podEviction(options: PodEvictionOptions): Action {
   const action: Action = async (request) => {
     const { object, dryRun } = request;
     if (object.metadata.name !== request.name) throw badRequest("name in URL does not match name in Eviction object");
-    const deletion = deletionOf(object as unknown as Eviction, dryRun, options.domain); // by its schema
+    const eviction = object as unknown as Eviction; // by its schema
+    checkDryRun(eviction, dryRun);
     await request.admitted(object);
+    // Upstream: the options are checked by the deletion, for which there must be a pod.
+    await options.pods().get(request.namespace, request.name, "");
+    const deletion = deletionOf(eviction, dryRun, options.domain);
     await new PodEviction(options, request, deletion).run();
     return success(201);
   };
@@ -57,11 +61,15 @@ export function podEviction(options: PodEvictionOptions): Action {
 
 /** The options in the body, which may ask for a trial as the query may. */
 function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): CheckedDeleteOptions {
-  const given = deleteOptions.dryRun ?? [];
+  return checkedDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
+}
+
+/** Throws where query and body ask for different trials. */
+function checkDryRun({ deleteOptions }: Eviction, dryRun: boolean): void {
+  const given = deleteOptions?.dryRun ?? [];
   if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
     throw unclassified(`Non-matching dry-run options in request and content: [All] and [${given.join(" ")}]`);
   }
-  return checkedDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
 }
 
 /** A pod that has ended, has not started or is being deleted; its eviction causes no disruption. */

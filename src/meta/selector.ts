@@ -55,6 +55,8 @@ export interface SelectableFields {
   readonly aliases?: Readonly<Record<string, string>>;
   /** Whether the kind lists its fields itself, even when they are the two common ones: custom resources. */
   readonly saysFields?: boolean;
+  /** The kind that errors about unknown fields name, where they name one. */
+  readonly kind?: string;
   /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
   readonly namespaced?: boolean;
 }
@@ -398,7 +400,10 @@ function checkSelectable(field: string, label: string, selectable: SelectableFie
   }
   if (field === nameField || selectable.fields.includes(field)) return;
   if (field === namespaceField && selectable.namespaced !== false) return;
-  throw badRequest(`field label not supported: ${label}`);
+  const { kind } = selectable;
+  throw badRequest(
+    kind === undefined ? `field label not supported: ${label}` : `field label ${goQuote(label)} not supported for ${kind}`,
+  );
 }
 
 /** Terms between commas that no backslash escapes. */

@@ -102,6 +102,8 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Findings of a create, beyond metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
+  /** What a new object gets beside, once nothing more is found about it. */
+  complete?(object: T): T;
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
   /**
    * Finalizers beside `metadata.finalizers` that must be empty before a deleted object goes (a namespace's own list).
@@ -131,6 +133,11 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
   /** From this definition's version to the stored one; group, version and kind are set by the caller. */
   toHub(object: T): Hub;
   fromHub(object: Hub): T;
+  /**
+   * What an update makes of a stored object, given what `toHub` made of it: what such an update does not write stays as it
+   * is stored, which is more than this version can say.
+   */
+  keep?(object: Hub, stored: Hub, subresource: string): Hub;
   /**
    * Custom resources: identifies the schemas of both versions. `fromHub` then takes objects of every stored version and
    * returns its argument when only the type differs; that result stays valid for the epoch.
@@ -212,8 +219,12 @@ export interface ResourceDefinition extends KindDescription {
   readonly returnDeletedList?: boolean;
   /** Fields selectors may name beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: readonly string[];
+  /** Whether errors about unknown fields of selectors name the kind. Default: false. */
+  readonly namesKindOfFields?: boolean;
   /** Whether the kind lists its selectable fields itself, even when they are the two common ones. Default: false. */
   readonly declaresFields?: boolean;
+  /** Annotations that hold fields of the object, which rows and metadata alone do not show. */
+  readonly fieldAnnotations?: readonly string[];
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;

@@ -453,7 +453,7 @@ export class Store {
       if (!attributes.dryRun && isVersion(resourceVersion)) {
         throw unclassified("resourceVersion should not be set on objects to be created");
       }
-      const stored = await this.#insert(candidate, attributes);
+      const stored = await this.#insert(strategy.complete?.(candidate) ?? candidate, attributes);
       if (stored !== undefined) return stored;
       if (!generates || attempt === generatedNameTries) throw this.#exists(candidate);
     }
@@ -471,7 +471,7 @@ export class Store {
       return { object: await this.#objects.afterDryRun(definition, object, attributes.context), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
-    const encoded = this.#encode(object, attributes, true);
+    const encoded = this.#encode(object, attributes);
     const value = encoded instanceof Promise ? await encoded : encoded;
     const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl, mayWrite: attributes.context.mayWrite });
     if (!result.ok) return undefined;
@@ -479,15 +479,23 @@ export class Store {
     return { object: this.object(result.entry), entry: result.entry };
   }
 
-  /** Encodes a client's object. Throws when it is too large to be stored; deletions skip that check. */
-  #encode(object: Unstructured, attributes: WriteAttributes, creates = false): MaybePromise<Encoded> {
-    return andThen(this.#objects.toStored(this.definition, object, attributes.context), (hub) => {
-      const encoded = this.#objects.encode(this.definition, hub, creates);
+  /**
+   * Encodes a client's object, which takes the place of `old` or is new. Throws when it is too large to be stored; deletions
+   * skip that check.
+   */
+  #encode(object: Unstructured, attributes: WriteAttributes, old?: Entry): MaybePromise<Encoded> {
+    return andThen(this.#objects.toStored(this.definition, object, attributes.context), (made) => {
+      const { conversion } = this.definition;
+      const hub =
+        old === undefined || conversion?.keep === undefined
+          ? made
+          : conversion.keep(made, this.#objects.stored(old), attributes.subresource);
+      const encoded = this.#objects.encode(this.definition, hub, old === undefined);
       if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
       const { managedFields, ...metadata } = object.metadata;
       if (attributes.dropsManagedFields !== true || managedFields === undefined)
         throw objectTooLarge(this.#objectBytesMax);
-      return this.#encode({ ...object, metadata }, { ...attributes, dropsManagedFields: false }, creates);
+      return this.#encode({ ...object, metadata }, { ...attributes, dropsManagedFields: false }, old);
     });
   }
 
@@ -671,9 +679,9 @@ export class Store {
     return { written: { object: this.object(result.entry), entry: result.entry, created: false } };
   }
 
-  #replace({ key, revision }: Entry, next: Unstructured, attributes: WriteAttributes): MaybePromise<WriteResult> {
-    return andThen(this.#encode(next, attributes), (encoded) =>
-      this.#cache.put(key, revision, encoded, {
+  #replace(entry: Entry, next: Unstructured, attributes: WriteAttributes): MaybePromise<WriteResult> {
+    return andThen(this.#encode(next, attributes, entry), (encoded) =>
+      this.#cache.put(entry.key, entry.revision, encoded, {
         ttlSeconds: this.definition.strategy.ttlSeconds?.(next) ?? 0,
         isForDeletion: next.metadata.deletionTimestamp !== undefined,
         mayWrite: attributes.context.mayWrite,

@@ -6,6 +6,7 @@ import type { Reply } from "../api-request.ts";
 import { madeListReply, objectReply } from "../object-reply.ts";
 import { listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
+import { selectedOf } from "../selection.ts";
 
 export function getComputed(scope: Scope, objects: readonly Unstructured[]): Reply {
   const { definition, name, parts, request } = scope;
@@ -18,8 +19,8 @@ export function getComputed(scope: Scope, objects: readonly Unstructured[]): Rep
 
 export function listComputed(scope: Scope, objects: readonly Unstructured[]): Reply {
   const { parts, request } = scope;
-  listOptions(request.query, parts.domain);
+  const selected = selectedOf(scope.definition, listOptions(request.query, parts.domain), objects);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const metadata = { resourceVersion: String(parts.cache.revision) };
-  return madeListReply(scope, negotiated, metadata, objects);
+  return madeListReply(scope, negotiated, metadata, selected);
 }

@@ -17,6 +17,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
   const countOf = ({ metadata }: DaemonSet): bigint => parseCount(metadata.annotations?.[counter] ?? "") ?? 0n;
   return {
     metadataRepeats: 1,
+    fieldAnnotations: [counter],
     columns: [
       nameColumn,
       integer("Desired", "How many nodes should run the pod.", ({ status }) => status.desiredNumberScheduled),

@@ -22,6 +22,7 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
       ageColumn,
       ...templateColumns,
     ],
+    selectableFields: [],
     strategy: {
       defaults: (object) =>
         editField(object, "spec", (spec) =>
@@ -35,7 +36,6 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
       },
       ...templateWarnings<ReplicaSet>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
-      fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };
 }

@@ -25,6 +25,7 @@ export function statefulSets({ domain, gate }: KindEnvironment): KindBehaviour<S
       ageColumn,
       ...containerColumns<StatefulSet>(({ spec }) => spec.template),
     ],
+    selectableFields: [],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
       validate: validateStatefulSet,

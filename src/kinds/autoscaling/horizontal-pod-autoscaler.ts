@@ -5,22 +5,17 @@
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "#api/autoscaling/v1.ts";
 import type {
   HorizontalPodAutoscaler,
-  HorizontalPodAutoscalerBehavior,
-  HorizontalPodAutoscalerCondition,
   HorizontalPodAutoscalerSpec,
   HPAScalingRules,
   MetricSpec,
   MetricStatus,
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column, Conversion, Strategy } from "#registry/resource-definition.ts";
-import { DecodeError } from "#schema/decode-error.ts";
-import type { Schema } from "#schema/schema.ts";
-import { decodeTyped } from "#schema/typed.ts";
 import { ageColumn, columnsOf, nameColumn, text } from "../cells.ts";
+import { annotationNames, type AnnotatedSchemas, putAnnotations, takeAnnotations } from "./annotated-fields.ts";
 import { validateAutoscaler, validateAutoscalerStatus } from "./autoscaler-validation.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
@@ -29,14 +24,18 @@ import { ownPrefix } from "../core/resource-names.ts";
 const shownMax = 2;
 
 export function horizontalPodAutoscalers({ domain, gate }: KindEnvironment): KindBehaviour<HorizontalPodAutoscaler> {
+  const prefix = annotationPrefix(domain);
+  const ofV1 = [...annotationNames(prefix, false), ...annotationNames(prefix, true)];
   return {
     columns,
     strategy: {
-      defaults: (object) => editField(object, "spec", defaultSpec),
+      defaults: (object) => withAnnotationsOf(editField(object, "spec", defaultSpec), undefined, ofV1),
       ...rules(domain, gate("HPAScaleToZero"), (object) => object),
     },
   };
 }
+
+const annotationPrefix = ({ rename }: ApiDomain): string => rename("autoscaling.alpha.kubernetes.io/");
 
 /** Checks, which know the stored version alone. */
 function rules<T extends ApiObject>(
@@ -58,20 +57,33 @@ export function horizontalPodAutoscalersV1(
   { domain, gate }: KindEnvironment,
   schemaOf: SchemaOfVersion,
 ): KindBehaviour<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
-  const conversion = v1Conversion(domain.rename("autoscaling.alpha.kubernetes.io/"), () => schemaOf("v2"));
+  const prefix = annotationPrefix(domain);
+  const conversion = v1Conversion(prefix, () => ({
+    metric: schemaOf("v1", "MetricSpec"),
+    metricStatus: schemaOf("v1", "MetricStatus"),
+    behavior: schemaOf("v2", "HorizontalPodAutoscalerBehavior"),
+    condition: schemaOf("v1", "HorizontalPodAutoscalerCondition"),
+  }));
+  const ofSpec = annotationNames(prefix, false);
+  const ofStatus = annotationNames(prefix, true);
+  const own = rules(domain, gate("HPAScaleToZero"), conversion.toHub);
   return {
     conversion,
     columns: columnsOf(columns, conversion.toHub),
+    fieldAnnotations: [...ofSpec, ...ofStatus],
     strategy: {
-      defaults(object) {
-        const next = editField(object, "spec", (spec) => fillAbsent(spec, { minReplicas: 1 }));
-        const { metrics = [] } = conversion.toHub(next).spec;
-        // What is the default of v2 is seen in v1, too.
-        return jsonEquals(metrics, [cpuMetric(80)])
-          ? editField(next, "spec", (spec) => fillAbsent(spec, { targetCPUUtilizationPercentage: 80 }))
-          : next;
+      // Defaults of v2 are seen in v1, too, and annotations hold what v2 has of them.
+      defaults: (object) => ({ ...object, ...conversion.fromHub(conversion.toHub(object)) }),
+      ...own,
+      // What holds the status is written with it alone, what holds the spec without it.
+      prepareForCreate: (object) => withAnnotationsOf(object, undefined, ofStatus),
+      prepareForUpdate: (object, old) => withAnnotationsOf(object, old, ofStatus),
+      subresources: {
+        status: {
+          ...own.subresources?.["status"],
+          prepareForUpdate: (object, old) => withAnnotationsOf(object, old, ofSpec),
+        },
       },
-      ...rules(domain, gate("HPAScaleToZero"), conversion.toHub),
     },
   };
 }
@@ -115,43 +127,45 @@ const cpuStatus = (averageUtilization: number): MetricStatus => ({
   resource: { name: "cpu", current: { averageUtilization } },
 });
 
-/** Names of annotations of v1 begin with `prefix`; `schema` is that of v2. */
+/** Names of annotations of v1 begin with `prefix`. */
 function v1Conversion(
   prefix: string,
-  schema: () => Schema,
+  schemas: () => AnnotatedSchemas,
 ): Conversion<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   return {
     toHub({ metadata, spec, status }) {
-      const { rest, kept } = takeAnnotations(metadata, prefix, schema);
+      const { rest, fields } = takeAnnotations(metadata, prefix, schemas);
       const { targetCPUUtilizationPercentage: target, ...limits } = spec;
       const { currentCPUUtilizationPercentage: current, currentReplicas, ...counts } = status;
-      const currentMetrics = [...(current === undefined ? [] : [cpuStatus(current)]), ...(kept.currentMetrics ?? [])];
+      // The annotation has all of them, more exactly.
+      const currentMetrics = fields.currentMetrics ?? (current === undefined ? [] : [cpuStatus(current)]);
       return {
         metadata: rest,
         spec: defaultSpec({
           ...limits,
-          metrics: [...(target === undefined ? [] : [cpuMetric(target)]), ...(kept.metrics ?? [])],
-          ...(kept.behavior === undefined ? {} : { behavior: kept.behavior }),
+          metrics: [...(fields.metrics ?? []), ...(target === undefined ? [] : [cpuMetric(target)])],
+          ...(fields.behavior === undefined ? {} : { behavior: fields.behavior }),
         }),
         status: {
           ...(currentReplicas === 0 ? {} : { currentReplicas }),
           ...counts,
           currentMetrics: currentMetrics.length === 0 ? null : currentMetrics,
-          ...(kept.conditions === undefined ? {} : { conditions: kept.conditions }),
+          ...(fields.conditions === undefined || fields.conditions.length === 0 ? {} : { conditions: fields.conditions }),
         },
       };
     },
+    keep: (object, stored, subresource) =>
+      subresource === "status" ? { ...object, spec: stored.spec } : { ...object, status: stored.status },
     fromHub({ metadata, spec, status }) {
       const { metrics = [], behavior, ...limits } = spec;
       const { currentMetrics, conditions, ...counts } = status;
-      const currents = currentMetrics ?? [];
       const target = metrics.find((metric) => cpuTarget(metric) !== undefined);
-      const now = currents.find((metric) => cpuNow(metric) !== undefined);
+      const now = currentMetrics?.findLast((metric) => cpuNow(metric) !== undefined);
       return {
         metadata: putAnnotations(metadata, prefix, {
-          metrics: metrics.filter((metric) => metric !== target),
+          metrics: metrics.filter((metric) => cpuTarget(metric) === undefined),
           behavior,
-          currentMetrics: currents.filter((metric) => metric !== now),
+          currentMetrics: currentMetrics ?? undefined,
           conditions,
         }),
         spec: withField<HorizontalPodAutoscalerV1["spec"], "targetCPUUtilizationPercentage">(
@@ -169,52 +183,18 @@ function v1Conversion(
   };
 }
 
-/** Fields of v2 that v1 keeps in annotations. */
-interface Kept {
-  readonly metrics?: readonly MetricSpec[] | undefined;
-  readonly behavior?: HorizontalPodAutoscalerBehavior | undefined;
-  readonly currentMetrics?: readonly MetricStatus[] | undefined;
-  readonly conditions?: readonly HorizontalPodAutoscalerCondition[] | undefined;
-}
-
-/** The suffix of each annotation's name, and the field it holds. */
-const annotated = [
-  ["metrics", "spec", "metrics"],
-  ["behavior", "spec", "behavior"],
-  ["current-metrics", "status", "currentMetrics"],
-  ["conditions", "status", "conditions"],
-] as const;
-
-/** Metadata without the annotations, and their content. Any client may write them; invalid content is dropped. */
-function takeAnnotations(
-  metadata: ObjectMeta,
-  prefix: string,
-  schema: () => Schema,
-): { readonly rest: ObjectMeta; readonly kept: Kept } {
-  const { annotations, ...meta } = metadata;
-  if (annotations === undefined) return { rest: metadata, kept: {} };
-  const others = new Map(Object.entries(annotations));
-  let kept: Kept = {};
-  for (const [suffix, part, field] of annotated) {
-    const text = others.get(prefix + suffix);
-    if (text === undefined) continue;
-    others.delete(prefix + suffix);
-    try {
-      const hub = decodeTyped(schema(), { [part]: { [field]: JSON.parse(text) } }, { keys: 0, unknown: false });
-      kept = { ...kept, [field]: (hub as Record<typeof part, Kept>)[part][field] }; // by the schema of v2
-    } catch (error) {
-      if (!(error instanceof SyntaxError || error instanceof DecodeError)) throw error;
-    }
-  }
-  return { rest: others.size === 0 ? meta : { ...meta, annotations: Object.fromEntries(others) }, kept };
-}
-
-function putAnnotations(metadata: ObjectMeta, prefix: string, kept: Kept): ObjectMeta {
-  const added = annotated
-    .filter(([, , field]) => kept[field] !== undefined && Object.keys(kept[field]).length > 0)
-    .map(([suffix, , field]): [string, string] => [prefix + suffix, JSON.stringify(kept[field])]);
-  if (added.length === 0) return metadata;
-  return { ...metadata, annotations: { ...metadata.annotations, ...Object.fromEntries(added) } };
+/** The object with those annotations, by their names, that the other one has. */
+function withAnnotationsOf<T extends ApiObject>(object: T, from: T | undefined, names: readonly string[]): T {
+  const { annotations = {} } = object.metadata;
+  const wanted = from?.metadata.annotations ?? {};
+  if (names.every((name) => annotations[name] === wanted[name])) return object;
+  const kept = Object.entries(annotations).filter(([name]) => !names.includes(name));
+  const taken = Object.entries(wanted).filter(([name]) => names.includes(name));
+  const all = Object.fromEntries([...kept, ...taken]);
+  return {
+    ...object,
+    metadata: withField(object.metadata, "annotations", Object.keys(all).length === 0 ? undefined : all),
+  };
 }
 
 const columns: readonly Column<HorizontalPodAutoscaler>[] = [

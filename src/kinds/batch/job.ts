@@ -1,6 +1,5 @@
 /** Job: pods that run to completion. Its selector and pod labels are generated from the job's uid. */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
@@ -22,6 +21,7 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
   const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
     metadataRepeats: 1,
+    namesKindOfFields: true,
     columns,
     strategy: {
       defaults: (object) =>
@@ -30,15 +30,15 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
           templateLabels(object),
         ),
       canonicalize(object) {
-        const before = templateLabels(object) ?? {};
         const next = editField(object, "spec", (spec) => selectOwnPods(spec, object.metadata, { uidLabel, nameLabel }));
         if (next === object) return object;
-        // A job that has no labels but those of its template follows it.
-        const follows = jsonEquals(next.metadata.labels ?? {}, before);
-        return follows
-          ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
+        // A job that was given no labels, not one that was given the same, has the map of its template.
+        const { labels } = object.metadata;
+        return labels !== undefined && labels === templateLabels(object)
+          ? { ...next, metadata: withField(next.metadata, "labels", templateLabels(next)) }
           : next;
       },
+      complete: (object) => withTemplateLabels(object, templateLabels(object)),
       validate: (object) => validateJob(object, domain),
       // Upstream: tells findings about the spec twice.
       validateUpdate: (object, old) => [

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";
-import { defaultPod, defaultPodSpec, pullPolicy } from "./pod-spec.ts";
+import { pullPolicy } from "./image-name.ts";
+import { defaultPod, defaultPodSpec } from "./pod-spec.ts";
 
 const made = (fields: object, spec: object = {}): PodSpec =>
   ({ containers: [{ name: "a", image: "x", resources: {}, ...fields }], ...spec }) as PodSpec;

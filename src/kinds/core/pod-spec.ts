@@ -13,9 +13,11 @@ import type {
   Probe,
   Volume,
 } from "#api/core/v1.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
 import { formatQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
 import { roundedAmounts, roundedResources } from "./amounts.ts";
+import { pullPolicy } from "./image-name.ts";
 import { containerRequests } from "./pod-requests.ts";
 
 const fileModes = { defaultMode: 0o644 };
@@ -33,7 +35,18 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
 }
 
 export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
-  editField(template, "spec", defaultPodSpec);
+  editField(editField(template, "spec", defaultPodSpec), "metadata", withoutOldAnnotations);
+
+/** In any domain. */
+const oldAnnotation = /^pod\.(?:alpha|beta)\.[^/]+\/init-container(?:s|-statuses)$/;
+
+/** Metadata of a pod or template without annotations in which init containers were once kept. */
+export function withoutOldAnnotations(metadata: ObjectMeta): ObjectMeta {
+  const { annotations } = metadata;
+  if (annotations === undefined || !Object.keys(annotations).some((name) => oldAnnotation.test(name))) return metadata;
+  const kept = Object.entries(annotations).filter(([name]) => !oldAnnotation.test(name));
+  return withField(metadata, "annotations", kept.length === 0 ? undefined : Object.fromEntries(kept));
+}
 
 /** The containers that the kubelet starts by itself. */
 function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
@@ -69,19 +82,6 @@ function defaultContainer(container: Container): Container {
   );
 }
 
-/** What the names of images are made of; Docker's grammar, as far as it matters here. */
-const imageShape = /^(?:[\w.:-]+\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@[\w+.:-]+)?$/;
-
-/** `Always` for images that may change under their name: tag `latest`, or neither tag nor digest. */
-export function pullPolicy(image: string): "Always" | "IfNotPresent" {
-  if (!imageShape.test(image)) return "IfNotPresent";
-  const at = image.indexOf("@");
-  const named = at < 0 ? image : image.slice(0, at);
-  const last = named.slice(named.lastIndexOf("/") + 1);
-  const colon = last.indexOf(":");
-  const tag = colon < 0 ? "" : last.slice(colon + 1);
-  return tag === "latest" || (tag === "" && at < 0) ? "Always" : "IfNotPresent";
-}
 
 function defaultProbe(probe: Probe): Probe {
   let next = fillZero(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });

@@ -49,16 +49,19 @@ export function templateWarnings<T extends ApiObject>(
     return template === undefined ? [] : ofPods(template, path.child("spec"), annotationsPath);
   };
   return {
-    warningsOnCreate: (object) => [...(namesPods ? nameWarnings(object) : []), ...warnings(object)],
+    warningsOnCreate: (object) => [
+      ...(namesPods ? nameWarnings(object, "this is used in Pod names and hostnames") : []),
+      ...warnings(object),
+    ],
     warningsOnUpdate: (object, old) => (generationOf(object) === generationOf(old) ? [] : warnings(object)),
   };
 }
 
-function nameWarnings({ metadata: { name = "" } }: ApiObject): string[] {
+/** A warning about a name that is no DNS label; `use` is what it becomes. */
+export function nameWarnings({ metadata: { name = "" } }: ApiObject, use: string): string[] {
   const problems = dns1123Label(name);
   if (problems.length === 0) return [];
-  const text =
-    "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended";
+  const text = `${use}, which can result in surprising behavior; a DNS label is recommended`;
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
@@ -215,10 +218,12 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath)
 
 function containerWarnings({ env = [], resources }: Container, path: FieldPath): string[] {
   const seen = new Set<string>();
-  const hidden = env.flatMap(({ name }, i) => {
+  const hidden = env.flatMap(({ name, value = "" }, i) => {
     const hides = seen.has(name);
     seen.add(name);
-    if (!hides) return [];
+    // A value that adds to the one before does not hide it.
+    const reference = `$(${name})`;
+    if (!hides || (value !== reference && value.includes(reference))) return [];
     const text = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
     return [warningAt(path.child("env").index(i), text)];
   });
@@ -240,8 +245,10 @@ export function fractionalByteWarnings(
 ): string[] {
   return names.flatMap((name) => {
     const amount = amounts[name];
-    const quantity = amount !== undefined && mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
-    if (quantity === undefined || !hasFraction(quantity)) return [];
+    if (amount === undefined) return [];
+    const isLarge = large.test(amount);
+    const quantity = isLarge || mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
+    if (quantity === undefined || !(hasFraction(quantity) || (isLarge && isWrapped(quantity)))) return [];
     const text = goQuote(formatQuantity(quantity));
     return [warningAt(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
   });
@@ -249,9 +256,15 @@ export function fractionalByteWarnings(
 
 /** A decimal point, the suffix of a small unit, or an exponent that may be negative. */
 const mayHaveFraction = /[.num-]/;
+/** What takes more than 53 bits, or nearly so. */
+const large = /\d(?:[PE]i|Ti)$/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
   exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
+
+/** Upstream: counts thousandths of large binary amounts in 64 bits, of which only the lowest are left. */
+const isWrapped = ({ unscaled, exponent }: Quantity): boolean =>
+  exponent >= 0 && BigInt.asIntN(64, unscaled * 10n ** BigInt(exponent) * 1000n) % 1000n !== 0n; // at most 60
 
 /** More than clients are shown of warnings, so that a pod of equal ports does not give one for each pair. */
 const portWarningsMax = 100;

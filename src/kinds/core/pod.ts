@@ -22,11 +22,11 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { roundedAmounts, roundedResources } from "./amounts.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
-import { defaultPod, type PodDefaults } from "./pod-spec.ts";
+import { defaultPod, type PodDefaults, withoutOldAnnotations } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
 import { validateAnnotationsUpdate, validateNewPod, validatePod } from "./pod-validation.ts";
-import { podWarnings } from "./pod-warnings.ts";
+import { nameWarnings, podWarnings } from "./pod-warnings.ts";
 import { appArmorWarning, withAppArmor } from "./security-annotations.ts";
 
 const specPath = FieldPath.of("spec");
@@ -49,16 +49,23 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     strategy: {
       defaults: (object) =>
         editField(
-          editField(object, "spec", (spec) => defaultPod(spec, has)),
+          editField(
+            editField(object, "spec", (spec) => defaultPod(spec, has)),
+            "metadata",
+            withoutOldAnnotations,
+          ),
           "status",
           (status) => withRoundedAmounts(withAgreeingAddresses(status)),
         ),
       prepareForCreate(object, { context }) {
-        const status = firstStatus(object.spec, timestampOf(environment.now()));
+        const status = firstStatus(object, timestampOf(environment.now()));
         const pod = { ...object, spec: withGraceSeconds(object.spec), status };
         return withAppArmor(pod, annotations, (key) => context.warn(appArmorWarning(key, annotationsPath)));
       },
-      warningsOnCreate: (object) => warnings(object, specPath, annotationsPath),
+      warningsOnCreate: (object) => [
+        ...nameWarnings(object, "this is used in the Pod's hostname"),
+        ...warnings(object, specPath, annotationsPath),
+      ],
       validate: (object) => [...validatePod(object, domain), ...validateNewPod(object, domain)],
       validateUpdate: (object, old) => [
         ...validatePod(object, domain),
@@ -150,7 +157,8 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
     : spec;
 
 /** Field order is that of the wire. */
-function firstStatus(spec: PodSpec, now: string): PodStatus {
+/** Upstream: a class of service that a new pod says it has is believed. */
+function firstStatus({ spec, status }: Pod, now: string): PodStatus {
   const isGated = (spec.schedulingGates ?? []).length > 0;
   const condition: PodCondition = {
     type: "PodScheduled",
@@ -160,7 +168,7 @@ function firstStatus(spec: PodSpec, now: string): PodStatus {
     reason: "SchedulingGated",
     message: "Scheduling is blocked due to non-empty scheduling gates",
   };
-  return { phase: "Pending", ...(isGated ? { conditions: [condition] } : {}), qosClass: qosClass(spec) };
+  return { phase: "Pending", ...(isGated ? { conditions: [condition] } : {}), qosClass: status.qosClass || qosClass(spec) };
 }
 
 /** The grace period; 0 for a pod that is unscheduled or finished. */
