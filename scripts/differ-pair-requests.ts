@@ -215,8 +215,8 @@ class Written {
     this.#shown = comparison.servers.map(() => new Shown());
   }
 
-  /** Whether both took it, and nothing differs. `questionOf` is given what the server has. */
-  async write(how: string, questionOf: (stored: Json) => Question): Promise<boolean> {
+  /** How both answered. `questionOf` is given what the server has. */
+  async write(how: string, questionOf: (stored: Json) => Question): Promise<"taken" | "refused" | "differs"> {
     const { hasServerStatus = false, resource } = this.#pair.kind;
     let questions: readonly Question[] = [];
     let answers: readonly Answer[] = [];
@@ -230,11 +230,11 @@ class Written {
     const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
-    const isSame =
-      isExcused(resource, shown) ||
-      this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
+    // What they have differs from an excused answer on, so what follows would, too.
+    if (isExcused(resource, shown)) return "differs";
+    const isSame = this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
     if (isTaken) this.stored = answers.map(({ body }) => body);
-    return isTaken && isSame;
+    return !isSame ? "differs" : isTaken ? "taken" : "refused";
   }
 
   async read(): Promise<void> {
@@ -262,12 +262,11 @@ async function compareMerges(comparison: Comparison, what: string, pair: Pair, l
   const path = one(list, first);
   const written = new Written(comparison, what, pair, path);
   try {
-    if (!(await written.write("made", () => make(list, first)))) return;
+    if ((await written.write("made", () => make(list, first))) !== "taken") return;
     await written.settle();
-    const isMerged = await written.write("there", (stored) =>
-      send({ next: second, before: first, stored, path, pair }),
-    );
-    const before = isMerged ? second : first;
+    const merged = await written.write("there", (stored) => send({ next: second, before: first, stored, path, pair }));
+    if (merged === "differs") return;
+    const before = merged === "taken" ? second : first;
     await written.write("back", (stored) => send({ next: first, before, stored, path, pair }));
   } finally {
     await removeAny(comparison, path);
@@ -281,12 +280,13 @@ async function compareStatuses(comparison: Comparison, what: string, pair: Pair,
   const path = one(list, objects[0]);
   const written = new Written(comparison, what, pair, path);
   try {
-    if (!(await written.write("made", () => created(list, objects[0])))) return;
+    if ((await written.write("made", () => created(list, objects[0]))) !== "taken") return;
     for (const [at, status] of [...statuses, statuses[0]].entries()) {
       const send = pick(random, statusWays);
-      await written.write(`write ${at}`, (stored) =>
+      const done = await written.write(`write ${at}`, (stored) =>
         send({ next: { status }, before: {}, stored, path: `${path}/status`, pair }),
       );
+      if (done === "differs") return;
     }
   } finally {
     await removeAny(comparison, path);

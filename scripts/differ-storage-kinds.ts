@@ -92,7 +92,7 @@ const attachedSource = (random: Random): Json =>
         inlineVolumeSpec: {
           accessModes: ["ReadWriteOnce"],
           csi: { driver: "csi.example.com", volumeHandle: "h" },
-          ...maybe(random, 0.3, () => pick(random, volumeSources)),
+          ...maybe(random, 0.3, () => ({ mountOptions: ["ro"] })),
         },
       };
 

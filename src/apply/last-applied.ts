@@ -41,7 +41,7 @@ export function lastAppliedFields(
 
 /**
  * `object` with the applied configuration in its annotation, if it has the annotation. An annotation beyond the allowed
- * length is emptied.
+ * length is removed.
  */
 export function withLastApplied(object: JsonObject, applied: JsonObject, annotation: string): JsonObject {
   const before = textOf(object, annotation);
@@ -49,9 +49,11 @@ export function withLastApplied(object: JsonObject, applied: JsonObject, annotat
   const metadata = object["metadata"] as JsonObject; // an annotation was found in it
   const annotations = metadata["annotations"] as JsonObject; // the same
   const full = { ...annotations, [annotation]: lastAppliedText(applied, annotation) };
-  const next = byteLength(full) > annotationBytesMax ? { ...annotations, [annotation]: "" } : full;
-  if (next[annotation] === before) return object;
-  return { ...object, metadata: { ...metadata, annotations: next } };
+  if (full[annotation] === before) return object;
+  if (byteLength(full) <= annotationBytesMax) return { ...object, metadata: { ...metadata, annotations: full } };
+  const { [annotation]: _last, ...others } = annotations;
+  const { annotations: _annotations, ...rest } = metadata;
+  return { ...object, metadata: Object.keys(others).length === 0 ? rest : { ...rest, annotations: others } };
 }
 
 function textOf(object: JsonObject, annotation: string): string {

@@ -36,7 +36,8 @@ export function selectedOf(
   const labels = parseLabelSelector(options.labelSelector);
   const fields = fieldSelectorOf(definition, options.fieldSelector);
   return objects.filter(
-    ({ metadata }) => labels.matches(metadata.labels ?? noLabels) && fields.matches(metadata.name ?? "", "", () => noLabels),
+    ({ metadata }) =>
+      labels.matches(metadata.labels ?? noLabels) && fields.matches(metadata.name ?? "", "", () => noLabels),
   );
 }
 

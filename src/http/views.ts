@@ -155,7 +155,12 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
     events() {
       checkFits(false);
       // Definitions of one store may differ in what their metadata shows.
-      return { form: `${apiVersion} ${definition.fieldAnnotations?.join() ?? ""}`, isPlain: false, object: one, list: listType };
+      return {
+        form: `${apiVersion} ${definition.fieldAnnotations?.join() ?? ""}`,
+        isPlain: false,
+        object: one,
+        list: listType,
+      };
     },
   };
 }

@@ -402,7 +402,9 @@ function checkSelectable(field: string, label: string, selectable: SelectableFie
   if (field === namespaceField && selectable.namespaced !== false) return;
   const { kind } = selectable;
   throw badRequest(
-    kind === undefined ? `field label not supported: ${label}` : `field label ${goQuote(label)} not supported for ${kind}`,
+    kind === undefined
+      ? `field label not supported: ${label}`
+      : `field label ${goQuote(label)} not supported for ${kind}`,
   );
 }
 

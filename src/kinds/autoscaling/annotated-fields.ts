@@ -105,7 +105,10 @@ const listOf = (items: Schema): Schema => ({ type: "array", items });
 
 const readers: Readonly<Record<FieldName, (value: unknown, schemas: AnnotatedSchemas) => unknown>> = {
   metrics: (value, { metric }) => ((decode(listOf(metric), value) ?? []) as readonly OldMetric[]).map(newMetric), // by its schema
-  behavior: (value, { behavior }) => (value === null ? undefined : decode(behavior, value)),
+  behavior(value, { behavior }) {
+    const decoded = value === null ? {} : (decode(behavior, value) as HorizontalPodAutoscalerBehavior); // by its schema
+    return Object.keys(decoded).length === 0 ? undefined : decoded;
+  },
   currentMetrics: (value, { metricStatus }) =>
     ((decode(listOf(metricStatus), value) ?? []) as readonly OldMetricStatus[]).map(newStatus), // by its schema
   conditions: (value, { condition }) => decode(listOf(condition), value) ?? [],

@@ -1,6 +1,6 @@
 /**
  * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 has one target for CPU use; annotations hold
- * everything else in v2 form, so that a read and a write in v1 lose nothing.
+ * everything else (`annotated-fields.ts`), so that a read and a write in v1 lose little.
  */
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "#api/autoscaling/v1.ts";
 import type {
@@ -58,22 +58,25 @@ export function horizontalPodAutoscalersV1(
   schemaOf: SchemaOfVersion,
 ): KindBehaviour<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   const prefix = annotationPrefix(domain);
-  const conversion = v1Conversion(prefix, () => ({
+  const schemas = (): AnnotatedSchemas => ({
     metric: schemaOf("v1", "MetricSpec"),
     metricStatus: schemaOf("v1", "MetricStatus"),
     behavior: schemaOf("v2", "HorizontalPodAutoscalerBehavior"),
     condition: schemaOf("v1", "HorizontalPodAutoscalerCondition"),
-  }));
+  });
+  const conversion = v1Conversion(prefix, schemas, defaultSpec);
+  // Upstream: a behaviour in an annotation has no defaults before it is stored.
+  const received = v1Conversion(prefix, schemas, defaultMetrics);
   const ofSpec = annotationNames(prefix, false);
   const ofStatus = annotationNames(prefix, true);
-  const own = rules(domain, gate("HPAScaleToZero"), conversion.toHub);
+  const own = rules(domain, gate("HPAScaleToZero"), received.toHub);
   return {
     conversion,
     columns: columnsOf(columns, conversion.toHub),
     fieldAnnotations: [...ofSpec, ...ofStatus],
     strategy: {
       // Defaults of v2 are seen in v1, too, and annotations hold what v2 has of them.
-      defaults: (object) => ({ ...object, ...conversion.fromHub(conversion.toHub(object)) }),
+      defaults: (object) => ({ ...object, ...received.fromHub(received.toHub(object)) }),
       ...own,
       // What holds the status is written with it alone, what holds the spec without it.
       prepareForCreate: (object) => withAnnotationsOf(object, undefined, ofStatus),
@@ -106,10 +109,13 @@ const scaleDown: HPAScalingRules = {
   policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
 };
 
+function defaultMetrics(spec: HorizontalPodAutoscalerSpec): HorizontalPodAutoscalerSpec {
+  const next = fillAbsent(spec, { minReplicas: 1 });
+  return (next.metrics ?? []).length === 0 ? withField(next, "metrics", [cpuMetric(80)]) : next;
+}
+
 function defaultSpec(spec: HorizontalPodAutoscalerSpec): HorizontalPodAutoscalerSpec {
-  let next = fillAbsent(spec, { minReplicas: 1 });
-  if ((next.metrics ?? []).length === 0) next = withField(next, "metrics", [cpuMetric(80)]);
-  return editField(next, "behavior", (behavior) => ({
+  return editField(defaultMetrics(spec), "behavior", (behavior) => ({
     ...behavior,
     scaleUp: fillAbsent(behavior.scaleUp ?? {}, scaleUp),
     scaleDown: fillAbsent(behavior.scaleDown ?? {}, scaleDown),
@@ -127,10 +133,11 @@ const cpuStatus = (averageUtilization: number): MetricStatus => ({
   resource: { name: "cpu", current: { averageUtilization } },
 });
 
-/** Names of annotations of v1 begin with `prefix`. */
+/** Names of annotations of v1 begin with `prefix`; `defaults` are those of what is converted to v2. */
 function v1Conversion(
   prefix: string,
   schemas: () => AnnotatedSchemas,
+  defaults: (spec: HorizontalPodAutoscalerSpec) => HorizontalPodAutoscalerSpec,
 ): Conversion<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   return {
     toHub({ metadata, spec, status }) {
@@ -141,7 +148,7 @@ function v1Conversion(
       const currentMetrics = fields.currentMetrics ?? (current === undefined ? [] : [cpuStatus(current)]);
       return {
         metadata: rest,
-        spec: defaultSpec({
+        spec: defaults({
           ...limits,
           metrics: [...(fields.metrics ?? []), ...(target === undefined ? [] : [cpuMetric(target)])],
           ...(fields.behavior === undefined ? {} : { behavior: fields.behavior }),
@@ -150,7 +157,9 @@ function v1Conversion(
           ...(currentReplicas === 0 ? {} : { currentReplicas }),
           ...counts,
           currentMetrics: currentMetrics.length === 0 ? null : currentMetrics,
-          ...(fields.conditions === undefined || fields.conditions.length === 0 ? {} : { conditions: fields.conditions }),
+          ...(fields.conditions === undefined || fields.conditions.length === 0
+            ? {}
+            : { conditions: fields.conditions }),
         },
       };
     },

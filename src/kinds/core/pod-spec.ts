@@ -82,7 +82,6 @@ function defaultContainer(container: Container): Container {
   );
 }
 
-
 function defaultProbe(probe: Probe): Probe {
   let next = fillZero(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
   next = editField(next, "httpGet", defaultHttpGet);

@@ -45,6 +45,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     metadataRepeats: 1,
     returnsDeleted: true,
     columns,
+    statusOnCreate: true,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
       defaults: (object) =>
@@ -168,7 +169,11 @@ function firstStatus({ spec, status }: Pod, now: string): PodStatus {
     reason: "SchedulingGated",
     message: "Scheduling is blocked due to non-empty scheduling gates",
   };
-  return { phase: "Pending", ...(isGated ? { conditions: [condition] } : {}), qosClass: status.qosClass || qosClass(spec) };
+  return {
+    phase: "Pending",
+    ...(isGated ? { conditions: [condition] } : {}),
+    qosClass: status.qosClass || qosClass(spec),
+  };
 }
 
 /** The grace period; 0 for a pod that is unscheduled or finished. */

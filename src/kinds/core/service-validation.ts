@@ -310,6 +310,9 @@ export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain):
   for (const [i, range] of loadBalancerSourceRanges.entries()) {
     addAll(warnings, aboutRange(`spec.loadBalancerSourceRanges[${i}]`, range));
   }
+  if (spec.type === "ExternalName" && externalIPs.length > 0) {
+    warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
+  }
   if (spec.type !== "ExternalName" && spec.externalName) {
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
   }
