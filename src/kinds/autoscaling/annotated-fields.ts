@@ -5,7 +5,7 @@
 import type {
   MetricSpec as OldMetric,
   MetricStatus as OldMetricStatus,
-  ObjectMetricSource as OldObjectSource,
+  ObjectMetricSource,
 } from "#api/autoscaling/v1.ts";
 import type {
   HorizontalPodAutoscalerBehavior,
@@ -158,7 +158,7 @@ const average = (averageValue: string | undefined, averageUtilization: number | 
     averageUtilization,
   });
 
-const objectTarget = ({ targetValue, averageValue }: OldObjectSource): MetricTarget =>
+const objectTarget = ({ targetValue, averageValue }: ObjectMetricSource): MetricTarget =>
   present<MetricTarget>({
     type: averageValue === undefined ? "Value" : "AverageValue",
     value: targetValue,
@@ -202,7 +202,7 @@ function oldMetric({ type, object, pods, resource, containerResource, external }
     type,
     object:
       object &&
-      present<OldObjectSource>({
+      present<ObjectMetricSource>({
         target: object.describedObject,
         metricName: object.metric.name,
         targetValue: object.target.value ?? "0",

@@ -7,16 +7,20 @@ const digest = `sha256:${"a".repeat(64)}`;
 
 test("an image that may change under its name is always pulled", () => {
   const changing = [
-    ...[
-      "x",
-      "x:latest",
-      "x/latest",
-      "registry:5000/x",
-      "registry:5000/x:latest",
-      "docker.io/x/y:latest",
-      "localhost/x",
-    ],
-    ...["[::1]/x", "[::1]:5000/x", "x__y", "x.y/z", `x:latest@${digest}`, "X/x", "host:99999/x"],
+    "x",
+    "x:latest",
+    "x/latest",
+    "registry:5000/x",
+    "registry:5000/x:latest",
+    "docker.io/x/y:latest",
+    "localhost/x",
+    "[::1]/x",
+    "[::1]:5000/x",
+    "x__y",
+    "x.y/z",
+    `x:latest@${digest}`,
+    "X/x",
+    "host:99999/x",
   ];
   for (const image of changing) assert.equal(pullPolicy(image), "Always", image);
 });
@@ -24,30 +28,33 @@ test("an image that may change under its name is always pulled", () => {
 test("one with another tag or a digest, and a name that is none, is pulled where it is not present", () => {
   const fixed = ["x:1", `x@${digest}`, `x:1@${digest}`, `x@sha512:${"a".repeat(128)}`, "x:LATEST", "x:latest-"];
   const wrong = [
-    ...[
-      "",
-      ":",
-      "@",
-      "x:",
-      "x@",
-      "/x",
-      "x/",
-      "x//y",
-      "-x",
-      "x-",
-      "x___y",
-      "x..y",
-      "X",
-      "x/X:latest",
-      "registry:5000/X",
-    ],
-    ...[
-      "x:latest@sha256",
-      "x:latest@sha256:abc",
-      `x:latest@md5:${"a".repeat(32)}`,
-      `x:latest@SHA256:${"a".repeat(64)}`,
-    ],
-    ...["x:0.0.0/z", "http://x:latest", "x:1:latest", " x", "x\n", "a".repeat(64), "a".repeat(256), "host_name/x//y"],
+    "",
+    ":",
+    "@",
+    "x:",
+    "x@",
+    "/x",
+    "x/",
+    "x//y",
+    "-x",
+    "x-",
+    "x___y",
+    "x..y",
+    "X",
+    "x/X:latest",
+    "registry:5000/X",
+    "x:latest@sha256",
+    "x:latest@sha256:abc",
+    `x:latest@md5:${"a".repeat(32)}`,
+    `x:latest@SHA256:${"a".repeat(64)}`,
+    "x:0.0.0/z",
+    "http://x:latest",
+    "x:1:latest",
+    " x",
+    "x\n",
+    "a".repeat(64),
+    "a".repeat(256),
+    "host_name/x//y",
   ];
   for (const image of [...fixed, ...wrong]) assert.equal(pullPolicy(image), "IfNotPresent", image);
 });

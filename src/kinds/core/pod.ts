@@ -48,16 +48,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     statusOnCreate: true,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
-      defaults: (object) =>
-        editField(
-          editField(
-            editField(object, "spec", (spec) => defaultPod(spec, has)),
-            "metadata",
-            withoutOldAnnotations,
-          ),
-          "status",
-          (status) => withRoundedAmounts(withAgreeingAddresses(status)),
-        ),
+      defaults: (object) => defaulted(object, has),
       prepareForCreate(object, { context }) {
         const status = firstStatus(object, timestampOf(environment.now()));
         const pod = { ...object, spec: withGraceSeconds(object.spec), status };
@@ -158,6 +149,15 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
     : spec;
 
 /** Field order is that of the wire. */
+function defaulted(object: Pod, has: PodDefaults): Pod {
+  const next = editField(
+    editField(object, "spec", (spec) => defaultPod(spec, has)),
+    "metadata",
+    withoutOldAnnotations,
+  );
+  return editField(next, "status", (status) => withRoundedAmounts(withAgreeingAddresses(status)));
+}
+
 /** Upstream: a class of service that a new pod says it has is believed. */
 function firstStatus({ spec, status }: Pod, now: string): PodStatus {
   const isGated = (spec.schedulingGates ?? []).length > 0;
