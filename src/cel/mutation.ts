@@ -106,7 +106,7 @@ export interface Unfolding {
 }
 
 /** What a part of a value counts as. */
-const partWork = 10;
+const partWork = 20;
 
 /** A value as JSON. Throws `NoJson`, and what `unfolding` throws. */
 export function jsonOf(value: Value, unfolding: Unfolding): unknown {

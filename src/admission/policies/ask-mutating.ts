@@ -147,6 +147,15 @@ class Mutator {
     }
   }
 
+  /** What `apply` makes; what that took is expected of the next one, too, which then waits for its turn. */
+  #applied<T>({ expression }: CompiledMutation, apply: () => T, budget: CostBudget): T {
+    try {
+      return apply();
+    } finally {
+      expression.hasCost(budget.sinceTurn);
+    }
+  }
+
   /** Each mutation has a budget of its own. */
   *#mutate(
     policy: CompiledMutatingPolicy,
@@ -163,7 +172,11 @@ class Mutator {
     if ("error" in outcome!) throw new MutationProblem(outcome.error);
     const object = yield* request.inForm(request.attributes.object, matched.kind);
     const schema = options.schemaOf(matched.kind);
-    const changed = mutated(mutation, outcome!.value, object!, schema, budget.counter()); // there is one
+    const changed = this.#applied(
+      mutation,
+      () => mutated(mutation, outcome!.value, object!, schema, budget.counter()), // there is one
+      budget,
+    );
     if (changed === undefined || changed === object) return;
     const rest = budget.pauseAfter();
     if (rest !== undefined) yield rest;

@@ -32,7 +32,7 @@ interface Engine {
 /** States of one expression in memory; the package would keep 8 MB. */
 const stateBytesMax = 128 * 1024;
 /** A step without states is so much quicker than one that makes a state. */
-const plainSteps = 4;
+const plainSteps = 16;
 
 let package_: typeof RE2JS | undefined;
 
