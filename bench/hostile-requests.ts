@@ -64,6 +64,29 @@ function definition(domain: string, plural: string, kind: string, schema: object
   });
 }
 
+/** With 1,000 versions, as many columns in each as there is room for, and 1,000 short names. */
+function wideDefinition(domain: string, plural: string, kind: string): string {
+  const openAPIV3Schema = { type: "object", properties: { a: { type: "string" } } };
+  const column = { name: "A", type: "string", jsonPath: ".a" };
+  return JSON.stringify({
+    apiVersion: `apiextensions.${domain}/v1`,
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { plural, kind, shortNames: Array.from({ length: 1000 }, (_, i) => `${plural}${i}`) },
+      versions: Array.from({ length: 1000 }, (_, i) => ({
+        name: `v${i + 1}`,
+        served: true,
+        storage: i === 0,
+        schema: { openAPIV3Schema },
+        additionalPrinterColumns: Array.from({ length: 10 }, () => column),
+      })),
+    },
+  });
+}
+
 const listOf = (properties: object): object => ({
   type: "object",
   properties: { items: { type: "array", items: { type: "object", properties } } },
@@ -389,9 +412,9 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
     ],
   },
   selector: {
-    about: "a list by a selector of 1,000 terms that all objects pass",
+    about: "a list by a selector of 8,000 terms that all objects but for one pass",
     requests: (at) => [
-      read(`${configMaps(at)}?limit=1&labelSelector=${Array.from({ length: 999 }, (_, i) => `!a${i}`).join()},x`),
+      read(`${configMaps(at)}?limit=1&labelSelector=${Array.from({ length: 7999 }, (_, i) => `!a${i}`).join()},x`),
     ],
   },
   "list-yaml": {
@@ -639,5 +662,28 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       }
     },
     requests: (at) => [{ method: "DELETE", path: crds(at.domain), codes: [200] }],
+  },  "wide-definition": {
+    about: "definitions of 1,000 versions: one that is made, and one that is changed four times and published",
+    async prepare(at) {
+      await make(at, crds(at.domain), wideDefinition(at.domain, "wides", "Wide"));
+    },
+    requests: ({ domain }, index) => [
+      {
+        method: "POST",
+        path: crds(domain),
+        body: Buffer.from(wideDefinition(domain, `wide${index}s`, `Wide${index}`)),
+        codes: [201, 409],
+      },
+      ...Array.from({ length: 4 }, (_, i) => ({
+        method: "PATCH",
+        path: `${crds(domain)}/wides.${group}`,
+        type: "application/merge-patch+json",
+        body: json({ spec: { names: { shortNames: [`w${index}x${i}`] } } }),
+      })),
+      read(`/apis/${group}`),
+      read("/apis", `application/json;g=apidiscovery.${domain};v=v2;as=APIGroupDiscoveryList`),
+      read("/openapi/v2"),
+      read("/openapi/v3"),
+    ],
   },
 };

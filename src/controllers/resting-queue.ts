@@ -12,6 +12,9 @@ const restFactor = 2;
 const restMinMs = 20;
 const restMaxMs = 2000;
 
+/** Beyond so many, those that have rested are looked for. */
+const restingMax = 1000;
+
 export interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
   work(key: string): Promise<void>;
 }
@@ -38,12 +41,21 @@ export class RestingQueue {
           await work(key);
         } finally {
           const restMs = Math.min((clock.monotonic() - startMs) * restFactor, restMaxMs);
-          if (restMs >= restMinMs) this.#restUntilMs.set(key, clock.monotonic() + restMs);
+          if (restMs >= restMinMs) this.#rest(key, clock.monotonic() + restMs);
           this.#running.delete(key);
           if (this.#again.delete(key)) this.add(key);
         }
       },
     });
+  }
+
+  /** Keys that nobody adds again are forgotten when there are many. */
+  #rest(key: string, untilMs: number): void {
+    if (this.#restUntilMs.size >= restingMax) {
+      const now = this.#environment.clock.monotonic();
+      for (const [other, ms] of this.#restUntilMs) if (ms <= now) this.#restUntilMs.delete(other);
+    }
+    this.#restUntilMs.set(key, untilMs);
   }
 
   add(key: string): void {

@@ -71,6 +71,13 @@ export class FlowControl {
     const { levels, schemas } = bootstrap;
     [this.#reads, this.#writes] = metrics.kinds(clock.monotonic());
     metrics.beforePrint(() => this.#showNow());
+    metrics.follow({
+      hasLevel: (name) => this.#levels.has(name),
+      hasSchema: (name) => this.#storedSchemas.has(name) || mandatoryNames.includes(name),
+      dropped: () => {
+        for (const name of this.#gauges.keys()) if (!this.#levels.has(name)) this.#gauges.delete(name);
+      },
+    });
     const mandatory = ({ metadata }: ApiObject): boolean => mandatoryNames.includes(metadata.name ?? "");
     this.#mandatory = {
       levels: levels.filter(mandatory).flatMap((object) => compileLevel(object) ?? []),

@@ -16,7 +16,8 @@ export interface HistogramRow extends Row {
 
 const row = (name: string, help: string, ...labels: readonly string[]): Row => ({ name, help, labels });
 
-const flow = ["priority_level", "flow_schema"];
+/** The labels that name a priority level, and a flow schema. */
+export const flow = ["priority_level", "flow_schema"] as const;
 const level = "priority_level";
 
 export const counterRows = {

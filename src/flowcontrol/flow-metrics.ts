@@ -4,6 +4,7 @@ import { type LevelHistograms, TimedCount } from "./busy-times.ts";
 import {
   counterRows,
   dispatchRows,
+  flow,
   type HistogramRow,
   histogramRows,
   levelRows,
@@ -52,6 +53,14 @@ export interface KindTimes {
   readonly waiting: TimedCount;
 }
 
+/** What the labels name: metrics of levels and schemas go with them. */
+export interface NamedFlows {
+  hasLevel(name: string): boolean;
+  hasSchema(name: string): boolean;
+  /** Called when metrics were dropped: gauges of what is gone must not be kept. */
+  dropped(): void;
+}
+
 const prefix = "apiserver_flowcontrol_";
 const kinds = ["readOnly", "mutating"] as const;
 
@@ -63,12 +72,18 @@ export class FlowMetrics {
   readonly #levelGauges: Readonly<Record<keyof typeof levelRows, Family<Gauge>>>;
   readonly #dispatchGauges: Readonly<Record<keyof typeof dispatchRows, Family<Gauge>>>;
   readonly fairFraction: Gauge;
+  #flows: NamedFlows | undefined;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
-    const gauge = (row: Row): Family<Gauge> => metrics.gauge(named(row));
-    this.#counters = families(counterRows, (row) => metrics.counter(named(row)));
-    this.#histograms = families(histogramRows, (row: HistogramRow) => metrics.histogram(named(row)));
+    const kept = <T extends Row>(row: T) => ({
+      ...named(row),
+      isThere: (values: readonly string[]) => this.#isThere(row, values),
+      dropped: () => this.#dropped(),
+    });
+    const gauge = (row: Row): Family<Gauge> => metrics.gauge(kept(row));
+    this.#counters = families(counterRows, (row) => metrics.counter(kept(row)));
+    this.#histograms = families(histogramRows, (row: HistogramRow) => metrics.histogram(kept(row)));
     this.#levelGauges = families(levelRows, gauge);
     this.#dispatchGauges = families(dispatchRows, gauge);
     this.fairFraction = gauge({
@@ -77,6 +92,26 @@ export class FlowMetrics {
       labels: [],
     }).with();
     for (const [figure, row] of Object.entries(presentRows)) this.#present(row, figure as keyof Present); // its keys
+  }
+
+  /** From now on, metrics of levels and schemas that are gone are dropped. */
+  follow(flows: NamedFlows): void {
+    this.#flows = flows;
+  }
+
+  #isThere({ labels }: Row, values: readonly string[]): boolean {
+    if (this.#flows === undefined) return true;
+    const [level, schema] = flow.map((label) => values[labels.indexOf(label)]);
+    return (
+      (level === undefined || this.#flows.hasLevel(level)) && (schema === undefined || this.#flows.hasSchema(schema))
+    );
+  }
+
+  #dropped(): void {
+    for (const [key, { level, schema }] of this.#tallies) {
+      if (this.#flows?.hasLevel(level) !== true || !this.#flows.hasSchema(schema)) this.#tallies.delete(key);
+    }
+    this.#flows?.dropped();
   }
 
   /** Brings figures up to date before they are shown. */

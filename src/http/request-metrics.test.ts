@@ -19,9 +19,13 @@ const claims: RequestInfo = {
   parts: ["persistentvolumeclaims", "c"],
 };
 
-function requestMetrics() {
+function requestMetrics(served: ReadonlySet<string> = new Set(["persistentvolumeclaims", "ConfigMap"])) {
   const metrics = new Metrics();
-  const made = new RequestMetrics({ metrics, isServed: (info) => info.resource === "persistentvolumeclaims" });
+  const made = new RequestMetrics({
+    metrics,
+    isServed: ({ resource }) => served.has(resource),
+    hasKind: (_group, _version, kind) => served.has(kind),
+  });
   const lines = (name: string): string[] =>
     metrics
       .print()
@@ -96,4 +100,40 @@ void test("watch events are counted by kind", () => {
     'apiserver_watch_events_total{group="",version="v1",kind="ConfigMap"} 3',
   ]);
   assert.match(lines("apiserver_watch_events_sizes_sum")[0]!, / 4500$/);
+});
+
+void test("metrics of a resource go with it, and begin again when it comes back", () => {
+  const served = new Set(["persistentvolumeclaims", "widgets", "Widget"]);
+  const { made, lines } = requestMetrics(served);
+  const widgets = { ...claims, group: "example.com", resource: "widgets" };
+  const use = (): void => {
+    made.record({ info: widgets, url: widgets.path }, 200, 0.03, 1500);
+    made.terminated({ info: widgets, url: widgets.path }, 429);
+    made.requestedDeprecated(widgets, "");
+    made.watch("example.com", "v1", "Widget").sent(10, 1);
+  };
+  made.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
+  const without = lines("").filter((line) => line !== "");
+  use();
+  const underWay = made.longRunning({ info: { ...widgets, verb: "watch" }, url: widgets.path });
+  underWay.add(1);
+  const all = lines("").length;
+  assert.ok(all > without.length + 50, `${all} lines`);
+  served.delete("widgets");
+  served.delete("Widget");
+  assert.deepStrictEqual(
+    lines("").filter((line) => line.includes("widgets") || line.includes("Widget")),
+    [],
+  );
+  assert.deepStrictEqual(
+    lines("apiserver_request").filter((line) => line.includes("widgets")),
+    [],
+  );
+  assert.strictEqual(lines("apiserver_request_total{").length, 1);
+  underWay.add(-1);
+  served.add("widgets").add("Widget");
+  use();
+  use();
+  const again = lines("apiserver_request_total{").filter((line) => line.includes("widgets"));
+  assert.match(again.join("\n"), /^apiserver_request_total\{[^\n]*resource="widgets"[^\n]*\} 2$/);
 });

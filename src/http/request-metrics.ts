@@ -8,10 +8,15 @@
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 
+/** Where a request goes. */
+export type RequestPlace = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
+
 export interface RequestMetricsOptions {
   readonly metrics: Metrics;
-  /** Whether a resource (or subresource) exists; asked only when a combination of labels is new. */
-  readonly isServed: (info: RequestInfo) => boolean;
+  /** Whether a resource (or subresource) exists; asked when a combination of labels is new, and when metrics are shown. */
+  readonly isServed: (place: RequestPlace) => boolean;
+  /** Whether a kind is served. */
+  readonly hasKind: (group: string, version: string, kind: string) => boolean;
 }
 
 /** Counts and sizes of the events one resource sends to watchers. */
@@ -56,7 +61,7 @@ const recorderMax = 5000;
 
 export class RequestMetrics {
   readonly #metrics: Metrics;
-  readonly #isServed: (info: RequestInfo) => boolean;
+  readonly #isServed: (place: RequestPlace) => boolean;
   readonly #recorders = new Map<string, Recorder>();
   readonly #total: Family<Counter>;
   readonly #duration: Family<Histogram>;
@@ -73,26 +78,33 @@ export class RequestMetrics {
   /** Connections that ended during the TLS handshake. */
   readonly handshakeErrors: Counter;
 
-  constructor({ metrics, isServed }: RequestMetricsOptions) {
+  constructor({ metrics, isServed, hasKind }: RequestMetricsOptions) {
     this.#metrics = metrics;
     this.#isServed = isServed;
     const place = ["group", "version", "resource", "subresource", "scope", "component"];
+    const placed = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
+    const ofKind = {
+      isThere: ([group = "", version = "", kind = ""]: readonly string[]): boolean => hasKind(group, version, kind),
+    };
     this.#total = metrics.counter({
       name: "apiserver_request_total",
       help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
       labels: ["verb", "dry_run", ...place, "code"],
+      ...placed(2),
     });
     this.#duration = metrics.histogram({
       name: "apiserver_request_duration_seconds",
       help: "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
       labels: ["verb", "dry_run", ...place],
       buckets: durationBuckets,
+      ...placed(2),
     });
     this.#sizes = metrics.histogram({
       name: "apiserver_response_sizes",
       help: "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
       labels: ["verb", ...place],
       buckets: sizeBuckets,
+      ...placed(1),
     });
     const inflight = metrics.gauge({
       name: "apiserver_current_inflight_requests",
@@ -105,27 +117,32 @@ export class RequestMetrics {
       name: "apiserver_longrunning_requests",
       help: "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
       labels: ["verb", ...place],
+      ...placed(1),
     });
     this.#watchEvents = metrics.counter({
       name: "apiserver_watch_events_total",
       help: "Number of events sent in watch clients",
       labels: ["group", "version", "kind"],
+      ...ofKind,
     });
     this.#watchSizes = metrics.histogram({
       name: "apiserver_watch_events_sizes",
       help: "Watch event size distribution in bytes",
       labels: ["group", "version", "kind"],
       buckets: eventSizeBuckets,
+      ...ofKind,
     });
     this.#deprecated = metrics.gauge({
       name: "apiserver_requested_deprecated_apis",
       help: "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
       labels: ["group", "version", "resource", "subresource", "removed_release"],
+      ...placed(0),
     });
     this.#terminations = metrics.counter({
       name: "apiserver_request_terminations_total",
       help: "Number of requests which apiserver terminated in self-defense.",
       labels: ["verb", "dry_run", ...place, "code"],
+      ...placed(2),
     });
     this.handshakeErrors = metrics
       .counter({
@@ -222,6 +239,18 @@ export class RequestMetrics {
     return ["", "", "", knownPaths.has(first) ? `/${first}` : "", "", ""];
   }
 }
+
+/**
+ * Custom resources come and go, and their metrics with them. The place stands after so many other labels; what is no
+ * resource has no version.
+ */
+const servedAlone = (before: number, isServed: RequestMetricsOptions["isServed"], dropped: () => void) => ({
+  isThere(values: readonly string[]): boolean {
+    const [group = "", version = "", resource = "", subresource = ""] = values.slice(before, before + 4);
+    return version === "" || isServed({ group, version, resource, subresource });
+  },
+  dropped,
+});
 
 /** Upstream: the scope of a request: one object, a namespace, or the cluster. */
 function scopeOf(info: RequestInfo): string {

@@ -1,6 +1,7 @@
 /** Selectors in queries: text form, matching and errors, as the reference server answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { seededRandom } from "#std/random.ts";
 import { parseFieldSelector, parseLabelSelector, type SelectableFields } from "./selector.ts";
 import { StatusError } from "./status-error.ts";
 
@@ -176,4 +177,71 @@ test("malformed and unknown field selectors are refused [QP-04] [ERR-09]", () =>
     fields: ["status.phase"],
     namespaced: false,
   });
+});
+
+/** A text that a selector has for the requirement. */
+const operators: readonly ((key: string, value: string) => string)[] = [
+  (key, value) => `${key}=${value}`,
+  (key, value) => `${key}!=${value}`,
+  (key, value) => `${key} in (${value},1)`,
+  (key, value) => `${key} notin (${value},2)`,
+  (key) => key,
+  (key) => `!${key}`,
+  (key, value) => `${key}>${/^\d$/.test(value) ? value : "0"}`,
+  (key, value) => `${key}<${/^\d$/.test(value) ? value : "2"}`,
+];
+
+test("many requirements mean what they mean one by one", () => {
+  const random = seededRandom(7);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!;
+  const keys = ["a", "b", "c", "constructor"];
+  const values = ["1", "2", "3", "x", "9223372036854775808"];
+  let matched = 0;
+  for (let run = 0; run < 3000; run++) {
+    const count = 9 + Math.floor(random.next() * 12);
+    // Most requirements are about keys that no object has, so that some objects match.
+    const texts = Array.from({ length: count }, (_, i) =>
+      i < 3 ? pick(operators)(pick(keys), pick(values)) : `${i % 2 === 0 ? "!" : ""}z${i}${i % 2 === 0 ? "" : "!=1"}`,
+    );
+    const selector = parseLabelSelector(texts.join(","));
+    const single = texts.map((text) => parseLabelSelector(text));
+    for (let i = 0; i < 8; i++) {
+      const labels = Object.fromEntries(keys.flatMap((key) => (random.next() < 0.5 ? [[key, pick(values)]] : [])));
+      const expected = single.every((one) => one.matches(labels));
+      if (expected) matched++;
+      assert.equal(selector.matches(labels), expected, `${texts.join(",")} ${JSON.stringify(labels)}`);
+    }
+    assert.equal(selector.matches(undefined), single.every((one) => one.matches(undefined)), texts.join(","));
+  }
+  assert.ok(matched > 1000, `${matched} matched`);
+});
+
+test("the work of a selector for an object does not grow with its requirements", () => {
+  const looks = (count: number, labels: Record<string, string>): number => {
+    let looked = 0;
+    const watched = new Proxy(labels, {
+      get(target, key) {
+        looked++;
+        return Reflect.get(target, key) as unknown;
+      },
+      getOwnPropertyDescriptor(target, key) {
+        looked++;
+        return Reflect.getOwnPropertyDescriptor(target, key);
+      },
+    });
+    const terms = Array.from({ length: count }, (_, i) => (i % 2 === 0 ? `!k${i}` : `l notin (v${i})`));
+    assert.ok(parseLabelSelector(terms.join()).matches(watched));
+    return looked;
+  };
+  const few = { l: "1", m: "2", n: "3" };
+  assert.equal(looks(20_000, few), looks(100, few));
+  const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`m${i}`, "x"]));
+  assert.ok(looks(20, many) < 100, "of many labels only those of few keys are looked at");
+  const never = parseLabelSelector(Array.from({ length: 2001 }, (_, i) => `k${i}=v`).join());
+  assert.ok(!never.matches({ k1: "v" }));
+  const fields = { fields: ["spec.x"] };
+  const names = Array.from({ length: 2001 }, (_, i) => `metadata.name!=n${i}`).join();
+  assert.ok(!parseFieldSelector(names, fields).matches("n7", ""));
+  assert.ok(parseFieldSelector(names, fields).matches("other", ""));
+  assert.ok(!parseFieldSelector("metadata.name=a,metadata.name=b", fields).matches("a", ""));
 });

@@ -1,6 +1,7 @@
 /**
  * Label and field selectors of queries, parsed and compiled. Hot path: matching runs per object of a list and per event
- * and watcher; a selector with one requirement is one closure. Parsing is linear in the text. Sources: upstream's
+ * and watcher; a selector with one requirement is one closure. Parsing is linear in the text. The work for an object does
+ * not grow with the number of requirements: it is that for its labels (`KeyedChecks`). Sources: upstream's
  * `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
 import { aggregate, type FieldError, goQuote, invalid, printFieldError } from "./field-error.ts";
@@ -76,24 +77,91 @@ export const everyField: FieldSelector = {
 /** Parses the value of `labelSelector=`. Throws `badRequest` with upstream's sentence. */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text === "") return everyLabel;
-  const requirements = new LabelParser(scan(text)).parse();
-  checkCount(requirements.length);
-  return compileLabels(requirements);
-}
-
-/** Every object of a list is held against every requirement. */
-const requirementsMax = 1000;
-
-function checkCount(count: number): void {
-  if (count > requirementsMax) throw badRequest(`a selector has at most ${requirementsMax} requirements, got ${count}`);
+  return compileLabels(new LabelParser(scan(text)).parse());
 }
 
 /** A selector of valid requirements (a LabelSelector object, a set of labels). They are sorted by key. */
 export function compileLabels(requirements: readonly LabelRequirement[]): LabelSelector {
   if (requirements.length === 0) return everyLabel;
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  const matches = joinChecks(sorted.map(compileRequirement));
+  const matches = sorted.length <= fewRequirements ? joinChecks(sorted.map(compileRequirement)) : keyedChecks(sorted);
   return { requirements: sorted, empty: false, text: sorted.map(printRequirement).join(","), matches };
+}
+
+/** So many are asked one after the other, which is faster than by keys. */
+const fewRequirements = 8;
+
+/** All requirements on one key, as one. */
+class KeyCheck {
+  /** Whether the label must be there. */
+  isNeeded = false;
+  #isForbidden = false;
+  #allowed: ReadonlySet<string> | undefined;
+  readonly #denied = new Set<string>();
+  #above: bigint | undefined;
+  #below: bigint | undefined;
+
+  add({ operator, values }: LabelRequirement): void {
+    if (operator === "!") this.#isForbidden = true;
+    else if (operator === "!=" || operator === "notin") for (const value of values) this.#denied.add(value);
+    else {
+      this.isNeeded = true;
+      if (operator === "exists") return;
+      if (operator === "gt" || operator === "lt") this.#bound(operator, parseInt64(values[0] ?? ""));
+      else this.#allow(new Set(operator === "in" ? values : values.slice(0, 1)));
+    }
+  }
+
+  #allow(values: ReadonlySet<string>): void {
+    this.#allowed = this.#allowed === undefined ? values : this.#allowed.intersection(values);
+  }
+
+  #bound(operator: "gt" | "lt", bound: bigint | undefined): void {
+    if (bound === undefined) this.#allow(new Set());
+    else if (operator === "lt") this.#below = this.#below === undefined || bound < this.#below ? bound : this.#below;
+    else this.#above = this.#above === undefined || bound > this.#above ? bound : this.#above;
+  }
+
+  /** Whether a label that is there may have this value. */
+  allows(value: string): boolean {
+    if (this.#isForbidden || this.#denied.has(value) || this.#allowed?.has(value) === false) return false;
+    if (this.#above === undefined && this.#below === undefined) return true;
+    const number = parseInt64(value);
+    if (number === undefined) return false;
+    return (this.#above === undefined || number > this.#above) && (this.#below === undefined || number < this.#below);
+  }
+}
+
+/** Looks at each label of an object, or at each key of the selector, whichever are fewer. */
+function keyedChecks(requirements: readonly LabelRequirement[]): Check {
+  const byKey = new Map<string, KeyCheck>();
+  for (const requirement of requirements) {
+    let check = byKey.get(requirement.key);
+    if (check === undefined) byKey.set(requirement.key, (check = new KeyCheck()));
+    check.add(requirement);
+  }
+  let needed = 0;
+  for (const { isNeeded } of byKey.values()) if (isNeeded) needed++;
+  const byKeys = (labels: Labels): boolean => {
+    for (const [key, check] of byKey) {
+      const value: unknown = labels[key];
+      if (typeof value === "string" ? !check.allows(value) : check.isNeeded) return false;
+    }
+    return true;
+  };
+  return (labels) => {
+    if (labels === undefined) return needed === 0;
+    let seen = 0;
+    let found = 0;
+    for (const key in labels) {
+      if (++seen > byKey.size) return byKeys(labels);
+      const check = byKey.get(key);
+      if (check === undefined) continue;
+      if (!check.allows(labels[key]!)) return false;
+      if (check.isNeeded) found++;
+    }
+    return found === needed;
+  };
 }
 
 function joinChecks(checks: readonly Check[]): Check {
@@ -361,7 +429,6 @@ export function parseFieldRequirements(text: string): readonly FieldRequirement[
     // Upstream: no field and no value is no requirement.
     if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
   }
-  checkCount(requirements.length);
   return requirements;
 }
 
@@ -369,6 +436,12 @@ export function parseFieldRequirements(text: string): readonly FieldRequirement[
 export function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
   if (requirements.length === 0) return everyField;
   const needsFields = requirements.some(({ field }) => field !== nameField && field !== namespaceField);
+  // A kind has few fields.
+  const checks = [...Map.groupBy(requirements, ({ field }) => field)].map(([field, list]) => ({
+    field,
+    wanted: new Set(list.flatMap(({ operator, value }) => (operator === "=" ? value : []))),
+    denied: new Set(list.flatMap(({ operator, value }) => (operator === "=" ? [] : value))),
+  }));
   return {
     requirements,
     empty: false,
@@ -377,7 +450,7 @@ export function compileFields(requirements: readonly FieldRequirement[]): FieldS
       requirements.find((requirement) => requirement.field === field && requirement.operator === "=")?.value,
     matches(name, namespace, fieldsOf) {
       const values = needsFields && fieldsOf !== undefined ? fieldsOf() : noValues;
-      for (const { field, operator, value } of requirements) {
+      for (const { field, wanted, denied } of checks) {
         const found =
           field === nameField
             ? name
@@ -386,7 +459,7 @@ export function compileFields(requirements: readonly FieldRequirement[]): FieldS
               : Object.hasOwn(values, field)
                 ? values[field]!
                 : "";
-        if ((found === value) !== (operator === "=")) return false;
+        if (denied.has(found) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(found))) return false;
       }
       return true;
     },

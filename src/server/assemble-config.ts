@@ -1,8 +1,8 @@
 /** Input and output of `assemble`. */
-import type { ApiRequest, Reply, RequestInfo } from "#http/api-request.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
 import type { Health } from "#http/health.ts";
-import type { RequestMetrics } from "#http/request-metrics.ts";
+import type { RequestMetrics, RequestPlace } from "#http/request-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Clock } from "#std/clock.ts";
@@ -63,7 +63,8 @@ export interface Assembled {
   /** Never rejects: errors are replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether a resource or subresource exists; keeps metric labels bounded. */
-  serves(info: RequestInfo): boolean;
+  serves(place: RequestPlace): boolean;
+  hasKind(group: string, version: string, kind: string): boolean;
   /** Whether what decides about requests is in step with the store. */
   isSynced(): boolean;
   /** The server is about to end: no request waits long for other servers. */

@@ -3,7 +3,7 @@
  * authorization), pipeline (request handling), controllers. Start reading here.
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
-import type { RequestInfo } from "#http/api-request.ts";
+import type { RequestPlace } from "#http/request-metrics.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -53,7 +53,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 
   return {
     handle: pipeline.handle,
-    serves: (info) => isServed(pipeline.table(), info),
+    serves: (place) => isServed(pipeline.table(), place),
+    hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),
     drain: () => pipeline.drain(),
     async close() {
@@ -132,10 +133,10 @@ function observeObjects({ metrics }: AssembleConfig, { table }: Pipeline, stores
 }
 
 /** Whether the path names something there is; bounds the labels of metrics. */
-export function isServed(table: ResourceTable, info: RequestInfo): boolean {
-  const definition = table.find(info.group, info.version, info.resource);
+export function isServed(table: ResourceTable, { group, version, resource, subresource }: RequestPlace): boolean {
+  const definition = table.find(group, version, resource);
   if (definition === undefined) return false;
-  return info.subresource === "" || definition.subresources.some(({ name }) => name === info.subresource);
+  return subresource === "" || definition.subresources.some(({ name }) => name === subresource);
 }
 
 /** A sample per place in the store; several versions share one. */

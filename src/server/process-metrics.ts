@@ -99,6 +99,9 @@ export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: nu
 
 export function addStorageMetrics(metrics: Metrics, cache: MemoryCache): void {
   const gauge = gaugesOf(metrics);
+  gauge("binnacle_storage_failed", "1 when the store takes no more writes until the server is started again.", () =>
+    cache.failure === undefined ? 0 : 1,
+  );
   gauge("binnacle_storage_revision", "Revision that reads see.", () => cache.revision);
   gauge("binnacle_storage_compacted_revision", "Oldest revision kept.", () => cache.compactedRevision);
   gauge("binnacle_storage_keys", "Objects stored.", () => cache.statistics.keys);

@@ -18,7 +18,7 @@ import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
 import { type LogStore, StorageFailure } from "#storage/log-store.ts";
-import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
+import { openSqliteStore, type SqliteStore, type StorageFaults } from "#storage/sqlite.ts";
 import { UnhurriedLog } from "#storage/unhurried-log.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled, Plans } from "./assemble-config.ts";
@@ -65,6 +65,8 @@ export interface ServerEnvironment {
   readonly log?: Log;
   /** Requests whose bodies or objects have more bytes are handled in threads. Tests use a smaller limit. */
   readonly largeBytes?: number;
+  /** Only for tests: what goes wrong in the store. */
+  readonly storageFaults?: StorageFaults;
 }
 
 export interface RunningServer {
@@ -107,7 +109,10 @@ export async function startServer(
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
-    return await start({ options, domain, folder, expected, clock, random, log, largeBytes, inputs, openAudit, undo });
+    return await start({
+      ...{ options, domain, folder, expected, clock, random, log, largeBytes, inputs, openAudit, undo },
+      storageFaults: environment.storageFaults,
+    });
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
@@ -154,7 +159,8 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain, marker:
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends CredentialSources, Required<ServerEnvironment> {
+interface Start extends CredentialSources, Required<Omit<ServerEnvironment, "storageFaults">> {
+  readonly storageFaults: StorageFaults | undefined;
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
@@ -170,7 +176,10 @@ async function start(parts: Start): Promise<RunningServer> {
   const metrics = new Metrics();
   const requestMetrics = new RequestMetrics({
     metrics,
-    isServed: (info) => entrance.assembled?.serves(info) ?? isServed(plans.serving.table, info),
+    isServed: (place) => entrance.assembled?.serves(place) ?? isServed(plans.serving.table, place),
+    hasKind: (group, version, kind) =>
+      entrance.assembled?.hasKind(group, version, kind) ??
+      plans.serving.table.findKind(group, version, kind) !== undefined,
   });
   addProcessMetrics(metrics);
   const started = health.startupStep("start-server");
@@ -303,6 +312,8 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
     observe: {
       ...storageObserver(metrics),
       watchError: (error) => log.error({ error }, "a watch failed"),
+      failed: (error) =>
+        log.error({ dataDir: folder, error }, "the store has failed: start the server again to write to it"),
     },
   };
   if (folder !== undefined) undo.push(makeDataFolder(folder));
@@ -315,6 +326,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
           isExpected: inputs.marker?.holds.includes("store") === true,
           acceptLoss: options.acceptDataLoss,
           kept: options.history,
+          ...(parts.storageFaults === undefined ? {} : { faults: parts.storageFaults }),
         });
   if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
   const { loss } = inputs.current.credentials;

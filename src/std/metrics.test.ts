@@ -65,3 +65,31 @@ void test("a name can be used once, and label values must be as many as names", 
   assert.throws(() => metrics.gauge({ name: "a_total", help: "B" }), /exists/);
   assert.throws(() => counter.with("1", "2"), /1 label values/);
 });
+
+void test("label sets of what is gone are dropped, also to make room for others", () => {
+  const metrics = new Metrics();
+  const there = new Set(["a", "b"]);
+  let drops = 0;
+  const total = metrics.counter({
+    name: "total",
+    help: "Total",
+    labels: ["of"],
+    seriesMax: 2,
+    isThere: ([name = ""]) => there.has(name),
+    dropped: () => drops++,
+  });
+  total.with("a").add();
+  total.with("b").add();
+  const lines = (): string[] => metrics.print().split("\n").slice(2, -1);
+  assert.deepStrictEqual(lines(), ['total{of="a"} 1', 'total{of="b"} 1']);
+  assert.strictEqual(drops, 0);
+  there.delete("a");
+  there.add("c");
+  total.with("c").add(3);
+  assert.strictEqual(drops, 1);
+  there.add("d");
+  total.with("d").add();
+  assert.deepStrictEqual(lines(), ['total{of="b"} 1', 'total{of="c"} 3', 'total{of="other"} 1']);
+  there.clear();
+  assert.deepStrictEqual(lines(), ['total{of="other"} 1']);
+});

@@ -3,7 +3,7 @@
  *
  * Hot path: recording updates numbers of a child that was resolved once (`counter.with(...)`). docs/dependencies.md
  * says why this is not a library. Label sets are bounded: beyond `seriesMax` children of one metric, further values
- * share one child whose labels are all `other`.
+ * share one child whose labels are all `other`. Label sets of things that are gone are dropped (`isThere`).
  */
 
 export interface MetricOptions {
@@ -12,6 +12,13 @@ export interface MetricOptions {
   readonly labels?: readonly string[];
   /** Most label sets kept; default 5,000. */
   readonly seriesMax?: number;
+  /**
+   * Whether what the label values name is still there; left out: always. It is asked before a scrape, and when there are
+   * too many label sets. Those of what is gone are dropped.
+   */
+  isThere?(values: readonly string[]): boolean;
+  /** Called when label sets were dropped: their children are not shown any more, and must not be kept. */
+  dropped?(): void;
 }
 
 export interface HistogramOptions extends MetricOptions {
@@ -88,12 +95,16 @@ class HistogramChild implements Histogram {
 
 class Children<Child> implements Family<Child> {
   readonly labels: readonly string[];
+  readonly #options: MetricOptions;
   readonly #make: () => Child;
   readonly #seriesMax: number;
+  /** Label sets that found no room since gone ones were last looked for. */
+  #refused = 0;
   readonly all = new Map<string, { readonly values: readonly string[]; readonly child: Child }>();
 
   constructor(options: MetricOptions, make: () => Child) {
     this.labels = options.labels ?? [];
+    this.#options = options;
     this.#make = make;
     this.#seriesMax = options.seriesMax ?? 5000;
     if (this.labels.length === 0) this.with();
@@ -104,14 +115,30 @@ class Children<Child> implements Family<Child> {
     const key = values.join("\u0000");
     const found = this.all.get(key);
     if (found !== undefined) return found.child;
-    if (this.all.size >= this.#seriesMax && values.some((value) => value !== "other")) {
-      return this.with(...values.map(() => "other"));
-    }
+    if (!isOther(values) && !this.#hasRoom()) return this.with(...values.map(() => "other"));
     const child = this.#make();
     this.all.set(key, { values, child });
     return child;
   }
+
+  /** Looks for gone label sets now and then only: there may be none. */
+  #hasRoom(): boolean {
+    if (this.all.size < this.#seriesMax) return true;
+    if (this.#refused++ % this.#seriesMax === 0) this.dropGone();
+    return this.all.size < this.#seriesMax;
+  }
+
+  dropGone(): void {
+    if (this.#options.isThere === undefined) return;
+    const before = this.all.size;
+    for (const [key, { values }] of this.all) {
+      if (!isOther(values) && !this.#options.isThere(values)) this.all.delete(key);
+    }
+    if (this.all.size < before) this.#options.dropped?.();
+  }
 }
+
+const isOther = (values: readonly string[]): boolean => values.every((value) => value === "other");
 
 export class Metrics {
   readonly #metrics = new Map<string, Metric>();
@@ -174,6 +201,7 @@ export class Metrics {
 }
 
 function printValues(name: string, children: Children<CounterChild>, lines: string[]): void {
+  children.dropGone();
   for (const { values, child } of children.all.values()) {
     lines.push(`${name}${printLabels(children.labels, values)} ${printNumber(child.value)}`);
   }
@@ -182,6 +210,7 @@ function printValues(name: string, children: Children<CounterChild>, lines: stri
 function printHistograms(options: HistogramOptions, children: Children<HistogramChild>, lines: string[]): void {
   const { name, buckets } = options;
   const names = [...children.labels, "le"];
+  children.dropGone();
   for (const { values, child } of children.all.values()) {
     let sum = 0;
     for (const [index, count] of child.counts.entries()) {

@@ -169,6 +169,13 @@ export class StorageFailure extends Error {
 /** Writes are refused for a reason that clients are told; later ones may pass. */
 export class StorageRefusal extends StorageFailure {}
 
+/** A write or the log's thread failed, so nothing can be promised any more. Only another start can tell what is durable. */
+export class StoreFailed extends StorageRefusal {
+  constructor(reason: string, options?: ErrorOptions) {
+    super(`the store has failed, and takes no writes until the server is started again: ${reason}`, options);
+  }
+}
+
 /** There is no room. Writes pass again by themselves when there is. */
 export class StorageFull extends StorageRefusal {}
 

@@ -11,6 +11,8 @@ export interface StorageObserver extends CacheObserver {
   readonly commit?: (writes: number, seconds: number) => void;
   /** Keys whose time was over have been deleted. */
   readonly expired?: (keys: number) => void;
+  /** The log takes no more writes. Called once. */
+  readonly failed?: (failure: Error) => void;
 }
 
 export interface EmbeddedOptions extends CacheOptions {

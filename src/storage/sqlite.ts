@@ -41,6 +41,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     kept: options.kept,
     committed: observe?.commit,
     expired: observe?.expired,
+    failed: observe?.failed,
     faults,
   });
   return { cache: await MemoryCache.open(options.wrap?.(log) ?? log, options), log };

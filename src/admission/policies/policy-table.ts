@@ -121,6 +121,11 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     }
   }
 
+  /** Whether there is a policy, and a binding, of these names. */
+  has(policy: string, binding: string): boolean {
+    return this.#policies.has(policy) && this.#bindings.has(binding);
+  }
+
   /** Whether no policy is in force. */
   get isEmpty(): boolean {
     return this.#bound.size === 0;
@@ -139,10 +144,15 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     const mayMatch = ({ object }: BoundPolicy<Object, B, Compiled>): boolean =>
       rulesMayMatch(object.spec.matchConstraints?.resourceRules ?? [], operation, names, subresource);
     const policies = byName(this.#bound.values()).filter(mayMatch);
+    // Custom resources come and go.
+    if (this.#candidates.size >= candidatesMax) this.#candidates.clear();
     this.#candidates.set(key, { forms, mayMatch, policies });
     return policies;
   }
 }
+
+/** Most resources and operations whose policies are remembered. */
+const candidatesMax = 5000;
 
 interface Candidates<Policy> {
   readonly forms: readonly Matched[];

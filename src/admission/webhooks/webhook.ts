@@ -56,6 +56,7 @@ export class WebhookList {
   readonly #options: WebhookListOptions;
   readonly #configurations = new Map<string, readonly Parsed[]>();
   #webhooks: readonly Webhook[] | undefined = [];
+  #names: ReadonlySet<string> | undefined;
 
   constructor(options: WebhookListOptions) {
     this.#options = options;
@@ -68,6 +69,12 @@ export class WebhookList {
       .flatMap(([, parsed]) => parsed.map(({ webhook }) => webhook)));
   }
 
+  /** Whether there is a webhook of this name. */
+  has(name: string): boolean {
+    this.#names ??= new Set(this.webhooks.map((webhook) => webhook.name));
+    return this.#names.has(name);
+  }
+
   /** Those that are left alone for a while because they did not answer. */
   get silent(): readonly Webhook[] {
     return this.webhooks.filter(({ breaker }) => breaker?.isOpen === true);
@@ -76,11 +83,13 @@ export class WebhookList {
   clear(): void {
     this.#configurations.clear();
     this.#webhooks = [];
+    this.#names = undefined;
   }
 
   /** `undefined`: it is gone. What did not change keeps what is known of it. */
   set(name: string, configuration: Configuration | undefined): void {
     this.#webhooks = undefined;
+    this.#names = undefined;
     const before = this.#configurations.get(name) ?? [];
     this.#configurations.delete(name);
     const given: readonly Given[] = configuration?.webhooks ?? [];

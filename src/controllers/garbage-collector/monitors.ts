@@ -5,6 +5,7 @@
 import { inRounds, usefulMs } from "#client/reflector.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
 import { inTurns } from "#std/turn.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import type { GraphNode, NodeType, OwnershipGraph, Sighting } from "./graph.ts";
@@ -23,6 +24,8 @@ export interface MonitorsOptions {
 
 /** An object is read with so many others at most. */
 const pageLength = 500;
+/** Of a resource that is going, so many rounds find nothing until its monitor ends. */
+const missingMax = 5;
 /** Lists at the same time. */
 const listsMax = 8;
 
@@ -116,12 +119,17 @@ class Monitor {
   run(): Promise<void> {
     const { environment, tried } = this.#options;
     const { clock, signal, log } = environment;
+    let missing = 0;
     return inRounds(
       {
         clock,
         signal,
         failed: (err) => {
-          log.warn({ path: this.#path, err }, "could not follow objects that may have owners; starting over");
+          // A definition that goes takes its resource with it before this hears of it.
+          missing = err instanceof StatusError && err.status.code === 404 ? missing + 1 : 0;
+          const isExpected = missing > 0 && missing <= missingMax;
+          if (!isExpected)
+            log.warn({ path: this.#path, err }, "could not follow objects that may have owners; starting over");
           tried();
         },
       },

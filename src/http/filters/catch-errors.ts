@@ -1,10 +1,10 @@
 /**
- * The only place that catches errors. A `StatusError` becomes its `Status` in the negotiated encoding, and so does a
- * full disk. Any other error is a bug: one line in the log with its stack, and a 500 without details.
+ * The only place that catches errors. A `StatusError` becomes its `Status` in the negotiated encoding, and so do a full
+ * disk and a store that has failed. Any other error is a bug: one line in the log with its stack, and a 500 without details.
  */
 import { badRequest, internalError, serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
+import { StorageFailure, StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { MadeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
@@ -39,6 +39,15 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     // Clients can wait, or delete something; the log has it from the health check.
     if (error instanceof WriterReplaced) return errorReply(request, serviceUnavailable(error.message));
     if (error instanceof StorageRefusal) return errorReply(request, internalError(error.message));
+    if (error instanceof StorageFailure && !request.aborted) {
+      log.error({ error, ...describe(request) }, "the store could not be read or written");
+      return errorReply(
+        request,
+        internalError(
+          `the store could not be read or written, the server's log says why (audit ID ${request.auditId})`,
+        ),
+      );
+    }
     // A client's own doing.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; the client has gone.

@@ -37,7 +37,10 @@ export function policyPlugins(
     mutating: serving.gates.isOn("MutatingAdmissionPolicy")
       ? [mutatingAdmissionPolicy(policies.mutating, { ...options, schemaOf })]
       : [],
-    validating: validatingAdmissionPolicy(policies.validating, { ...options, observed: policyMetrics(metrics) }),
+    validating: validatingAdmissionPolicy(policies.validating, {
+      ...options,
+      observed: policyMetrics(metrics, policies.validating),
+    }),
   };
 }
 

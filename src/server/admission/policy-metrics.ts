@@ -1,18 +1,23 @@
 /** Metrics of validating policies, with kube-apiserver's names: failed validations by the enforced action. */
-import type { ObservedCheck } from "#admission/validating-policy.ts";
+import type { ObservedCheck, ValidatingPolicies } from "#admission/validating-policy.ts";
 import type { Metrics } from "#std/metrics.ts";
 
-export function policyMetrics(metrics: Metrics): (check: ObservedCheck) => void {
+/** Those of policies and bindings that are gone are dropped. */
+export function policyMetrics(metrics: Metrics, policies: ValidatingPolicies): (check: ObservedCheck) => void {
   const labels = ["enforcement_action", "error_type", "policy", "policy_binding"];
+  const isThere = ([_action, _error, policy = "", binding = ""]: readonly string[]): boolean =>
+    policies.has(policy, binding);
   const total = metrics.counter({
     name: "apiserver_validating_admission_policy_check_total",
     help: "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.",
     labels,
+    isThere,
   });
   const durations = metrics.histogram({
     name: "apiserver_validating_admission_policy_check_duration_seconds",
     help: "Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.",
     labels,
+    isThere,
     buckets: [0.000_000_5, 0.001, 0.01, 0.1, 1],
   });
   return ({ action, errorType, policy, binding, seconds }) => {

@@ -1,7 +1,7 @@
 /** The main thread's side of the thread that owns the log (`worker.ts`): messages, and questions with their answers. */
 import { startThread } from "#std/thread.ts";
 
-import { StorageFailure } from "../log-store.ts";
+import { StorageFailure, StoreFailed } from "../log-store.ts";
 import type { Answers, FromWorker, Mailbox, Question, ToWorker, WorkerStart } from "./messages.ts";
 
 /** The worker, its questions and answers. */
@@ -27,14 +27,17 @@ export function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
     { resolve: (answer: Answers[keyof Answers]) => void; reject: (error: Error) => void }
   >();
   let lastId = 0;
+  /** All writes are answered: the thread may end. */
+  let isClosing = false;
   let isStopping = false;
-  let isGone = false;
+  /** Why the thread answers no more. */
+  let gone: Error | undefined;
   const lost = (error: Error): void => {
-    if (isGone) return;
-    isGone = true;
+    if (gone !== undefined) return;
+    gone = error;
     for (const { reject } of asked.values()) reject(error);
     asked.clear();
-    if (!isStopping) link.onLost(error);
+    if (!isClosing) link.onLost(error);
   };
   const link: Link = {
     onMessage: () => undefined,
@@ -42,8 +45,9 @@ export function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
     send: (message, handOver) => worker.postMessage(message, handOver),
     ask: (question) =>
       new Promise((resolve, reject) => {
-        if (isGone || isStopping) {
-          reject(new StorageFailure("the store is closed"));
+        const why = isStopping ? new StorageFailure("the store is closed") : gone;
+        if (why !== undefined) {
+          reject(why);
           return;
         }
         const id = ++lastId;
@@ -53,7 +57,8 @@ export function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
         mailbox.call();
       }),
     stop: async () => {
-      if (!isGone) await Promise.race([link.ask({ kind: "close" }).catch(() => undefined), ended]);
+      isClosing = true;
+      if (gone === undefined) await Promise.race([link.ask({ kind: "close" }).catch(() => undefined), ended]);
       isStopping = true;
       lost(new StorageFailure("the store is closed"));
       await worker.terminate();
@@ -61,13 +66,11 @@ export function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
   };
   const ended = new Promise<void>((resolve) => {
     worker.on("exit", (code) => {
-      lost(new StorageFailure(`the storage thread ended with code ${code}`));
+      lost(new StoreFailed(`its thread ended with code ${code}`));
       resolve();
     });
   });
-  worker.on("error", (error) =>
-    lost(new StorageFailure(`the storage thread failed: ${String(error)}`, { cause: error })),
-  );
+  worker.on("error", (error) => lost(new StoreFailed("its thread failed", { cause: error })));
   worker.on("message", (message: FromWorker) => {
     if (typeof message === "number" || (message.kind !== "answer" && message.kind !== "error")) {
       link.onMessage(message);

@@ -25,6 +25,7 @@ import {
   type PastEvents,
   type Revision,
   StorageFailure,
+  StoreFailed,
   StorageFull,
   StoreInUse,
 } from "../log-store.ts";
@@ -67,6 +68,7 @@ export interface SqliteLogOptions {
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
   /** Keys whose time was over have been deleted. */
   readonly expired?: ((keys: number) => void) | undefined;
+  readonly failed?: ((failure: Error) => void) | undefined;
   readonly faults?: StorageFaults | undefined;
 }
 
@@ -332,7 +334,7 @@ export class SqliteLog implements LogStore {
       this.#logBytes = message.logBytes;
       void this.#trim(message.logBytes, logHistoryMax);
     } else if (message.kind === "failed") {
-      this.#failed(new StorageFailure(`writing to the store failed: ${message.message}`));
+      this.#failed(new StoreFailed(`a write failed (${message.message})`));
     }
   }
 
@@ -463,6 +465,7 @@ export class SqliteLog implements LogStore {
   }
 
   #failed(error: Error): void {
+    if (this.failure === undefined) this.#options.failed?.(error);
     this.#log.fail(error, this.#takeUnacknowledged());
     this.#underWay.length = 0;
     this.#wakeDrained();

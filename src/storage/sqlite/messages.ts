@@ -16,6 +16,8 @@ import type { LogRow } from "./log-file.ts";
 export interface StorageFaults {
   /** The commit with this number (from 1) fails as if its sync had. */
   readonly failCommit?: number;
+  /** While a file of this name exists, every commit fails so. */
+  readonly failWhile?: string;
   /** The disk is full after this many more pages. */
   readonly pagesLeft?: number;
   /** Every commit takes this much longer. */

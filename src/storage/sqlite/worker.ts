@@ -270,7 +270,8 @@ function commit(batch: readonly Uint8Array[]): void {
 }
 
 function write(rows: readonly LogRow[]): void {
-  const isFaulty = commitCount === faults.failCommit;
+  const isFaulty =
+    commitCount === faults.failCommit || (faults.failWhile !== undefined && existsSync(faults.failWhile));
   const append = (): void => {
     if (movedTo !== undefined) file.setCheckpoint("compacted", movedTo);
     for (const row of rows) file.append(row);
