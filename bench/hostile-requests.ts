@@ -662,7 +662,8 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       }
     },
     requests: (at) => [{ method: "DELETE", path: crds(at.domain), codes: [200] }],
-  },  "wide-definition": {
+  },
+  "wide-definition": {
     about: "definitions of 1,000 versions: one that is made, and one that is changed four times and published",
     async prepare(at) {
       await make(at, crds(at.domain), wideDefinition(at.domain, "wides", "Wide"));

@@ -83,9 +83,7 @@ export class RequestMetrics {
     this.#isServed = isServed;
     const place = ["group", "version", "resource", "subresource", "scope", "component"];
     const placed = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
-    const ofKind = {
-      isThere: ([group = "", version = "", kind = ""]: readonly string[]): boolean => hasKind(group, version, kind),
-    };
+    const ofKind = kindsAlone(hasKind);
     this.#total = metrics.counter({
       name: "apiserver_request_total",
       help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
@@ -144,12 +142,7 @@ export class RequestMetrics {
       labels: ["verb", "dry_run", ...place, "code"],
       ...placed(2),
     });
-    this.handshakeErrors = metrics
-      .counter({
-        name: "apiserver_tls_handshake_errors_total",
-        help: "Number of connections that ended with an error during the TLS handshake",
-      })
-      .with();
+    this.handshakeErrors = handshakeErrors(metrics);
   }
 
   /** Counts a request that has been answered. `bytes` is the length of the body; watches count none. */
@@ -239,6 +232,18 @@ export class RequestMetrics {
     return ["", "", "", knownPaths.has(first) ? `/${first}` : "", "", ""];
   }
 }
+
+const handshakeErrors = (metrics: Metrics): Counter =>
+  metrics
+    .counter({
+      name: "apiserver_tls_handshake_errors_total",
+      help: "Number of connections that ended with an error during the TLS handshake",
+    })
+    .with();
+
+const kindsAlone = (hasKind: RequestMetricsOptions["hasKind"]) => ({
+  isThere: ([group = "", version = "", kind = ""]: readonly string[]): boolean => hasKind(group, version, kind),
+});
 
 /**
  * Custom resources come and go, and their metrics with them. The place stands after so many other labels; what is no

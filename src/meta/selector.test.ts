@@ -211,7 +211,11 @@ test("many requirements mean what they mean one by one", () => {
       if (expected) matched++;
       assert.equal(selector.matches(labels), expected, `${texts.join(",")} ${JSON.stringify(labels)}`);
     }
-    assert.equal(selector.matches(undefined), single.every((one) => one.matches(undefined)), texts.join(","));
+    assert.equal(
+      selector.matches(undefined),
+      single.every((one) => one.matches(undefined)),
+      texts.join(","),
+    );
   }
   assert.ok(matched > 1000, `${matched} matched`);
 });

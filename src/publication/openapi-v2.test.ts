@@ -9,6 +9,8 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "#http/api-request.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
+import { DocumentV2 } from "./openapi/document-v2.ts";
+import { Operations } from "./openapi/operations.ts";
 import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
 import type { MutableJson } from "./openapi/published-schema.ts";
 import { OpenApiV2 } from "./openapi-v2.ts";
@@ -276,4 +278,26 @@ test("what another server publishes that protobuf cannot hold is left out there,
   const reply = await get(of, { accept });
   assert.equal(reply.code, 200);
   assert.ok((reply.bytes as Buffer).length > 1000);
+});
+
+test("the document of a thousand versions is made in pieces", async () => {
+  const versions = Array.from({ length: 1000 }, (_, i) => customDefinition("wide.example.com", `v${i + 1}`, "Wide"));
+  const operations = new Operations(kubernetesTables);
+  const document = new DocumentV2(kubernetesTables, versions);
+  let paths = 0;
+  for (const definition of versions) {
+    const items = operations.ofVersion(definition, [definition]);
+    paths += items.length;
+    document.add(items);
+  }
+  let pauses = 0;
+  const bytes = await document.finish(() => {
+    pauses++;
+    return Promise.resolve();
+  }, []);
+  assert.ok(pauses > paths / 1000, `${pauses} pauses for ${paths} paths`);
+  const found = JSON.parse(bytes.toString()) as { readonly paths: object };
+  const names = Object.keys(found.paths);
+  assert.equal(names.length, paths);
+  assert.deepEqual(names, names.toSorted());
 });

@@ -89,7 +89,9 @@ export class OpenApiV2 {
         await nextTurn();
       }
     }
-    return fileOf(await document.finish(nextTurn, remote), builtMs);
+    const bytes = await document.finish(nextTurn, remote);
+    await nextTurn();
+    return fileOf(bytes, builtMs);
   }
 }
 

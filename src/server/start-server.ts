@@ -110,7 +110,17 @@ export async function startServer(
   const undo: (() => Promise<void> | void)[] = [];
   try {
     return await start({
-      ...{ options, domain, folder, expected, clock, random, log, largeBytes, inputs, openAudit, undo },
+      options,
+      domain,
+      folder,
+      expected,
+      clock,
+      random,
+      log,
+      largeBytes,
+      inputs,
+      openAudit,
+      undo,
       storageFaults: environment.storageFaults,
     });
   } catch (error) {
@@ -174,13 +184,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const health = openHealth(parts);
   const entrance = new Entrance(options, health);
   const metrics = new Metrics();
-  const requestMetrics = new RequestMetrics({
-    metrics,
-    isServed: (place) => entrance.assembled?.serves(place) ?? isServed(plans.serving.table, place),
-    hasKind: (group, version, kind) =>
-      entrance.assembled?.hasKind(group, version, kind) ??
-      plans.serving.table.findKind(group, version, kind) !== undefined,
-  });
+  const requestMetrics = openRequestMetrics(metrics, entrance, plans);
   addProcessMetrics(metrics);
   const started = health.startupStep("start-server");
 
@@ -263,6 +267,15 @@ const openHealth = ({ options, clock, log }: Start): Health =>
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
     failed: healthFailures(clock, log),
+  });
+
+/** Until everything is assembled, what is served are the built-in kinds. */
+const openRequestMetrics = (metrics: Metrics, entrance: Entrance, { serving: { table } }: Plans): RequestMetrics =>
+  new RequestMetrics({
+    metrics,
+    isServed: (place) => entrance.assembled?.serves(place) ?? isServed(table, place),
+    hasKind: (group, version, kind) =>
+      entrance.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
   });
 
 /** Where requests go while the server starts, serves and stops. */

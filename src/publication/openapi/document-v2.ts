@@ -15,7 +15,8 @@ import { TypeCollection } from "./types.ts";
 export class DocumentV2 {
   readonly #types: TypeCollection;
   readonly #shared: SharedParameters;
-  readonly #paths = new Map<string, MutableJson>();
+  /** JSON by path: encoding all of them at once would take long. */
+  readonly #paths = new Map<string, string>();
 
   constructor(tables: ApiTables, definitions: readonly ResourceDefinition[]) {
     this.#types = new TypeCollection(tables, 2, definitions);
@@ -30,27 +31,34 @@ export class DocumentV2 {
       const item: MutableJson = {};
       for (const operation of operations) item[operation.method] = this.#describe(operation);
       if (parameters.length > 0) item["parameters"] = parameters.map((of) => this.#shared.use(describeParameter(of)));
-      this.#paths.set(path, item);
+      this.#paths.set(path, JSON.stringify(item));
     }
   }
 
   /** The document, encoded, with what other servers add. `pause` is awaited between large parts. */
   async finish(pause: () => Promise<void>, remote: readonly RemoteDocumentV2[]): Promise<Buffer> {
-    let paths = sortedTable(Object.fromEntries(this.#paths));
+    let paths = [...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, item]) => member(path, item));
     let parameters = this.#shared.finish();
     let definitions = await this.#types.finish(pause);
     if (remote.length > 0) {
-      const own = { paths, parameters, definitions: JSON.parse(definitions) as MutableJson }; // just written
+      await pause();
+      const parsed = JSON.parse(`{${paths.join(",")}}`) as MutableJson; // just written
+      await pause();
+      const own = { paths: parsed, parameters, definitions: JSON.parse(definitions) as MutableJson }; // likewise
       for (const document of remote) {
         await pause();
         await addRemoteV2(own, document, pause);
       }
-      paths = sortedTable(own.paths);
+      paths = await encoded(sortedTable(own.paths), pause);
       parameters = sortedTable(own.parameters);
-      definitions = await encoded(sortedTable(own.definitions), pause);
+      definitions = `{${(await encoded(sortedTable(own.definitions), pause)).join(",")}}`;
     }
-    const head = JSON.stringify({ swagger: "2.0", info: apiInfo, paths });
-    await pause();
+    const head = JSON.stringify({ swagger: "2.0", info: apiInfo });
+    const pieces = [Buffer.from(`${head.slice(0, -1)},"paths":{`)];
+    for (let at = 0; at < paths.length; at += pathsPerPiece) {
+      await pause();
+      pieces.push(Buffer.from((at === 0 ? "" : ",") + paths.slice(at, at + pathsPerPiece).join(",")));
+    }
     const rest = {
       parameters,
       securityDefinitions: {
@@ -58,7 +66,10 @@ export class DocumentV2 {
       },
       security: [{ BearerToken: [] }],
     };
-    return Buffer.from(`${head.slice(0, -1)},"definitions":${definitions},${JSON.stringify(rest).slice(1)}`);
+    await pause();
+    pieces.push(Buffer.from(`},"definitions":${definitions},${JSON.stringify(rest).slice(1)}`));
+    await pause();
+    return Buffer.concat(pieces);
   }
 
   #describe(operation: OpenApiOperation): MutableJson {
@@ -89,12 +100,16 @@ export class DocumentV2 {
 const sortedTable = (table: MutableJson): MutableJson =>
   Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-async function encoded(table: MutableJson, pause: () => Promise<void>): Promise<string> {
-  const pieces: string[] = [];
-  for await (const [name, value] of inParts(table, pause)) {
-    pieces.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
-  }
-  return `{${pieces.join(",")}}`;
+/** Paths are made bytes of in pieces of so many. */
+const pathsPerPiece = 1000;
+
+const member = (name: string, json: string): string => `${JSON.stringify(name)}:${json}`;
+
+/** The members, each encoded. */
+async function encoded(table: MutableJson, pause: () => Promise<void>): Promise<string[]> {
+  const members: string[] = [];
+  for await (const [name, value] of inParts(table, pause)) members.push(member(name, JSON.stringify(value)));
+  return members;
 }
 
 const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
