@@ -1,7 +1,7 @@
 /** How large the regular expressions of an expression are; asked before it is known whether there is anything to compile. */
-import { expandedSize } from "#schema/structural.ts";
+import { expandedSize, readingSize } from "#schema/structural.ts";
 
-/** What a call with a regular expression, and one without regard to case or with classes of Unicode, weighs beside others. */
+/** A call with a regular expression weighs so much by itself; one without regard to case or with classes of Unicode, so much more. */
 const patternBase = 70;
 const classFactor = 5;
 
@@ -12,5 +12,18 @@ const classFactor = 5;
 export function patternsSize(source: string): number {
   const calls = source.match(/\b(?:matches|find|findAll)\s*\(/g)?.length ?? 0;
   if (calls === 0) return 0;
-  return expandedSize(source) * (/\\[pP]|\(\?\w*i/.test(source) ? classFactor : 1) + patternBase * calls;
+  const text = source.replace(escape, unescaped);
+  const factor = /\\[pP]|\(\?\w*i/.test(text) ? classFactor : 1;
+  return expandedSize(source) * factor + readingSize(text) + patternBase * calls;
+}
+
+/** A character of a string literal that is written by its code or after a backslash. */
+const escape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|\\)/g;
+
+function unescaped(escaped: string, ...[byte, short, long, octal]: (string | undefined)[]): string {
+  const hex = byte ?? short ?? long;
+  const code =
+    hex !== undefined ? Number.parseInt(hex, 16) : octal !== undefined ? Number.parseInt(octal, 8) : undefined;
+  if (code === undefined) return escaped.slice(1);
+  return code > 0x10ffff ? escaped : String.fromCodePoint(code);
 }

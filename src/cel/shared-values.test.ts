@@ -8,6 +8,7 @@ import { Room } from "#schema/json-values.ts";
 import { evaluate } from "./evaluate-for-tests.ts";
 import { workMax } from "./evaluate.ts";
 import { jsonOf, type Unfolding } from "./mutation.ts";
+import { patternsSize } from "./patterns-size.ts";
 import type { Value } from "./values.ts";
 
 /** A list in which a list is doubled so often. */
@@ -48,6 +49,40 @@ test("functions that cost nothing for short texts are stopped too", () => {
     const found = evaluate(`strs.all(a, strs.all(b, [${call}] != []))`, { strs: texts });
     assert.ok("error" in found && found.isOverBudget, call);
   }
+});
+
+test("patterns of expressions count by the time that reading them takes, wrong ones too", () => {
+  for (const [pattern, least, message] of [
+    ["'['", 200_000, /missing closing \]/],
+    ["'[:a'", 200_000, /missing closing \]/],
+    ["'aaa'", 1_000_000, /too large: must be at most 10000 instructions/],
+    [String.raw`'\\pL'`, 1_000_000, /too large/],
+  ] as const) {
+    const found = evaluate(`[${pattern}]${".map(v, v + v)".repeat(12)}.all(p, 'a'.matches(p + '['))`);
+    assert.ok("error" in found, pattern);
+    if (!found.isOverBudget) assert.match(found.error.message, message);
+    assert.ok(found.work >= least || found.isOverBudget, `${pattern}: ${found.work}`);
+  }
+  const of = (pattern: string): number => evaluate("['a'].all(v, v.matches(p))", { p: pattern }).work;
+  assert.ok(of("(?i)[B-\u{1e942}]") > of("[B-\u{1e942}]") + 600_000);
+  assert.ok(of("[\\pL]") > of("[a-z]") + 13_000);
+  assert.ok(of("[\\pL") > of("[a-z") + 13_000);
+});
+
+test("patterns of a source weigh by what they are, however it writes them", () => {
+  const wide = patternsSize("self.matches('(?i)[B-\u{1e942}]')");
+  assert.ok(wide > 5000, `${wide}`);
+  for (const written of [
+    String.raw`(?i)[B-\U0001e942]`,
+    String.raw`(?i)[B\x2d\U0001e942]`,
+    String.raw`(?i)[B\055\\x{1e942}]`,
+    String.raw`(?\u0069)[B-\\x{1e942}]`,
+  ]) {
+    assert.ok(patternsSize(`self.matches('${written}')`) > 5000, written);
+  }
+  assert.ok(patternsSize(String.raw`self.matches(r'(?i)[B-\x{1e942}]')`) > 5000);
+  assert.ok(patternsSize(String.raw`self.matches('[${String.raw`\\pL`.repeat(100)}]')`) > 10_000);
+  assert.ok(patternsSize("self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')") < 200);
 });
 
 test("what ordinary expressions cost is not cut short by the work they are counted", () => {

@@ -2,14 +2,10 @@
  * Regular expressions in RE2 syntax, in linear time. A short pattern can make a large program, such as `(abc){1000}`, so
  * the size of programs is bounded, and their cost depends on it.
  */
-import { expandedSize, LinearRegExp } from "#schema/structural.ts";
+import { expandedSize, LinearRegExp, patternExcess, readingSize } from "#schema/structural.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
-
-/** Longest pattern, in characters, and largest program, in instructions. */
-const lengthMax = 16 * 1024;
-const sizeMax = 10_000;
 
 export interface CompiledPattern {
   readonly program: LinearRegExp;
@@ -17,15 +13,11 @@ export interface CompiledPattern {
   readonly size: number;
 }
 
-const tooLarge = (bound: string): CelError =>
-  new CelError(`error parsing regexp: expression too large: must be at most ${bound}`);
-
 function compile(pattern: string): CompiledPattern | CelError {
-  if (pattern.length > lengthMax) return tooLarge(`${lengthMax} characters`);
-  const size = expandedSize(pattern);
-  if (size > sizeMax) return tooLarge(`${sizeMax} instructions`);
+  const excess = patternExcess(pattern);
+  if (excess !== undefined) return new CelError(excess);
   try {
-    return { program: new LinearRegExp(pattern), size };
+    return { program: new LinearRegExp(pattern), size: expandedSize(pattern) };
   } catch (error) {
     return new CelError((error as Error).message); // the package throws nothing else
   }
@@ -37,9 +29,14 @@ export const compilePattern: (pattern: string) => CompiledPattern | CelError = r
   max: 400_000,
 });
 
-/** A pattern that no constant gives; counts its compilation, known or not. */
+const compileWork = 6000;
+const instructionWork = 140;
+
+/** A pattern that no constant gives; counts its compilation, known or not, and that of a wrong one, too. */
 export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
-  context.work(6000 + 140 * Math.min(expandedSize(pattern), sizeMax));
+  // A pattern that is too large is not compiled.
+  const size = patternExcess(pattern) === undefined ? expandedSize(pattern) + readingSize(pattern) : pattern.length;
+  context.work(compileWork + instructionWork * size);
   return compilePattern(pattern);
 }
 

@@ -14,7 +14,8 @@ import { structureFindings, unreadable } from "./check-structure.ts";
 import { addSubSchemas, givenKeywords, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
 import { isDeeper, shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
-import { expandedSize, patternsSizeMax } from "./pattern.ts";
+import { patternsSizeMax } from "./pattern.ts";
+import { expandedSize, readingSize } from "./pattern-text.ts";
 import { prune } from "./prune.ts";
 
 /** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
@@ -89,7 +90,7 @@ function beyondBounds(props: JsonSchemaProps, path: FieldPath): FieldError | und
       const { pattern } = schema;
       if (pattern !== undefined && !patterns.has(pattern)) {
         patterns.add(pattern);
-        size += Math.max(pattern.length, expandedSize(pattern));
+        size += Math.max(pattern.length, expandedSize(pattern) + readingSize(pattern));
       }
       if (isDeeper(schema.default, depthMax) || isDeeper(schema.enum, depthMax) || isDeeper(schema.example, depthMax)) {
         return forbidden(path, `values must not be nested deeper than ${depthMax} levels`);

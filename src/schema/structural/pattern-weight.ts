@@ -7,7 +7,7 @@ import type { Pattern } from "./pattern.ts";
 
 /** Characters times instructions of a pattern that weigh as much as a byte of an object: about 0.2 us. */
 const stepsPerByte = 4;
-/** What an instruction that is still to be compiled weighs. */
+/** An instruction that is still to be compiled weighs so many bytes. */
 const compiledWeight = 6;
 
 /** In bytes of an object that take as long, as an upper bound. */
@@ -40,7 +40,7 @@ class Weighing {
     let weight = (text.length * pattern.size) / stepsPerByte;
     if (!pattern.isCompiled && !this.#uncompiled.has(pattern)) {
       this.#uncompiled.add(pattern);
-      weight += pattern.size * compiledWeight;
+      weight += pattern.compiledSize * compiledWeight;
     }
     return weight;
   }

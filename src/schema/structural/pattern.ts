@@ -2,21 +2,26 @@
  * Regular expressions of schemas (`re2.ts`). The size of each pattern and the sum per schema are bounded; upstream accepts
  * larger ones (up to 3,355,443 instructions).
  */
+import { expandedSize, readingSize } from "./pattern-text.ts";
 import { LinearRegExp, type StateCount } from "./re2.ts";
 
 export interface Pattern {
   readonly text: string;
   /** Approximate number of instructions: what one character costs at most. */
   readonly size: number;
+  /** About how many instructions compiling it takes. */
+  readonly compiledSize: number;
   /** Whether a text was tested before. The first test compiles it. */
   readonly isCompiled: boolean;
   /** Whether it matches anywhere in `text`. */
   test(text: string, count: StateCount): boolean;
 }
 
-/** Longest pattern, in characters, and largest program. */
+/** Longest pattern, in characters. */
 export const patternLengthMax = 16 * 1024;
+/** Largest program, and largest part that only reading takes: about 10 ms, and 40 ms. */
 export const patternSizeMax = 10_000;
+const readingSizeMax = 40_000;
 /** Sum of the sizes of a schema's different patterns. */
 export const patternsSizeMax = 250_000;
 
@@ -27,12 +32,8 @@ const knownMax = 20_000;
 /** The error of a pattern, in Go's words; `undefined` for a valid one. */
 export function patternError(text: string): string | undefined {
   if (known.has(text)) return undefined;
-  if (text.length > patternLengthMax) {
-    return `error parsing regexp: expression too large: must be at most ${patternLengthMax} characters`;
-  }
-  if (expandedSize(text) > patternSizeMax) {
-    return `error parsing regexp: expression too large: must be at most ${patternSizeMax} instructions`;
-  }
+  const excess = patternExcess(text);
+  if (excess !== undefined) return excess;
   try {
     new LinearRegExp(text);
   } catch (error) {
@@ -42,6 +43,17 @@ export function patternError(text: string): string | undefined {
   if (text.length < 1024) known.add(text);
   return undefined;
 }
+
+/** The error of a pattern that is too large to be read; looks at its text only. */
+export function patternExcess(text: string): string | undefined {
+  if (text.length > patternLengthMax) return tooLarge(`${patternLengthMax} characters`);
+  if (expandedSize(text) > patternSizeMax) return tooLarge(`${patternSizeMax} instructions`);
+  if (readingSize(text) > readingSizeMax)
+    return "error parsing regexp: expression too large: classes of too many characters";
+  return undefined;
+}
+
+const tooLarge = (bound: string): string => `error parsing regexp: expression too large: must be at most ${bound}`;
 
 /** Go names the expression where the package does not. */
 function wording(message: string, text: string): string {
@@ -53,9 +65,11 @@ function wording(message: string, text: string): string {
 /** `text` must have passed `patternError`. Compiled when first used. */
 export function openPattern(text: string): Pattern {
   let program: LinearRegExp | undefined;
+  const size = expandedSize(text);
   return {
     text,
-    size: expandedSize(text),
+    size,
+    compiledSize: size + readingSize(text),
     get isCompiled() {
       return program !== undefined;
     },
@@ -64,64 +78,4 @@ export function openPattern(text: string): Pattern {
       return program.test(value, count);
     },
   };
-}
-
-/**
- * About how many instructions a pattern has: its characters, with repetitions multiplied out. Wrong patterns get some
- * number. A group's size is that of its characters; counted repetition multiplies what is before it.
- */
-export function expandedSize(text: string): number {
-  const groups: number[] = [];
-  let total = 0;
-  let last = 0;
-  const add = (size: number): void => {
-    total += size;
-    last = size;
-  };
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at]!;
-    if (char === "\\") {
-      at++;
-      add(1);
-    } else if (char === "(") {
-      groups.push(total);
-      total = 2;
-      last = 0;
-    } else if (char === ")") {
-      const inner = total;
-      total = groups.pop() ?? 0;
-      add(inner);
-    } else if (char === "[") {
-      const end = endOfClass(text, at);
-      add(1 + ((end - at) >> 3));
-      at = end;
-    } else if (char === "{") {
-      const counts = /^\{(\d{1,5})(?:,(\d{0,5}))?\}/.exec(text.slice(at, at + 14));
-      if (counts === null) add(1);
-      else {
-        const times = Math.max(1, Number(counts[1]), Number(counts[2] === "" ? 0 : (counts[2] ?? 0)));
-        total += last * (times - 1);
-        last *= times;
-        at += counts[0].length - 1;
-      }
-    } else if (char === "*" || char === "+" || char === "?") total++;
-    else add(1);
-    if (total > 1e9) return total;
-  }
-  for (const outer of groups) total += outer;
-  return total;
-}
-
-function endOfClass(text: string, start: number): number {
-  let at = start + 1;
-  if (text[at] === "^") at++;
-  if (text[at] === "]") at++;
-  for (; at < text.length && text[at] !== "]"; at++) {
-    if (text[at] === "\\") at++;
-    else if (text[at] === "[" && text[at + 1] === ":") {
-      const end = text.indexOf(":]", at + 2);
-      if (end > 0) at = end + 1;
-    }
-  }
-  return at;
 }

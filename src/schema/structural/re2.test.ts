@@ -1,6 +1,10 @@
 /** Regular expressions whose automata are large, and names of groups. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { createRequire } from "node:module";
+import { mock, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { RE2JS } from "re2js";
 import { compileNode } from "./node.ts";
 import { patternWeight } from "./pattern-weight.ts";
 import { LinearRegExp } from "./re2.ts";
@@ -44,6 +48,7 @@ test("groups may have one name, as in Go; other mistakes stay mistakes", () => {
     ["^(?<n>a)|(?P<n>b)$", "b", true],
     ["^(?P<n>a)[(?P<n>](?P<n>b)$", "a<b", true],
     ["^\\(?P<n>a)(?P<n>b)$", "(ab", false],
+    ["^(?P<constructor>a)(?P<toString>b)$", "ab", true],
   ] as const) {
     try {
       assert.equal(tested(pattern, text)[0], wanted, pattern);
@@ -79,4 +84,48 @@ test("a text weighs by its length and the size of its pattern, wherever the sche
   ]) {
     assert.equal(weigh(props, { a: "a".repeat(100) }), one, JSON.stringify(props));
   }
+});
+
+test("only names are a reason to compile a second time", () => {
+  const re2js = (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
+  const { mock: calls } = mock.method(re2js, "compile");
+  try {
+    for (const wrong of ["[".repeat(16_000), "[:a".repeat(5000), "(?P<n>a)(", "(?P<n->a)", "a**", "duplicate)"]) {
+      calls.resetCalls();
+      assert.throws(() => new LinearRegExp(wrong));
+      assert.equal(calls.callCount(), 1, wrong.slice(0, 20));
+    }
+    calls.resetCalls();
+    assert.throws(() => new LinearRegExp("(?P<n>a)(?P<n>b)["));
+    assert.equal(calls.callCount(), 2);
+  } finally {
+    calls.restore();
+  }
+});
+
+test("a pattern keeps nothing of the evaluation that used it", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const pattern = new LinearRegExp("^(a{1,100}){1,10}$");
+  const use = (text: string, isStopped: boolean): WeakRef<object> => {
+    const evaluation = { secret: text };
+    const spend = (): void => {
+      if (isStopped && evaluation.secret === text) throw new Error("enough");
+    };
+    try {
+      pattern.test(text, { spend });
+    } catch {
+      assert.ok(isStopped);
+    }
+    return new WeakRef(evaluation);
+  };
+  const used = [use("a".repeat(200), false), use("a".repeat(900), true)];
+  return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    collect();
+    assert.deepEqual(
+      used.map((one) => one.deref()),
+      [undefined, undefined],
+    );
+    assert.equal(pattern.test("a", { spend() {} }), true);
+  });
 });

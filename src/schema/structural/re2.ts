@@ -6,13 +6,14 @@
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
+import { withoutNames } from "./pattern-text.ts";
 
 /** Counts what a test takes beside the walk over the text, in parts of states; may throw what ends the test. */
 export interface StateCount {
   spend(parts: number): void;
 }
 
-/** What of the package's automata is used; its own types do not show it. */
+/** The part of the package's automata that is used; its own types do not show it. */
 interface Automaton {
   /** In bytes: those left, and those that are given when all states are dropped. */
   memBudget: number;
@@ -58,7 +59,12 @@ export class LinearRegExp {
   test(text: string, count: StateCount): boolean {
     if (!this.#isCounting) this.#countStates(engineOf(this.program));
     this.#count = count;
-    return this.program.test(text);
+    try {
+      return this.program.test(text);
+    } finally {
+      // A pattern is kept for long, and a count knows the values of its evaluation.
+      this.#count = undefined;
+    }
   }
 
   #countStates(engine: Engine): void {
@@ -84,25 +90,14 @@ export class LinearRegExp {
 
 const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // see above
 
-/** Go takes a name of a group twice, the package does not. Names mean nothing to those who only ask whether a text matches. */
+/** The package says this of a name that it takes for known. Go takes a name twice, and those of members of objects. */
+const knownName = "duplicate capture group name";
+
 function compile(re2js: typeof RE2JS, text: string): RE2JS {
   try {
     return re2js.compile(text);
   } catch (error) {
-    const unnamed = withoutRepeatedNames(text);
-    if (unnamed === text) throw error;
-    return re2js.compile(unnamed);
+    if (!(error as Error).message.includes(`: ${knownName}`)) throw error;
+    return re2js.compile(withoutNames(text));
   }
-}
-
-/** The second and further groups of a name lose it. */
-function withoutRepeatedNames(text: string): string {
-  const names = new Set<string>();
-  const parts = /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?P?<(\w+)>/gsu;
-  return text.replace(parts, (part, name: string | undefined) => {
-    if (name === undefined) return part;
-    const isRepeated = names.has(name);
-    names.add(name);
-    return isRepeated ? "(" : part;
-  });
 }
