@@ -17,6 +17,8 @@ export interface Push extends Endpoint {
   readonly bodyBytes: number;
   /** Bytes that a connection sends in a second, at once; left out: as many as are taken. */
   readonly slowBytes?: number;
+  /** HTTP/2: sends these frames without end instead of the body. */
+  readonly frames?: keyof typeof floods;
   /** HTTP/2: goes on with a body that the server has reset. */
   readonly isDeaf?: boolean;
   /** Opens another connection for one that the server closes. */
@@ -167,6 +169,16 @@ function literal(name: string, value: string): Buffer {
 
 const frames = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 };
 
+function repeated(one: Buffer): Buffer {
+  return Buffer.concat(Array.from({ length: pieceBytes / one.length }, () => one));
+}
+
+/** Frames that cost a server something, and that no event of its protocol shows. */
+const floods = {
+  windowUpdate: repeated(frame(frames.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))),
+  unknown: repeated(frame(0xbb, 0, 0, Buffer.alloc(0))),
+};
+
 class Http2Pusher implements Pusher {
   readonly #socket: TLSSocket;
   readonly #options: Push;
@@ -252,7 +264,11 @@ class Http2Pusher implements Pusher {
 
   push(): void {
     const socket = this.#socket;
-    const { slowBytes, isDeaf } = this.#options;
+    const { slowBytes, isDeaf, frames: flood } = this.#options;
+    while (flood !== undefined && socket.writable && !socket.writableNeedDrain) {
+      socket.write(floods[flood]);
+      this.#all.sentBytes += floods[flood].length;
+    }
     while (this.#left > 0 && socket.writable && !socket.writableNeedDrain) {
       // Who is deaf sends for ever.
       const window = isDeaf === true ? this.#window : Math.min(this.#window, this.#streamWindow);

@@ -1,6 +1,6 @@
 /**
  * Rows of `hostile.bench.ts`: what others notice while thousands of connections send bodies as fast as they are taken: without credentials to
- * `/livez`, as a user who is refused, and slowly as one who is not. `time` is the worst 99th percentile, and `longest` the
+ * `/livez`, as a user who is refused, and slowly as one who is not, or frames of HTTP/2 that are no bodies. `time` is the worst 99th percentile, and `longest` the
  * worst time, of another client's GETs on a kept and on new connections, and of `/livez` on new ones; memory is the
  * server's peak increase. The figures of the row `push-nobody`, taken with no such connections, are the machine's own.
  */
@@ -10,7 +10,7 @@ import { type Push, pushersAside } from "./pushers.ts";
 import { type Server, startServer } from "./server-process.ts";
 import type { Measurement, Run } from "./suite.ts";
 
-type Sent = Pick<Push, "method" | "path" | "bodyBytes" | "token" | "slowBytes">;
+type Sent = Pick<Push, "method" | "path" | "bodyBytes" | "token" | "slowBytes" | "frames">;
 
 const refusedToken = "mallory-token";
 const writerToken = "writer-token";
@@ -61,12 +61,27 @@ const pushes: readonly Row[] = Object.entries(cases).flatMap(([name, { about, ..
   ),
 );
 
+/** HTTP/2 frames without end; who is closed does not come back. */
+const floods: readonly Row[] = (["windowUpdate", "unknown"] as const).map((frames) => ({
+  name: `frames-${frames}-100`,
+  about: `a GET of a user, then ${frames} frames without end; 100 connections, h2`,
+  push: {
+    method: "GET",
+    path: core,
+    bodyBytes: 0,
+    token: refusedToken,
+    frames,
+    protocol: "h2",
+    connections: 100,
+  },
+}));
+
 const nobody = "push-nobody";
 
 /** Their names and descriptions. */
 export const pushRows: Readonly<Record<string, string>> = {
   [nobody]: "no connections that push",
-  ...Object.fromEntries(pushes.map(({ name, about }) => [name, about])),
+  ...Object.fromEntries([...pushes, ...floods].map(({ name, about }) => [name, about])),
 };
 
 /** How long they push. */
@@ -75,7 +90,7 @@ const seconds = 25;
 /** Measures those that are wanted. */
 export async function measurePushes(run: Run): Promise<void> {
   await run.row(nobody, () => onServer((server) => besides(server, nobody, undefined)));
-  for (const { name, push } of pushes) {
+  for (const { name, push } of [...pushes, ...floods]) {
     await run.row(name, () => {
       requireFiles(push.connections);
       return onServer((server) => besides(server, name, push));

@@ -9,6 +9,7 @@ import { constants } from "node:crypto";
 import type { Log } from "#std/log.ts";
 import type { IncomingMessage } from "node:http";
 import {
+  constants as http2,
   type IncomingHttpHeaders,
   performServerHandshake,
   type ServerHttp2Session,
@@ -362,6 +363,7 @@ class TlsListener implements Listener {
     });
     connection.session = session;
     session.on("error", ignore);
+    connection.reader.sample(() => session.destroy(undefined, http2.NGHTTP2_ENHANCE_YOUR_CALM));
     const used = this.#endIdle(connection, session);
     const finished = (): void => {
       used();
@@ -471,6 +473,7 @@ class TlsListener implements Listener {
     finished: () => void,
   ): void {
     stream.on("error", ignore);
+    connection.reader.tookRequest();
     const url = headers[":path"] ?? "";
     const target = splitTarget(url);
     if (target === undefined || url === "") {
@@ -480,7 +483,7 @@ class TlsListener implements Listener {
     }
     const message = new Http2Message(stream, headers, rawHeaders, {
       release: () => connection.widen(),
-      took: (bytes) => connection.reader.took(bytes),
+      took: (bytes) => connection.reader.tookBody(bytes),
     });
     const incoming = new IncomingRequest(
       headers[":method"] ?? "GET",

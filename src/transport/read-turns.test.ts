@@ -8,21 +8,27 @@ import {
   connectionBytesMax,
   freshOfUserMax,
   freshStrangersMax,
+  portionOfStrangersMax,
   portionOfUserMax,
   portionMin,
   portionMs,
   portionUsual,
+  quietBytes,
   type SocketReader,
   readersMax,
+  sampleMs,
+  samplesMax,
   shortBytes,
   ReadTurns,
   turnBytesMax,
+  unaccountedBytesMax,
 } from "./read-turns.ts";
 
 /** A socket that only tells whether its handle reads. */
 class FakeSocket extends EventEmitter {
   reads = true;
   bytesRead = 0;
+  bytesWritten = 0;
   readonly _handle = { reading: true, readStart: () => (this.reads = true), readStop: () => (this.reads = false) };
 }
 
@@ -111,7 +117,7 @@ test("of many connections of nobody known, the newest read, and a portion of the
   const seen = new Set<Opened>();
   for (let portion = 0; portion < Math.ceil(200 / portionUsual); portion++) {
     clock.advance(portionMs);
-    assert.ok(reading(all) <= freshStrangersMax + portionUsual);
+    assert.ok(reading(all) <= freshStrangersMax + portionOfStrangersMax);
     for (const one of all) if (one.socket.reads) seen.add(one);
   }
   assert.equal(seen.size, 200);
@@ -128,10 +134,93 @@ test("portions of a user grow while they bring short requests, and shrink while 
   };
   const sizes = (count: number, bytes: number): readonly number[] =>
     Array.from({ length: count }, () => nextSize(bytes));
-  assert.equal(nextSize(0), portionUsual);
-  assert.deepEqual(sizes(5, shortBytes), [16, 32, 64, portionOfUserMax, portionOfUserMax]);
-  assert.deepEqual(sizes(6, shortBytes + 1), [64, 32, 16, 8, portionMin, portionMin]);
-  assert.deepEqual(sizes(2, 0), [portionUsual, portionUsual]);
+  assert.equal(nextSize(0), 2 * portionUsual);
+  assert.deepEqual(sizes(6, shortBytes), [32, 64, 128, 256, portionOfUserMax, portionOfUserMax]);
+  assert.deepEqual(sizes(8, shortBytes + 1), [256, 128, 64, 32, 16, 8, portionMin, portionMin]);
+  assert.deepEqual(sizes(2, 0), [8, 16]);
+});
+
+test("a user's connections that are all idle all read, and in portions when they bring much at once", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const all = [...many(turns, 5000, "user")];
+  assert.equal(reading(all), freshOfUserMax);
+  let portions = 0;
+  for (; reading(all) < all.length; portions++) clock.advance(portionMs);
+  assert.ok(portions <= 20, `all read after ${portions} portions`);
+  // Now and then one of them brings something, and others come.
+  all[0]!.reader.took(500);
+  all.push(...many(turns, 100, "user"));
+  assert.equal(reading(all), all.length);
+  for (const { reader, socket } of all) if (socket.reads) reader.took(1000);
+  assert.ok(reading(all) <= freshOfUserMax, `${reading(all)} read`);
+  clock.advance(portionMs);
+  assert.ok(reading(all) <= freshOfUserMax + 2 * portionUsual, `${reading(all)} read`);
+});
+
+test("connections of nobody known never all read", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const all = [...many(turns, freshStrangersMax + 4)];
+  for (let portion = 0; portion < 100; portion++) clock.advance(portionMs);
+  all.push(...many(turns, 500));
+  for (let portion = 0; portion < 100; portion++) clock.advance(portionMs);
+  assert.ok(reading(all) <= freshStrangersMax + portionOfStrangersMax, `${reading(all)} read`);
+});
+
+test("HTTP/2 connections that read what no event shows have turns, and are closed once it is much", async () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const abused = new Set<Opened>();
+  const all = many(turns, samplesMax, "user");
+  const idle = many(turns, samplesMax, "user");
+  for (const one of [...all, ...idle]) one.reader.sample(() => abused.add(one));
+  clock.advance(2 * sampleMs);
+  for (const { socket } of all) socket.bytesRead += quietBytes;
+  clock.advance(2 * sampleMs);
+  assert.equal(reading(all), 0);
+  assert.equal(reading(idle), idle.length);
+  for (let count = 0; count < 2000 && abused.size < all.length; count++) {
+    await turn();
+    assert.ok(reading(all) <= readersMax);
+    for (const { socket } of all) if (socket.reads) socket.bytesRead += connectionBytesMax;
+  }
+  assert.equal(abused.size, all.length);
+  for (const { socket } of all) assert.ok(socket.bytesRead < 2 * unaccountedBytesMax, String(socket.bytesRead));
+  assert.ok(idle.every((one) => !abused.has(one)));
+});
+
+test("bodies, requests and what is said of bytes that were sent are no flood of frames", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  let abuses = 0;
+  const all = many(turns, 3, "user");
+  for (const { reader } of all) reader.sample(() => abuses++);
+  const [body, requests, reads] = all as [Opened, Opened, Opened];
+  for (let count = 0; count < 1000; count++) {
+    body.socket.bytesRead += 20_000;
+    body.reader.tookBody(19_000);
+    requests.socket.bytesRead += 20 * 400;
+    for (let request = 0; request < 20; request++) requests.reader.tookRequest();
+    reads.socket.bytesWritten += 1_000_000;
+    reads.socket.bytesRead += 30_000;
+    clock.advance(sampleMs);
+    // What was taken is counted by turns, and none passes here.
+    if (requests.reader.node === undefined && reads.reader.node === undefined) continue;
+    assert.ok(!requests.reader.isMetered && !reads.reader.isMetered && !body.reader.isMetered);
+  }
+  assert.equal(abuses, 0);
+});
+
+test("pings of a connection that is idle for days are forgiven", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const { reader, socket } = open(turns, "user");
+  reader.sample(() => assert.fail("it was closed"));
+  for (let count = 0; count < 20_000; count++) {
+    socket.bytesRead += 60;
+    clock.advance(sampleMs);
+  }
 });
 
 test("the connections of a user are no burden for those of others", () => {

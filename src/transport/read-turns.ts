@@ -35,10 +35,32 @@ export const portionMin = 4;
 export const portionUsual = 8;
 export const portionOfBeginnersMax = 8;
 export const portionOfStrangersMax = 64;
-export const portionOfUserMax = 128;
+export const portionOfUserMax = 512;
 export const portionMs = 5;
 /** What short requests have, on an average. */
 export const shortBytes = 2 * 1024;
+/** Portions that read less than this for each member are idle: a user's connections that are all idle all read. */
+export const idleBytes = shortBytes / 16;
+
+/**
+ * How often HTTP/2 connections are looked at for what their protocol does not show, and how many of them at a time. The
+ * protocol's own frames, as `WINDOW_UPDATE` or those of unknown type, cause no event, and cost more than bodies do.
+ */
+export const sampleMs = 20;
+export const samplesMax = 64;
+/** A sample that is late by this much finds the event loop busy, and looks at all. */
+const lateMs = 10;
+/** Less than this in a turn, or between two samples, is neither a body nor a flood of frames. */
+export const quietBytes = 4 * 1024;
+/** What a request accounts for: what it has on an average, and, with a body that nobody read, at most. */
+export const requestBytes = 128;
+const requestBytesUsual = 1024;
+const requestBytesMax = 256 * 1024;
+/** Frames for which no request accounts, beyond what is forgiven in each sample: a connection with more is closed. */
+export const unaccountedBytesMax = 512 * 1024;
+const forgivenBytes = 256;
+/** Clients say of about every 4 KiB that they have read them. */
+const writtenPerRead = 8;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
@@ -50,8 +72,8 @@ interface Handle {
 
 /** The connections of one user, or of the unknown. */
 interface Group {
-  /** Of the user; empty where none is known. */
-  readonly user: string;
+  /** Forgets the group, which is empty: those of users come and go. */
+  readonly dispose: (() => void) | undefined;
   /** Whether nobody reads for now. */
   isStill: boolean;
   readonly freshMax: number;
@@ -63,12 +85,14 @@ interface Group {
   /** Most of these, and what they had read together when their turn began. */
   portionSize: number;
   portionBytes: number;
+  /** Members that had their turn in a row of idle portions. */
+  idleCount: number;
   /** Those that do not read, in the order of their turns. */
   readonly parked: LinkedList<SocketReader>;
 }
 
-const newGroup = (user: string, freshMax: number, portionMax: number): Group => ({
-  user,
+const newGroup = (freshMax: number, portionMax: number, dispose?: () => void): Group => ({
+  dispose,
   portionMax,
   isStill: false,
   freshMax,
@@ -76,6 +100,7 @@ const newGroup = (user: string, freshMax: number, portionMax: number): Group => 
   portion: new LinkedList(),
   portionSize: portionUsual,
   portionBytes: 0,
+  idleCount: 0,
   parked: new LinkedList(),
 });
 
@@ -95,9 +120,17 @@ export class SocketReader {
   place: Node<SocketReader> | undefined;
   /** Its place among those that wait for their turn. */
   node: Node<SocketReader> | undefined;
-  /** Whether it is watched for what its protocol does not show, and what it had read when its turn began. */
+  /** HTTP/2: its place among those that samples look at, and how it is closed. */
+  sampled: Node<SocketReader> | undefined;
+  abuse: () => void = ignore;
+  /** Whether it reads in turns since it had much that no event showed. */
   isMetered = false;
-  bytesBefore = 0;
+  /** What it had read and written when it was last looked at; what accounts for bytes since; what nothing accounts for. */
+  bytesSeen = 0;
+  bytesSent = 0;
+  bodyBytes = 0;
+  requests = 0;
+  unaccountedBytes = 0;
   #isHeld = false;
   #isClosed = false;
 
@@ -114,6 +147,23 @@ export class SocketReader {
     // The stream above may have started the handle again.
     if (this.#isHeld) this.stop();
     else this.#turns.took(this, bytes);
+  }
+
+  /** HTTP/2: looks at what the connection reads from now on; `abuse` is called when too much of it is of no use. */
+  sample(abuse: () => void): void {
+    if (!this.#isClosed) this.#turns.sample(this, abuse);
+  }
+
+  /** HTTP/2: so many bytes of a body have come. */
+  tookBody(bytes: number): void {
+    this.bodyBytes += bytes;
+    this.took(bytes);
+  }
+
+  /** HTTP/2: a request has come. */
+  tookRequest(): void {
+    this.requests++;
+    this.took(requestBytes);
   }
 
   /** The client may go on with what it was told to stop, which HTTP/2 takes without a word to us. */
@@ -165,6 +215,10 @@ export class SocketReader {
     return this.#socket.bytesRead;
   }
 
+  get bytesWritten(): number {
+    return this.#socket.bytesWritten;
+  }
+
   /** Of the handle: for `ReadTurns`. */
   stop(): void {
     this.#handle?.readStop();
@@ -196,11 +250,14 @@ export class ReadTurns {
   #metered: SocketReader[] = [];
   readonly #next = (): void => this.#advance();
   /** Those with which TLS begins, and those of which no user is known. */
-  readonly #beginners = newGroup("", freshStrangersMax, portionOfBeginnersMax);
-  readonly #strangers = newGroup("", freshStrangersMax, portionOfStrangersMax);
+  readonly #beginners = newGroup(freshStrangersMax, portionOfBeginnersMax);
+  readonly #strangers = newGroup(freshStrangersMax, portionOfStrangersMax);
   readonly #users = new Map<string, Group>();
   /** Groups of which not all may read. */
   readonly #crowds = new Set<Group>();
+  /** HTTP/2 connections, those that were looked at longest ago first. */
+  readonly #sampled = new LinkedList<SocketReader>();
+  #sampleDueMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -236,6 +293,15 @@ export class ReadTurns {
     this.#await();
     if (reader.bytes < connectionBytesMax && this.#bytes < turnBytesMax) return;
     this.#wait(reader);
+    if (this.#bytes >= turnBytesMax) this.#crowd(reader.group);
+  }
+
+  sample(reader: SocketReader, abuse: () => void): void {
+    reader.abuse = abuse;
+    reader.bytesSeen = reader.bytesRead;
+    reader.bytesSent = reader.bytesWritten;
+    reader.sampled = this.#sampled.add(reader);
+    if (this.#sampled.size === 1) this.#sampleSoon();
   }
 
   meter(reader: SocketReader): void {
@@ -247,7 +313,7 @@ export class ReadTurns {
     let group = this.#users.get(user);
     if (group !== undefined && sizeOf(group) >= connectionsMax) return false;
     if (group === undefined) {
-      group = newGroup(user, freshOfUserMax, portionOfUserMax);
+      group = newGroup(freshOfUserMax, portionOfUserMax, () => this.#users.delete(user));
       this.#users.set(user, group);
     }
     this.#leaveGroup(reader);
@@ -266,6 +332,8 @@ export class ReadTurns {
   leave(reader: SocketReader): void {
     if (reader.node !== undefined) this.#waiting.remove(reader.node);
     reader.node = undefined;
+    if (reader.sampled !== undefined) this.#sampled.remove(reader.sampled);
+    reader.sampled = undefined;
     this.#leaveGroup(reader);
   }
 
@@ -306,9 +374,7 @@ export class ReadTurns {
       this.#waiting.remove(reader.node);
       reader.node = undefined;
       reader.start();
-      if (!reader.isMetered) continue;
-      reader.bytesBefore = reader.bytesRead;
-      this.#metered.push(reader);
+      if (reader.isMetered) this.#metered.push(reader);
     }
     if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
   }
@@ -316,18 +382,75 @@ export class ReadTurns {
   /** A metered one had its turn: it reads freely again if it had little to read. */
   #look(reader: SocketReader): void {
     if (reader.isClosed || reader.node !== undefined) return;
-    if (reader.bytesRead - reader.bytesBefore < quietBytes) reader.isMetered = false;
-    else this.#wait(reader);
+    if (!this.#account(reader)) reader.isMetered = false;
+    else if (!reader.isClosed) this.#wait(reader);
+  }
+
+  #sampleSoon(): void {
+    this.#sampleDueMs = this.#clock.monotonic() + sampleMs;
+    this.#clock.after(sampleMs, () => this.#sample());
+  }
+
+  /** Looks at some HTTP/2 connections, in turn. */
+  #sample(): void {
+    const sampled = this.#sampled;
+    const isLate = this.#clock.monotonic() - this.#sampleDueMs > lateMs;
+    for (let count = isLate ? sampled.size : Math.min(samplesMax, sampled.size); count > 0; count--) {
+      const reader = sampled.first;
+      if (reader?.sampled === undefined) break;
+      sampled.remove(reader.sampled);
+      reader.sampled = sampled.add(reader);
+      if (!reader.isMetered && this.#account(reader) && !reader.isClosed) this.meter(reader);
+    }
+    if (sampled.size > 0) this.#sampleSoon();
+  }
+
+  /** Whether the connection read much for which neither requests nor bodies account. Closes it after too much of that. */
+  #account(reader: SocketReader): boolean {
+    const bytes = reader.bytesRead - reader.bytesSeen;
+    const { bodyBytes, requests } = reader;
+    reader.bytesSeen += bytes;
+    reader.bodyBytes = 0;
+    reader.requests = 0;
+    // Those that are idle, and most others, need no more than this.
+    if (bytes < quietBytes && reader.unaccountedBytes === 0) return false;
+    const { bytesWritten } = reader;
+    const frames = bytes - 2 * bodyBytes - (bytesWritten - reader.bytesSent) / writtenPerRead;
+    reader.bytesSent = bytesWritten;
+    const unaccounted = reader.unaccountedBytes + frames - requests * requestBytesMax - forgivenBytes;
+    reader.unaccountedBytes = Math.max(0, unaccounted);
+    if (unaccounted > unaccountedBytesMax) {
+      reader.abuse();
+      reader.close();
+    }
+    return frames - requests * requestBytesUsual >= quietBytes;
   }
 
   #enter(reader: SocketReader, group: Group): void {
-    const { fresh, freshMax, parked } = group;
+    const { fresh, freshMax, portion, parked } = group;
     reader.group = group;
     this.#move(reader, fresh);
     if (fresh.size <= freshMax) return;
+    if (isOpen(group)) {
+      this.#move(fresh.first!, portion); // it has more than allowed
+      return;
+    }
     this.#park(fresh.first, parked);
+    this.#addCrowd(group);
+  }
+
+  #addCrowd(group: Group): void {
     if (this.#crowds.size === 0) this.#rotateSoon();
     this.#crowds.add(group);
+  }
+
+  /** The members of a group that all read bring much at once: from now on they read in portions. */
+  #crowd(group: Group): void {
+    const { portion, parked } = group;
+    if (!isOpen(group)) return;
+    for (const reader of portion.members()) this.#park(reader, parked);
+    group.portionSize = portionUsual;
+    this.#addCrowd(group);
   }
 
   #leaveGroup(reader: SocketReader): void {
@@ -335,7 +458,7 @@ export class ReadTurns {
     if (place === undefined) return;
     list.remove(place);
     reader.place = undefined;
-    if (group.user !== "" && sizeOf(group) === 0) this.#users.delete(group.user);
+    if (sizeOf(group) === 0) group.dispose?.();
   }
 
   #move(reader: SocketReader, list: LinkedList<SocketReader>): void {
@@ -374,15 +497,24 @@ export class ReadTurns {
 
 /** Decides how large the next portion is. */
 function adapt(group: Group): void {
-  const { portion, portionSize, portionBytes, portionMax } = group;
+  const { portion, portionSize, portionBytes, portionMax, parked } = group;
   const bytes = bytesOf(portion) - portionBytes;
-  if (bytes === 0) group.portionSize = portionUsual;
-  else if (bytes > portion.size * shortBytes) group.portionSize = Math.max(portionMin, portionSize / 2);
+  group.idleCount = bytes > portion.size * idleBytes ? 0 : group.idleCount + portion.size;
+  if (bytes > portion.size * shortBytes) group.portionSize = Math.max(portionMin, portionSize / 2);
   else group.portionSize = Math.min(portionMax, portionSize * 2);
+  // All of a user's were idle in their turns: they cost nothing, and turns would only keep them waiting.
+  if (isOfUser(group) && group.idleCount > portion.size + parked.size) {
+    group.portionSize = portion.size + parked.size;
+    group.idleCount = 0;
+  }
 }
+
+const isOfUser = ({ dispose }: Group): boolean => dispose !== undefined;
+
+/** Whether a user's connections are more than may always read, and all read. */
+const isOpen = (group: Group): boolean => isOfUser(group) && group.portion.size > 0 && group.parked.size === 0;
 
 const bytesOf = (portion: LinkedList<SocketReader>): number =>
   portion.members().reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
-/** Less than this in a turn is not a body. */
-const quietBytes = 4 * 1024;
+function ignore(): void {}

@@ -147,6 +147,55 @@ test("a malformed request, and a WebSocket that is refused, are read no further"
   }
 });
 
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+for (const [about, flood] of [
+  ["window updates", frame(8, 0, 0, Buffer.from([0, 0, 0, 1]))],
+  ["frames of unknown type", frame(0xbb, 0, 0, Buffer.alloc(0))],
+] as const) {
+  test(`HTTP/2 connections that send ${about} without end are closed, and others are not`, async (t) => {
+    const { port } = await serve(() => text("ok"));
+    const other = await session(port, t);
+    const sockets = accepted(t);
+    const many = Buffer.concat(Array.from({ length: 1000 }, () => flood));
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const client = connectTls({ host: "127.0.0.1", port, ca, ALPNProtocols: ["h2"] });
+        t.after(() => client.destroy());
+        client.on("error", () => {}).resume();
+        await once(client, "secureConnect");
+        client.write(preface);
+        client.write(frame(4, 0, 0, Buffer.alloc(0)));
+        return client;
+      }),
+    );
+    const ends = clients.map(closed);
+    for (const client of clients) {
+      const more = (): void => {
+        while (!client.destroyed && client.write(many));
+      };
+      client.on("drain", more);
+      more();
+    }
+    await Promise.all(ends);
+    await until(() => sockets.every(({ destroyed }) => destroyed));
+    const most = Math.max(...sockets.map(({ bytesRead }) => bytesRead));
+    assert.ok(most < 8 * 1024 * 1024, `${most} bytes were read of one`);
+    const stream = other.request({ ":path": "/" });
+    stream.resume();
+    assert.equal(((await once(stream, "response")) as [IncomingHttpHeaders])[0][":status"], 200);
+  });
+}
+
 test("an HTTP/2 client that goes on with a connection that was closed is cut off", async (t) => {
   const sockets = accepted(t);
   const { port } = await serve(() => ({ ...text("no", 401), closeConnection: true }));
@@ -154,17 +203,9 @@ test("an HTTP/2 client that goes on with a connection that was closed is cut off
   t.after(() => client.destroy());
   client.on("error", () => {}).resume();
   await once(client, "secureConnect");
-  const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
-    const head = Buffer.alloc(9);
-    head.writeUIntBE(payload.length, 0, 3);
-    head.writeUInt8(type, 3);
-    head.writeUInt8(flags, 4);
-    head.writeUInt32BE(stream, 5);
-    return Buffer.concat([head, payload]);
-  };
   // :method POST, :scheme https, :path /, :authority a
   const fields = Buffer.from([0x83, 0x87, 0x84, 0x41, 0x01, 0x61]);
-  client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  client.write(preface);
   client.write(Buffer.concat([frame(4, 0, 0, Buffer.alloc(0)), frame(1, 4, 1, fields)]));
   const unknown = frame(0xbb, 0, 0, Buffer.alloc(16_384));
   const more = (): void => {
