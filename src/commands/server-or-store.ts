@@ -7,7 +7,7 @@ import { asStartError } from "#server/store-error.ts";
 import { systemClock } from "#std/clock.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
-import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
+import { hasStore, openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 
 /** Large stores take minutes. */
 const timeoutMs = 60 * 60_000;
@@ -24,9 +24,12 @@ export interface StoreWork<T> {
 export async function withStore<T>(dataDir: string, { path, body, offline }: StoreWork<T>): Promise<T> {
   const asked = await askServer<T>(dataDir, path, body);
   if (!(asked instanceof Unreachable)) return asked;
-  if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
+  const marker = readMarker(dataDir);
+  if (marker === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
+  const isExpected = marker.holds.includes("store");
+  if (!isExpected && !hasStore(dataDir)) throw new StartError(`${dataDir} has no store: its servers kept none on disk`);
   try {
-    const store = await openSqliteStore({ dataDir, isExpected: true, clock: systemClock, compactionIntervalMs: 0 });
+    const store = await openSqliteStore({ dataDir, isExpected, clock: systemClock, compactionIntervalMs: 0 });
     try {
       return await offline(store.log);
     } finally {

@@ -4,6 +4,7 @@ import { type KeptHistory, SqliteLog } from "./sqlite/log.ts";
 import type { StorageFaults } from "./sqlite/messages.ts";
 import { defaultHistoryBytesMax, MemoryCache } from "./watch-cache/cache.ts";
 
+export { hasStore } from "./sqlite/open-log.ts";
 export type { KeptHistory } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 

@@ -183,6 +183,16 @@ void test("flags of a configuration file count, those of the command line win", 
   server.child.kill("SIGTERM");
   await server.ended;
   assert.ok(!existsSync(join(folder, "data/store.db")));
+
+  for (const command of [
+    ["backup", "no.backup"],
+    ["compact", "--older-than=0s"],
+  ]) {
+    const { code, stderr } = await runProgram([...command, data], folder);
+    assert.strictEqual(code, 1);
+    assert.match(stderr, /^binnacle: \S+data has no store: its servers kept none on disk\n$/);
+  }
+  assert.ok(!existsSync(join(folder, "data/store.db")));
 });
 
 void test("a backup is made while the server runs and without it, and restored under the same domain only", async () => {

@@ -49,6 +49,12 @@ export interface OpenLogFiles {
   readonly notice: string | undefined;
 }
 
+/** Whether a folder has a file of a store. */
+export function hasStore(dataDir: string): boolean {
+  const path = logFilePath(dataDir);
+  return existsSync(path) || existsSync(keptPath(path)) || readHead(dataDir) !== "missing";
+}
+
 /** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
 export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   const { dataDir, isExpected: wasThere, acceptLoss, segmentRows } = options;
