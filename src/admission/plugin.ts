@@ -92,7 +92,7 @@ export function refusal(
 ): StatusError {
   const { metadata } = attributes.object ?? { metadata: undefined };
   const name = [attributes.name, metadata?.name, metadata?.generateName].find((text) => (text ?? "") !== "");
-  const error = forbidden(attributes.resource, name ?? "Unknown", reason);
-  if (causes.length === 0) return error;
-  return new StatusError({ ...error.status, details: { ...error.status.details, causes } });
+  const { status } = forbidden(attributes.resource, name ?? "Unknown", reason);
+  const shown = causes.length === 0 ? status : { ...status, details: { ...status.details, causes } };
+  return new StatusError(shown, { showsValues: false });
 }

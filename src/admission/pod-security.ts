@@ -213,7 +213,7 @@ class PodSecurity {
     if (audited !== "") context.annotate(this.#annotations.violations, `would violate ${audited}`);
     if (refused !== "") throw refusal(attributes, `violates ${refused}`);
     const warned = yield* this.#violations(policy.warn, "warn", request, pod, known);
-    if (warned !== "") context.warn(`would violate ${warned}`);
+    if (warned !== "") context.warn(`would violate ${warned}`, "admission");
   }
 
   /** `PodSecurity "baseline:latest": …`; empty if there are none. `known` has what was found before, by standard. */

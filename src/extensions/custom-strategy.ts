@@ -6,7 +6,7 @@ import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { sameMembers } from "#apply/json-value.ts";
 import type { RuleOptions } from "#cel/schema-rules.ts";
-import { type FieldError, type FieldErrorType, invalid, printFieldError } from "#meta/field-error.ts";
+import { type FieldError, type FieldErrorType, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
@@ -124,7 +124,7 @@ function ruleFindings(
   const checked = andThen(rules, (loaded) => loaded.check(object, options));
   if (checked instanceof Promise) context.slow?.();
   return andThen(checked, ({ errors, tolerated }) => {
-    for (const finding of tolerated) context.warn(printFieldError(finding));
+    for (const finding of tolerated) context.warn(finding);
     return errors;
   });
 }

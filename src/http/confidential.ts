@@ -5,9 +5,10 @@
  */
 import { PatchError } from "#apply/patch-error.ts";
 import { ConversionProblem } from "#apply/managed-fields.ts";
-import type { FieldError } from "#meta/field-error.ts";
-import { invalidObject, StatusError, type StatusCause } from "#meta/status-error.ts";
+import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import { invalidObject, type Status, StatusError, type StatusCause } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
+import type { Scope } from "./scope.ts";
 
 /** Whether a kind of the server holds secrets, stored or not. */
 export const holdsSecrets = ({ group, resource }: GroupResource): boolean =>
@@ -20,37 +21,82 @@ interface GroupResource {
 
 const notShown = "what was given is not shown, since objects of this kind are confidential";
 
+/** What the client of a scope is told. */
+export const shownError = ({ parts, definition }: Pick<Scope, "parts" | "definition">, error: unknown): unknown =>
+  parts.isConfidential(definition) ? concealed(error) : error;
+
 /** The error without values. Other errors than a `StatusError` are told to nobody as they are. */
-export function concealed(error: unknown): unknown {
-  if (!(error instanceof StatusError)) return error;
+function concealed(error: unknown): unknown {
+  if (!(error instanceof StatusError) || error.showsValues === false) return error;
   const { status, invalid, cause } = error;
-  if (invalid !== undefined) return invalidObject(invalid.of, invalid.name, invalid.errors.map(withoutValue));
+  if (invalid !== undefined) {
+    const { status: shown } = invalidObject(invalid.of, invalid.name, invalid.errors.map(withoutValue));
+    return new StatusError(shown, { showsValues: false });
+  }
   const { message = "", details } = status;
   const causes = details?.causes;
-  if (status.reason === "Invalid" && causes !== undefined) {
-    const lost = { ...details, causes: causes.map((one) => ({ ...one, message: label(one.message ?? "") })) };
-    return new StatusError({ ...status, message: notShown, details: lost });
-  }
   if (causes?.some(({ reason }) => reason === "FieldManagerConflict") === true) {
-    const shown = { ...details, causes: causes.map(withoutKeys) };
-    return new StatusError({ ...status, message: message.split("\n").map(pathWithoutKeys).join("\n"), details: shown });
+    const lines = message.split("\n").map(pathWithoutKeys).join("\n");
+    return withoutValues({ ...status, message: lines, details: { ...details, causes: causes.map(withoutKeys) } });
   }
-  const isAboutValue = [DecodeError, PatchError, ConversionProblem].some((type) => cause instanceof type);
-  const text = withoutPrefix(message);
+  const isAboutValue =
+    error.showsValues === true || [DecodeError, PatchError, ConversionProblem].some((type) => cause instanceof type);
+  const text = withoutPrefix(message, isAboutValue ? [/^Internal error occurred: /, ...prefixes] : prefixes);
   if (isAboutValue || text !== message) {
-    const start = message.slice(0, message.length - text.length);
-    return new StatusError({ ...status, message: start + discreet(text) });
+    const shown = message.slice(0, message.length - text.length) + discreet(text);
+    if (causes === undefined) return withoutValues({ ...status, message: shown });
+    const lost = causes.map((one) => ({ ...one, message: discreet(one.message ?? "") }));
+    return withoutValues({ ...status, message: shown, details: { ...details, causes: lost } });
   }
-  return cause === undefined ? error : new StatusError(status);
+  return cause === undefined ? error : withoutValues(status);
 }
 
+const withoutValues = (status: Status): StatusError => new StatusError(status, { showsValues: false });
+
 /** A warning without values. */
-export function concealedWarning(text: string): string {
-  const found = /^[^\s:]+: (?:Invalid|Unsupported|Duplicate) value|^[^\s:]+: (?:Not found|Too long|Too many)/.exec(
-    text,
-  );
-  return found?.[0] ?? text;
+export function concealedWarning(about: string | FieldError): string {
+  if (typeof about !== "string") return printFieldError(withoutValue(about));
+  if (openWarning.test(about)) return about;
+  const path = /^(?:[^\s:[\]]|\[[^\]]*\])+: /.exec(about)?.[0] ?? "";
+  const text = about.slice(path.length);
+  for (const [form, kept] of safeWarnings) if (form.test(text)) return path + text.replace(form, kept);
+  return path + notShown;
 }
+
+/** About metadata that is shown, and texts that never have a value. */
+const openWarning =
+  /^(?:metadata\.(?:name|finalizers): |\.metadata\.ownerReferences contains duplicate |(?:json patch )?(?:unknown|duplicate) field "[^\n]*"$|annotation \S+ is deprecated, please use \S+ instead$|x509: malformed certificate$)/;
+
+/** Warnings without values, or what is left of them; paths have been taken away. */
+const safeWarnings: readonly (readonly [form: RegExp, kept: string])[] = [
+  [/^(?:deprecated (?:since|in)|non-functional in) v[\d.]+\+?(?:, non-functional in v[\d.]+\+?)?(?:; .*)?$/, "$&"],
+  [/^use "[\w./-]+" instead$/, "$&"],
+  [/^must be >= 0; negative values are invalid and will be treated as 1$/, "$&"],
+  [/^a null labelSelector results in matching no pod$/, "$&"],
+  [/^this field is deprecated, and is unused by Kubernetes$/, "$&"],
+  [/^invalid empty name ""$/, "$&"],
+  [/^(fractional byte value) "[^]*" (is invalid, must be an integer)$/, "$1 $2"],
+  [/^(duplicate (?:ip|name)) "[^]*"$/, "$1"],
+  [/^(hides previous definition) of "[^]*"(, which may be dropped when using apply)$/, "$1$2"],
+  [/^(hostIP set without hostPort): [^]*$/, "$1"],
+  [/^(?:overlapping|duplicate) port definition with [\w.[\]]+$/, "$&"],
+  [/^volume "[^]*: (overlapping paths): [^]*$/, "a volume has $1"],
+  [/^volume "[^]*" \(Projected\) (has no sources provided)$/, "a projected volume $1"],
+  [/^(IP (?:address|prefix) was accepted, but will be invalid in a future Kubernetes release): [^]*$/, "$1"],
+  [
+    /^(IPv6 (?:address|prefix)) "[^]*" (is not in RFC 5952 canonical format) [^]*(, which may cause controller apply-loops)$/,
+    "$1 $2$3",
+  ],
+  [/^(spec\.external(?:IPs|Name) is ignored) when spec\.type is [^]*$/, "$1"],
+  [/^(failed to find [^]*? in (?:certificate|key) input)(?: after [^]*|, but [^]*)?$/, "$1"],
+  [
+    /^(?:failed to parse private key|unknown public key algorithm|private key (?:type )?does not match public key(?: type)?)$/,
+    "$&",
+  ],
+  [/^found a certificate rather than a key in the PEM for the private key$/, "$&"],
+  [/^(\.metadata\.managedFields was in an invalid state after admission); [^]*$/, "$1"],
+  [/^requested expiration of \d+ seconds (shortened to \d+ seconds)$/, "requested expiration $1"],
+];
 
 /** Metadata that says which object it is, and for whom. */
 const openField = /^metadata\.(?:name|generateName|namespace|uid|labels|finalizers|ownerReferences)\b/;
@@ -64,8 +110,11 @@ function withoutValue(error: FieldError): FieldError {
   return { type, field, message: decoded === undefined ? message : `Invalid value: ${discreet(decoded)}` };
 }
 
-/** What a finding begins with. */
-const label = (message: string): string => /^[A-Z][a-z]*(?: [a-z]+)*/.exec(message)?.[0] ?? notShown;
+/** What a finding begins with, in the words of `field-error.ts`. */
+const label = (message: string): string => labels.exec(message)?.[0] ?? notShown;
+
+const labels =
+  /^(?:Required value|Not found|(?:Duplicate|Invalid|Unsupported) value|Forbidden|Too long|Too many|Internal error)(?=:|$)/;
 
 /** A path up to the first item of a list that is named by its keys or its value. */
 const pathWithoutKeys = (line: string): string => line.replace(/\[[^\]=]*=[^]*$/, "[...]");
@@ -85,9 +134,9 @@ const prefixes = [
   /^failed to convert new object \([\w./-]*; [\w./-]+, Kind=\w+\) to proper version: unable to convert unstructured object to [\w./-]+, Kind=\w+: /,
 ];
 
-function withoutPrefix(message: string): string {
+function withoutPrefix(message: string, known: readonly RegExp[]): string {
   let rest = message;
-  for (const prefix of prefixes) rest = rest.replace(prefix, "");
+  for (const prefix of known) rest = rest.replace(prefix, "");
   return rest;
 }
 

@@ -1,5 +1,5 @@
 /** Routes an authorized request to the handler of its resource and verb. */
-import { goQuote } from "#meta/field-error.ts";
+import { type FieldError, goQuote, printFieldError } from "#meta/field-error.ts";
 import {
   badRequest,
   methodNotAllowed,
@@ -19,7 +19,7 @@ import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { PastReader } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
-import { concealed, concealedWarning } from "./confidential.ts";
+import { concealedWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
@@ -182,7 +182,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   const elsewhere = (error: unknown): Promise<Reply> => {
     if (large !== undefined && error instanceof TooLargeHere) return handledBy(large, scope);
     ended(scope, false);
-    throw scope.parts.isConfidential(scope.definition) ? concealed(error) : error;
+    throw shownError(scope, error);
   };
   try {
     const reply = dispatch(scope, verb, handler);
@@ -329,10 +329,11 @@ class Context implements RequestContext {
     this.#request.seats?.slow();
   }
 
-  warn(text: string): void {
+  warn(about: string | FieldError, by?: "admission"): void {
     const { warnings } = this.#request;
     if (warnings.length >= warningsMax) return;
-    const shown = this.#parts.isConfidential(this.#definition) ? concealedWarning(text) : text;
+    const isShown = by === "admission" || !this.#parts.isConfidential(this.#definition);
+    const shown = isShown ? (typeof about === "string" ? about : printFieldError(about)) : concealedWarning(about);
     if (!warnings.includes(shown)) warnings.push(shown);
   }
 

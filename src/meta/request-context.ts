@@ -2,6 +2,7 @@
  * The context of a request, passed as first parameter to everything that acts for a client. There is no implicit
  * context.
  */
+import type { FieldError } from "./field-error.ts";
 import type { UserInfo } from "./user-info.ts";
 
 export interface RequestContext {
@@ -14,8 +15,11 @@ export interface RequestContext {
   readonly deadlineMs: number;
   /** The request takes long: its flow leaves seats to others from now on. */
   slow?(): void;
-  /** Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. */
-  warn(text: string): void;
+  /**
+   * Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. Values of confidential objects are left
+   * out, but of the words of admission, which are its author's.
+   */
+  warn(about: string | FieldError, by?: "admission"): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
   /** Calls back when the request has been handled, with whether it succeeded. Left out where this is unknown. */

@@ -42,13 +42,25 @@ export class StatusError extends Error {
   readonly status: Status;
   /** What `invalidObject` was given. */
   readonly invalid: InvalidObject | undefined;
+  /**
+   * Whether the text may show values of an object. False for the words of admission, which are its author's, and for
+   * errors that have lost their values; left out where `invalid` and the cause tell.
+   */
+  readonly showsValues: boolean | undefined;
 
-  constructor(status: Status, options?: ErrorOptions & { readonly invalid?: InvalidObject }) {
+  constructor(status: Status, options?: StatusErrorOptions) {
     super(status.message, options);
     this.name = "StatusError";
     this.status = status;
     this.invalid = options?.invalid;
+    this.showsValues = options?.showsValues;
   }
+}
+
+/** What is known of an error beyond what clients see. */
+export interface StatusErrorOptions extends ErrorOptions {
+  readonly invalid?: InvalidObject;
+  readonly showsValues?: boolean;
 }
 
 /** A resource as messages name it. */

@@ -64,7 +64,10 @@ export function checkNamespace(attributes: AdmissionAttributes, options: Namespa
   if (options.exemptNamespaces.has(name)) {
     const ignored = ignoredPolicy(read, metadata.labels ?? {}, options);
     if (ignored !== undefined) {
-      context.warn(`namespace "${name}" is exempt from Pod Security, and the policy (${ignored}) will be ignored`);
+      context.warn(
+        `namespace "${name}" is exempt from Pod Security, and the policy (${ignored}) will be ignored`,
+        "admission",
+      );
     }
     return undefined;
   }
@@ -125,18 +128,21 @@ function* warnAboutPods(
     }
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    context.warn("failed to list pods while checking new PodSecurity enforce level");
+    context.warn("failed to list pods while checking new PodSecurity enforce level", "admission");
     return;
   }
   if (checked < pods.count) {
     const so = `${checked} of ${pods.count} existing pods`;
-    context.warn(`new PodSecurity enforce level only checked against the first ${so}`);
+    context.warn(`new PodSecurity enforce level only checked against the first ${so}`, "admission");
   }
   if (violations.size === 0) return;
   const text = standardText(standard);
-  context.warn(`existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${text}"`);
+  context.warn(
+    `existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${text}"`,
+    "admission",
+  );
   const lines = [...violations].map(([reasons, violation]) => `${violators(violation)}: ${reasons}`);
-  for (const line of lines.sort(compareCodePoints)) context.warn(line);
+  for (const line of lines.sort(compareCodePoints)) context.warn(line, "admission");
 }
 
 function* addViolation(

@@ -205,12 +205,12 @@ function denial(
   const text = `${by} denied request: ${message}`;
   const { status } = refusal(attributes, text, [{ message: text }]);
   // Upstream: 403, whatever the reason.
-  return new StatusError({ ...status, message: text, reason });
+  return new StatusError({ ...status, message: text, reason }, { showsValues: false });
 }
 
 /** The first refusal, with the causes of all. */
 function refused(denials: readonly StatusError[]): StatusError {
   const { status } = denials[0]!; // there is one
   const causes = denials.flatMap(({ status: { details } }) => details?.causes ?? []);
-  return new StatusError({ ...status, details: { ...status.details, causes } });
+  return new StatusError({ ...status, details: { ...status.details, causes } }, { showsValues: false });
 }

@@ -140,7 +140,7 @@ class Dispatch {
     }
     if (actions.has("Warn")) {
       const about = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
-      this.#attributes.context.warn(`Validation failed for ${about}: ${message}`);
+      this.#attributes.context.warn(`Validation failed for ${about}: ${message}`, "admission");
       observe("warn");
     }
   }
@@ -172,7 +172,7 @@ class Dispatch {
     const text = `${about} denied request: ${message}`;
     const { status } = refusal(this.#attributes, text, [{ message: text }]);
     const shown = reason === "" ? "Invalid" : reason;
-    return new StatusError({ ...status, reason: shown, code: codes[shown] ?? 422 });
+    return new StatusError({ ...status, reason: shown, code: codes[shown] ?? 422 }, { showsValues: false });
   }
 }
 

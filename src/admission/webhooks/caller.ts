@@ -151,7 +151,7 @@ export class WebhookCaller {
       if (qualifiedName(full).length === 0) context.annotate(full, value);
     }
     // Upstream leaves out what a header cannot say.
-    for (const text of warnings) if (text !== "" && !/\p{Cc}/u.test(text)) context.warn(text);
+    for (const text of warnings) if (text !== "" && !/\p{Cc}/u.test(text)) context.warn(text, "admission");
   }
 
   async #answer(

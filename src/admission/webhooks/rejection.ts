@@ -19,7 +19,7 @@ export function rejection(webhook: string, status: WebhookStatus | undefined): S
     // An answer needs a code of an error, and one that HTTP can send.
     code: code < 400 || code > 599 ? 400 : code,
   };
-  return new StatusError(shown);
+  return new StatusError(shown, { showsValues: false });
 }
 
 /** A webhook with side effects, and a request that must have none. */

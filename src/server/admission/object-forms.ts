@@ -150,7 +150,7 @@ function internal(error: unknown): unknown {
   if (!(error instanceof StatusError || error instanceof PatchError)) return error;
   // Without the object, which may be large or secret.
   const why = error.cause instanceof DecodeError ? error.cause : error;
-  return internalError(why.message);
+  return new StatusError(internalError(why.message).status, { showsValues: true });
 }
 
 const placeOf = ({ storage }: ResourceDefinition): string => `${storage.group}/${storage.resource}`;

@@ -51,7 +51,8 @@ export function failureOf(error: unknown): SentFailure {
   return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
+/** The error of a message. Either side takes values out of what it sends where they must not be seen. */
 export function errorOf(failure: SentFailure): Error {
-  if ("status" in failure) return new StatusError(failure.status);
+  if ("status" in failure) return new StatusError(failure.status, { showsValues: false });
   return "isTooDeep" in failure ? tooDeep() : new Error(failure.error);
 }

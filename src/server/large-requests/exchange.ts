@@ -3,6 +3,7 @@
  * about store, admission, authorization, allocations, and audit log.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
+import { shownError } from "#http/confidential.ts";
 import type { Scope } from "#http/scope.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -80,7 +81,15 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     for (const text of texts) this.#scope.context.warn(text);
   }
 
-  async answer({ name, ask }: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
+  async answer(question: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
+    try {
+      return await this.#answer(question);
+    } catch (error) {
+      throw shownError(this.#scope, error);
+    }
+  }
+
+  async #answer({ name, ask }: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
     const { request, parts } = this.#scope;
     switch (name) {
       case "definition":
