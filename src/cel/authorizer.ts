@@ -1,5 +1,5 @@
 /**
- * What an authorizer is to expressions, whose evaluation does not wait (`pending.ts`). A check costs 350,000 units, so an
+ * Shows an authorizer to expressions, whose evaluation does not wait (`pending.ts`). A check costs 350,000 units, so an
  * evaluation makes three at most and is repeated no more often.
  */
 import type { UserInfo } from "#meta/user-info.ts";

@@ -55,7 +55,7 @@ export class Program {
 const overBudget = ({ cost, worked }: Frame, costLimit: number, workLimit: number): Evaluation => ({
   error: new CelError("operation cancelled: actual cost limit exceeded"),
   cost: Math.max(cost, costLimit + 1),
-  // What would have been too much was not done.
+  // The part that would have been too much was not done.
   work: Math.min(worked, workLimit),
   isOverBudget: true,
 });

@@ -95,7 +95,7 @@ function misplacedIn(node: Expression, wanted: string | undefined): string | und
 export class NoJson extends Error {}
 
 /**
- * What writing a value as JSON may take. Values share their parts, JSON does not: 40 lists of which each holds the one
+ * Limits of writing a value as JSON. Values share their parts, JSON does not: 40 lists of which each holds the one
  * before twice are small here, and larger than any memory there. So each part counts as often as JSON has it.
  */
 export interface Unfolding {
@@ -105,7 +105,7 @@ export interface Unfolding {
   readonly room: Room;
 }
 
-/** What a part of a value counts as. */
+/** A part of a value counts as so much. */
 const partWork = 20;
 
 /** A value as JSON. Throws `NoJson`, and what `unfolding` throws. */

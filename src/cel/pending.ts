@@ -8,7 +8,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 /** Thrown out of an evaluation, which is to be made again after `ready`. */
 export class Pending extends Error {
   readonly ready: Promise<unknown>;
-  /** What was thrown away, in units of cost and work. */
+  /** The units of cost and work that were thrown away. */
   spent = 0;
 
   constructor(ready: Promise<unknown>) {
@@ -17,7 +17,7 @@ export class Pending extends Error {
   }
 }
 
-/** What `evaluate` returns; a promise where it had to wait. */
+/** Returns what `evaluate` does; a promise where it had to wait. */
 export function untilDone<Result>(evaluate: () => Result): MaybePromise<Result> {
   try {
     return evaluate();

@@ -35,7 +35,7 @@ const keptCost = 0.9;
 export class SchemaRules {
   readonly #schema: StructuralSchema;
   readonly #rules = new CompiledRules(inTurns);
-  /** What objects cost lately; it is not known of the first ones. */
+  /** The cost of the objects before; it is not known for the first ones. */
   #spent: number | undefined;
 
   constructor(schema: StructuralSchema) {

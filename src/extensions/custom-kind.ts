@@ -122,7 +122,7 @@ export class CustomKind {
     return new CustomKind(read, { all, isServed, stored, versions, served, conversions: made });
   }
 
-  /** What has been made of the schema of a version. */
+  /** The owner of the schema of a version. */
   schemaOwner(version: string): CustomVersion | undefined {
     return this.#versions.get(version);
   }
@@ -140,7 +140,7 @@ export class CustomKind {
   }
 }
 
-/** What a kind is made of; lists are in the definition's order. */
+/** The parts of a kind; lists are in the definition's order. */
 interface Parts {
   readonly all: readonly ResourceDefinition[];
   readonly isServed: readonly boolean[];
@@ -229,7 +229,7 @@ function remoteConversion(
   };
 }
 
-/** What the versions of a definition have in common. */
+/** The parts that the versions of a definition have in common. */
 type SharedParts = ReturnType<typeof sharedParts> & {
   /** All versions of the kind; complete when they are used. */
   readonly byApiVersion: ReadonlyMap<string, ResourceDefinition>;

@@ -84,7 +84,7 @@ interface Known {
 
 const retryMs = 1000;
 
-/** Of larger definitions, each step of their work is a piece of its own. */
+/** In the work on larger definitions, each step is a piece of its own. */
 const largeBytes = 64 * 1024;
 
 export class CustomResourceController {
@@ -203,7 +203,7 @@ export class CustomResourceController {
     }
   }
 
-  /** What becomes of an entry; changes nothing yet. */
+  /** Tells what becomes of an entry; changes nothing yet. */
   *#made(entry: Entry, old: Known | undefined): Pieces<Known> {
     const isLarge = entry.value.length > largeBytes;
     const definition = this.#read(entry);

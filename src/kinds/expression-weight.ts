@@ -8,10 +8,10 @@ import { expandedSize, readingSize } from "#schema/structural.ts";
 const bytesPerCharacter = 64;
 const bytesPerInstruction = 16;
 
-/** Of expressions that are not only checked but evaluated, however short they are. */
+/** Expressions that are not only checked but evaluated weigh so much, however short they are. */
 export const evaluationWeight = Number.POSITIVE_INFINITY;
 
-/** Of all the expressions of an object; absent ones weigh nothing. An instruction of a regular expression is a character. */
+/** The weight of all expressions of an object; absent ones have none. Instructions of regular expressions are characters. */
 export function expressionWeight(expressions: Iterable<string | undefined>): number {
   let length = 0;
   for (const expression of expressions) {
@@ -20,7 +20,7 @@ export function expressionWeight(expressions: Iterable<string | undefined>): num
   return length * bytesPerCharacter;
 }
 
-/** Of the patterns of a schema, which are compiled to be checked. */
+/** The weight of the patterns of a schema, which are compiled to be checked. */
 export function patternsWeight(patterns: Iterable<string>): number {
   let size = 0;
   for (const pattern of patterns) size += expandedSize(pattern) + readingSize(pattern);

@@ -102,7 +102,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Findings of a create, beyond metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
-  /** What a new object gets beside, once nothing more is found about it. */
+  /** Completes a new object, once nothing more is found about it. */
   complete?(object: T): T;
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
   /**
@@ -134,7 +134,7 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
   toHub(object: T): Hub;
   fromHub(object: Hub): T;
   /**
-   * What an update makes of a stored object, given what `toHub` made of it: what such an update does not write stays as it
+   * Returns what an update makes of a stored object, given what `toHub` made of it: the rest stays as it
    * is stored, which is more than this version can say.
    */
   keep?(object: Hub, stored: Hub, subresource: string): Hub;

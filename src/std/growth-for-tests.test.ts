@@ -1,4 +1,4 @@
-/** What tests of growth rely on: proportional work passes, and quadratic work does not. */
+/** Tests of growth rely on this: proportional work passes, and quadratic work does not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion, largestPiece } from "./growth-for-tests.ts";

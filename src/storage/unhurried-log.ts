@@ -30,7 +30,7 @@ export class UnhurriedLog implements LogStore {
   readonly #log: LogStore;
   readonly #clock: Clock;
   #writtenMs = Number.NEGATIVE_INFINITY;
-  /** Of keys that were marked a moment ago: resolves when they may be removed. */
+  /** A promise for each key that was marked a moment ago; resolves when it may be removed. */
   readonly #marked = new Map<string, Promise<void>>();
 
   constructor(log: LogStore, clock: Clock) {

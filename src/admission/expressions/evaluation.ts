@@ -67,6 +67,8 @@ export const conditionsCostMax = 2_500_000;
 
 /** Steps that costs do not show: of all expressions of a policy for one request, about 0.1 s. */
 const workMax = 16_000_000;
+/** Units that may be thrown away for others to have a turn. Whether a policy fits its budget must not depend on the clock. */
+const repeatedMax = 16_000_000;
 /** Others have a turn after expressions that took a few milliseconds, and before one that will take one by itself. */
 const turnCost = 500_000;
 const turnCostOfNext = 100_000;
@@ -85,6 +87,7 @@ export class CostBudget {
   #left: number;
   #workLeft = workMax;
   #sinceTurn = 0;
+  #repeated = 0;
 
   constructor(units: number) {
     this.#left = units;
@@ -105,6 +108,17 @@ export class CostBudget {
     if (units > this.#left || work >= this.#workLeft) throw new OutOfBudget();
     this.#left -= units;
     this.#workLeft -= work;
+  }
+
+  /** Counts what will be made again. It takes time, but nothing of the budget. */
+  repeats(units: number): void {
+    this.#sinceTurn += units;
+    this.#repeated += units;
+  }
+
+  /** Whether an evaluation may be thrown away only for others to have a turn. */
+  get mayRepeat(): boolean {
+    return this.#repeated < repeatedMax;
   }
 
   /** Counts the steps of one piece of work that is no evaluation, as one. The function throws `OutOfBudget`. */
@@ -152,26 +166,16 @@ export const limitsOf = ({
   workLimit: Math.min(evaluationWorkMax, workLeft),
 });
 
-/** What `evaluate` returns, made again as often as it has to wait; what is thrown away counts as work. */
+/** Returns what `evaluate` does, which is made again as often as it has to wait. */
 export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): MaybePromise<Result> {
   return untilDone(() => {
     try {
       return evaluate();
     } catch (error) {
-      if (error instanceof Pending) payFor(error, budget);
+      if (error instanceof Pending) budget.repeats(error.spent);
       throw error;
     }
   });
-}
-
-function payFor({ spent, ready }: Pending, budget: CostBudget): void {
-  try {
-    budget.spend(0, spent);
-  } catch (error) {
-    // Nobody waits for it any more.
-    ready.catch(() => undefined);
-    throw error;
-  }
 }
 
 /** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and `Pending`. */

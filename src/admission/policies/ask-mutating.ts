@@ -147,7 +147,7 @@ class Mutator {
     }
   }
 
-  /** What `apply` makes; what that took is expected of the next one, too, which then waits for its turn. */
+  /** Returns what `apply` makes. The next one is expected to take as long, and waits for its turn if that is long. */
   #applied<T>({ expression }: CompiledMutation, apply: () => T, budget: CostBudget): T {
     try {
       return apply();

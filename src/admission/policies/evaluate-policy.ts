@@ -96,7 +96,7 @@ function* evaluateBody(
   return { failures, ...(yield* evaluateAnnotations(policy, values, params, pace)) };
 }
 
-/** What expressions of a policy are evaluated with. */
+/** The surroundings in which the expressions of a policy are evaluated. */
 export interface Around {
   readonly values: RequestValues;
   readonly params: ApiObject | undefined;

@@ -1,7 +1,8 @@
 /**
  * The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. That happens
  * inside of another evaluation, so a chain of variables could take long in one piece. When `pace` says that others have
- * waited long enough, the evaluations around a variable are thrown away, and made again with what is known by then.
+ * waited long enough, the evaluations around a variable are thrown away, and made again once it is known: at most once for
+ * each variable, as long as not too much is repeated, and at no cost to the budget.
  */
 import type { Activation } from "#cel/evaluate.ts";
 import { Pending } from "#cel/pending.ts";
@@ -41,6 +42,7 @@ function once(
 ): () => Value | CelError {
   let known: Value | CelError | undefined;
   let isRunning = false;
+  let isLeftOnce = false;
   const run = (): Value | CelError => {
     isRunning = true;
     try {
@@ -50,6 +52,7 @@ function once(
     }
   };
   const runAlone = async (): Promise<void> => {
+    isLeftOnce = true;
     await pace.pause();
     await untilPaid(() => known ?? run(), budget);
     if (pace.isDue) await pace.pause();
@@ -57,10 +60,8 @@ function once(
   return () => {
     if (known !== undefined) return known;
     if (isRunning) return failure(name, "evaluate", "it refers to itself");
-    if (pace.isDue) throw new Pending(runAlone());
-    const value = run();
-    if (pace.isDue) throw new Pending(pace.pause());
-    return value;
+    if (!isLeftOnce && budget.mayRepeat && pace.isDue) throw new Pending(runAlone());
+    return run();
   };
 }
 

@@ -267,7 +267,7 @@ function invoke(
   return new CelError(noSuchFunction(name, args));
 }
 
-/** What a call counts as, beside what the function counts itself. */
+/** A call counts as so much, beside what the function counts itself. */
 const callWork = 8;
 
 /** For the walk over the texts that a function is called with. */

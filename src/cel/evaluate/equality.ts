@@ -64,7 +64,7 @@ function equalTexts(a: string, b: string, context: EvaluationContext): boolean {
   return a === b;
 }
 
-/** What comparing two lists counts as, two elements of them, and two entries of maps. */
+/** Comparing two lists counts as so much, and so do two elements of them, and two entries of maps. */
 const listWork = 12;
 const elementWork = 2;
 const entryWork = 25;

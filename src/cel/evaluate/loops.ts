@@ -178,7 +178,7 @@ function runner(range: Step, start: Step, loop: Loop, result: Step, id: number):
   };
 }
 
-/** What gathering one key of a map counts as, and what copying an entry. */
+/** Gathering one key of a map counts as so much, and so does copying an entry. */
 const keyWork = 2;
 const entryWork = 12;
 

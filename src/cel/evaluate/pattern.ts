@@ -40,7 +40,7 @@ export function compileCounted(pattern: string, context: EvaluationContext): Com
   return compilePattern(pattern);
 }
 
-/** What a test counts as beside its characters, and what a part of a state that it makes. */
+/** A test counts as so much beside its characters, and so does a part of a state that it makes. */
 const testWork = 80;
 const stateWork = 25;
 

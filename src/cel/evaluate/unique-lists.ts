@@ -31,7 +31,7 @@ const uniquenessOf = (list: readonly Value[]): Uniqueness | undefined => (list a
 
 export const isUnique = (list: readonly Value[]): boolean => uniquenessOf(list) !== undefined;
 
-/** What finding out what an element counts as the same as takes. */
+/** Finding the text of what an element is equal to takes so much. */
 const identityWork = 60;
 
 /** Text that is the same for what counts as the same; `undefined`: is never the same. */

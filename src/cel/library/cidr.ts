@@ -63,7 +63,7 @@ function parseCidr(text: string): Cidr | CelError {
 
 type Call = NonNullable<Overload["call"]>;
 
-/** What reading a range counts as, and comparing two. */
+/** Reading a range counts as so much, and so does comparing two. */
 const readWork = 200;
 
 const onText =

@@ -144,7 +144,7 @@ function decimal(value: Value): Printed {
   return failed(clauses.decimal, value);
 }
 
-/** What printing a double counts as. */
+/** Printing a double counts as so much. */
 const numberWork = 100;
 
 const special = (value: number): string | undefined =>

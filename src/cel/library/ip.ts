@@ -69,7 +69,7 @@ const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => (
   overloads: [member(id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined))],
 });
 
-/** What reading an address counts as. */
+/** Reading an address counts as so much. */
 const readWork = 200;
 
 const onText =

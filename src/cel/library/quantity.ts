@@ -138,10 +138,10 @@ function approximate({ unscaled, exponent }: QuantityValue): Double {
 
 type Call = NonNullable<Overload["call"]>;
 
-/** What reading a quantity counts as. */
+/** Reading a quantity counts as so much. */
 const readWork = 200;
 
-/** What using one counts as: larger ones have as many digits as they were written with, and hundreds of zeros. */
+/** Using one counts as so much: larger ones have as many digits as they were written with, and hundreds of zeros. */
 const arithmeticWork = ({ isSmall, unscaled }: QuantityValue): number =>
   isSmall ? 30 : 300 + unscaled.toString(16).length / 4;
 

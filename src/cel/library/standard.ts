@@ -28,7 +28,7 @@ const contains: Call = ([text, other], context) => {
   return text.includes(other);
 };
 
-/** What the date of a time counts as, and one in a time zone. */
+/** The date of a time counts as so much, and so does one in a time zone. */
 const dateWork = 30;
 const zoneWork = 1000;
 
@@ -42,7 +42,7 @@ const timeCall =
     return date instanceof CelError ? date : dateFields[name]!(date);
   };
 
-/** What conversions of one value count as, where they read or print it. */
+/** Conversions of one value count as so much, where they read or print it. */
 const conversionWork: Readonly<Record<string, number>> = {
   double: 20,
   duration: 150,

@@ -68,7 +68,7 @@ const substring: Call = ([text, start, given]) => {
   return text.slice(unitOf(text, Number(start)), unitOf(text, Number(end)));
 };
 
-/** What a part of a text, or a text of a list, counts as. */
+/** A part of a text, or a text of a list, counts as so much. */
 const partWork = 10;
 /** More parts than any evaluation may make. */
 const partsMax = 500_000;

@@ -33,7 +33,7 @@ class Url extends Opaque {
   }
 }
 
-/** What reading a URL counts as. */
+/** Reading a URL counts as so much. */
 const readWork = 400;
 
 const onText =

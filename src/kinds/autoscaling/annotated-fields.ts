@@ -23,7 +23,7 @@ import type { Schema } from "#schema/schema.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 
-/** What the annotations hold, in the form of v2. */
+/** The fields that the annotations hold, in the form of v2. */
 export interface AnnotatedFields {
   readonly metrics?: readonly MetricSpec[] | undefined;
   readonly behavior?: HorizontalPodAutoscalerBehavior | undefined;
@@ -43,10 +43,10 @@ const suffixes: readonly (readonly [suffix: string, field: FieldName])[] = [
 
 /** Types of what the annotations hold. */
 export interface AnnotatedSchemas {
-  /** Of `v1.MetricSpec` and `v1.MetricStatus`. */
+  /** The schemas of `v1.MetricSpec` and `v1.MetricStatus`. */
   readonly metric: Schema;
   readonly metricStatus: Schema;
-  /** Of v2. */
+  /** The schemas of v2. */
   readonly behavior: Schema;
   readonly condition: Schema;
 }

@@ -78,7 +78,7 @@ export function horizontalPodAutoscalersV1(
       // Defaults of v2 are seen in v1, too, and annotations hold what v2 has of them.
       defaults: (object) => ({ ...object, ...received.fromHub(received.toHub(object)) }),
       ...own,
-      // What holds the status is written with it alone, what holds the spec without it.
+      // An annotation that holds the status is written with it alone, one that holds the spec without it.
       prepareForCreate: (object) => withAnnotationsOf(object, undefined, ofStatus),
       prepareForUpdate: (object, old) => withAnnotationsOf(object, old, ofStatus),
       subresources: {

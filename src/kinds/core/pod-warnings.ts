@@ -256,7 +256,7 @@ export function fractionalByteWarnings(
 
 /** A decimal point, the suffix of a small unit, or an exponent that may be negative. */
 const mayHaveFraction = /[.num-]/;
-/** What takes more than 53 bits, or nearly so. */
+/** Amounts with these units take more than 53 bits, or nearly so. */
 const large = /\d(?:[PE]i|Ti)$/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>

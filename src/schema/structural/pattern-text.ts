@@ -73,7 +73,7 @@ const unicodeClassSize = 100;
 const foldedPerInstruction = 25;
 /** Characters above have one case. */
 const foldedMax = 0x1e943;
-/** Of plain text, so many characters. */
+/** So many characters of plain text take as long as an instruction. */
 const charactersPerInstruction = 4;
 
 const ignoresCase = /\(\?[a-zA-Z]*i/;
