@@ -26,13 +26,19 @@ class Weighing {
     } else if (Array.isArray(value)) {
       if (node.items !== undefined) for (const item of value) weight += this.weightOf(node.items, item);
     } else if (typeof value === "object" && value !== null && !isRawNumber(value)) {
-      const { properties, additional } = node;
-      for (const [name, member] of Object.entries(value)) {
-        const inner = properties?.get(name) ?? (typeof additional === "object" ? additional : undefined);
-        if (inner !== undefined) weight += this.weightOf(inner, member);
-      }
+      weight += this.#membersWeight(node, value as Readonly<Record<string, unknown>>);
     }
     if (node.logic !== undefined) for (const one of combined(node.logic)) weight += this.weightOf(one, value);
+    return weight;
+  }
+
+  #membersWeight({ properties, additional }: SchemaNode, value: Readonly<Record<string, unknown>>): number {
+    const other = typeof additional === "object" ? additional : undefined;
+    let weight = 0;
+    for (const name of Object.keys(value)) {
+      const inner = properties?.get(name) ?? other;
+      if (inner !== undefined && inner.patternSize > 0) weight += this.weightOf(inner, value[name]);
+    }
     return weight;
   }
 

@@ -129,3 +129,22 @@ test("a pattern keeps nothing of the evaluation that used it", () => {
     assert.equal(pattern.test("a", { spend() {} }), true);
   });
 });
+
+test("weighing reads no more of an object than the parts that have patterns", () => {
+  const pattern = { type: "string", pattern: "^a+$" };
+  const plain = { type: "object", additionalProperties: { type: "string" } };
+  const node = compileNode({
+    type: "object",
+    properties: { labels: plain, names: { type: "array", items: pattern }, plain: { type: "string" } },
+  });
+  const read: (string | symbol)[] = [];
+  const object = new Proxy(
+    { labels: { a: "b" }, names: ["aaa"], plain: "x", unknown: 5 },
+    { get: (target, name) => (read.push(name), Reflect.get(target, name) as unknown) },
+  );
+  assert.ok(patternWeight(node, object) > 0);
+  assert.deepEqual(
+    read.filter((name) => name !== "rawJSON"),
+    ["names"],
+  );
+});
