@@ -277,7 +277,11 @@ function arrange(
   mergeKey: string,
   isMaps: boolean,
 ): readonly unknown[] {
-  if (list.length === 0) return list;
+  if (list.length === 0) {
+    // Each item of an order has its key, even where there is nothing to order.
+    if (isMaps) positions(patchOrder, mergeKey);
+    return list;
+  }
   if (mergeKey === "" && isMaps) throw new PatchError("invalid", "a list of objects has no merge key to order by");
   if (mergeKey !== "" && !isMaps) throw notAMap(list.find((item) => !isObject(item)));
   const inPatch = positions(patchOrder, mergeKey);

@@ -205,14 +205,18 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
     for (const problem of unknownFields(schema, sortedJson(value)))
       unknown.push(problem.replace('"', () => `"${String(path)}.`));
   }
-  return withoutNullTime(metadata);
+  return withoutNullTimes(metadata);
 }
 
-/** Custom objects have no time of creation where others have a null. */
-function withoutNullTime(metadata: ObjectMeta): ObjectMeta {
-  if (metadata.creationTimestamp !== null) return metadata;
-  const { creationTimestamp: _none, ...rest } = metadata;
-  return rest;
+/** Custom objects have no time of creation or deletion where others have a null, which is the zero time. */
+function withoutNullTimes(metadata: ObjectMeta): ObjectMeta {
+  const { creationTimestamp, deletionTimestamp, ...rest } = metadata;
+  if (creationTimestamp !== null && deletionTimestamp !== null) return metadata;
+  return {
+    ...rest,
+    ...(creationTimestamp && { creationTimestamp }),
+    ...(deletionTimestamp && { deletionTimestamp }),
+  };
 }
 
 /** Decodes the metadata of embedded objects by its type; the same value when nothing changes. */

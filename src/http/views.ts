@@ -112,7 +112,7 @@ function tableView(scope: Scope, negotiated: Negotiated): View {
       members: { kind: "Table", apiVersion, metadata, columnDefinitions: columnDefinitions(definition) },
       itemsKey: "rows",
       // Upstream: the two ways of making rows differ where there are none.
-      emptyIsNull: definition.untyped !== true,
+      emptyIsNull: definition.untyped !== true && definition.columns.length === 0,
     }),
     item: (object) => tableRow(table, object),
     itemJson: (object, metadata) => rowText(table, object(), metadata),

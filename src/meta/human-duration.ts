@@ -1,7 +1,10 @@
 /** Durations as tables show them: two units at most, coarser for longer ones. Source: upstream's `util/duration`. */
 
+/** The longest duration of 64 bits in nanoseconds; longer ones are shown like it. */
+const longestMs = 2 ** 63 / 1e6;
+
 /**
- * `ms` as text. A clock that runs up to two seconds behind shows `0s`; more is `<invalid>`.
+ * A time in milliseconds as text. A clock that runs up to two seconds behind shows `0s`; more is `<invalid>`.
  *
  * | below | shown |
  * | --- | --- |
@@ -14,7 +17,8 @@
  * | 2 years | days |
  * | 8 years | years and days |
  */
-export function humanDuration(ms: number): string {
+export function humanDuration(given: number): string {
+  const ms = Math.min(given, longestMs);
   const seconds = Math.trunc(ms / 1000);
   if (seconds < -1) return "<invalid>";
   if (seconds < 0) return "0s";

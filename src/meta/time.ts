@@ -137,6 +137,9 @@ export function timeToMs(text: string | null, form: TimeForm = "seconds"): numbe
   return typeof instant === "string" ? undefined : instant.seconds * 1000 + instant.nanos / 1e6;
 }
 
+/** Milliseconds since the epoch of a time that is present: null is the zero time. */
+export const momentOf = (time: string | null): number => Date.parse(time ?? "0001-01-01T00:00:00Z");
+
 /** Shape and ranges of the text itself; the end of short months is left to the parser, and so is the zero time. */
 function isCanonical(text: string, form: TimeForm): boolean {
   const length = form === "micro" ? 27 : 20;

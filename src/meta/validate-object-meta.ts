@@ -112,8 +112,7 @@ export function validateObjectMetaUpdate(
     errors.push(invalid(metadataPath.child("generation"), next.generation ?? 0, "must not be decremented"));
   }
   for (const key of unchanging) {
-    // A creation time of null is one that is not set.
-    if (!isSame(next[key] ?? undefined, old[key] ?? undefined)) errors.push(changed(key, next[key]));
+    if (!isSame(next[key], old[key])) errors.push(changed(key, next[key]));
   }
   if (created.length > 0) {
     validateLabels(next.labels, metadataParts.labels, errors);
@@ -127,7 +126,8 @@ export function validateObjectMetaUpdate(
 
 function changed(key: (typeof unchanging)[number], value: unknown): FieldError {
   const field = metadataPath.child(key);
-  const isTime = key.endsWith("Timestamp") && typeof value === "string";
+  // The zero time is null.
+  const isTime = key.endsWith("Timestamp") && (typeof value === "string" || value === null);
   if (!isTime) return invalid(field, value ?? (key.endsWith("Seconds") ? null : ""), immutable);
   return invalid(field, goTime(value), immutable);
 }

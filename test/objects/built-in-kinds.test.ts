@@ -151,3 +151,82 @@ inBothDomains("kubectl's annotation goes where the applied configuration is too 
   const applied = await api.patch(`${configMaps}/one?fieldManager=kubectl&force=true`, large, patchTypes.apply);
   applied.expect(200, { "metadata.annotations": absent });
 });
+
+inBothDomains("the zero time is a value, not the absence of one", async (api) => {
+  const { ns, configMaps } = await api.place();
+  const zero = "0001-01-01T00:00:00Z";
+  const merge = patchTypes.merge;
+  (await api.post(configMaps, configMap("one"))).expect(201);
+  const ends = { metadata: { deletionTimestamp: zero } };
+  const unchanging = /metadata.deletionTimestamp: Invalid value: 0001-01-01 00:00:00 \+0000 UTC: field is immutable/;
+  (await api.patch(`${configMaps}/one`, ends, merge)).refused(422, "Invalid", unchanging);
+  (await api.get(`${configMaps}/one`)).expect(200, { "metadata.deletionTimestamp": absent });
+
+  const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
+  const spec = { suspend: true, template: { spec: { ...template.spec, restartPolicy: "Never" } } };
+  (await api.post(jobs, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "one" }, spec })).expect(201);
+  const statusOf = (status: Fields) => api.patch(`${jobs}/one/status`, { status }, merge);
+  const early = /0001-01-01 00:00:00 \+0000 UTC: cannot set completionTime when there is no Complete=True condition/;
+  (await statusOf({ completionTime: zero })).refused(422, "Invalid", early);
+  (await statusOf({ startTime: zero })).expect(200, { "status.startTime": null });
+  (await api.get(`${jobs}/one`, { accept: asTable })).expect(200, { "rows[0].cells[3]": "292y" });
+  const conditions = ["SuccessCriteriaMet", "Complete"].map((type) => ({ type, status: "True" }));
+  (await statusOf({ startTime: zero, completionTime: zero, conditions })).expect(200, { "status.completionTime": null });
+  // A null is an absent time.
+  const gone = (await statusOf({ startTime: null, completionTime: null })).expect(422);
+  assert.equal(gone.list("details.causes").length, 2);
+});
+
+inBothDomains("node affinity of a pod with scheduling gates comes and goes alone", async (api) => {
+  const { ns } = await api.place();
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  const none = undefined;
+  const node = { nodeAffinity: {} };
+  const cases: readonly (readonly [before: Fields | undefined, after: Fields | null, code: number])[] = [
+    [none, {}, 422],
+    [none, node, 200],
+    [none, { podAffinity: {} }, 422],
+    [{}, null, 422],
+    [{}, node, 200],
+    [node, null, 200],
+    [node, {}, 200],
+    [{ podAffinity: {} }, null, 422],
+    [{ podAffinity: {} }, { ...node, podAffinity: {} }, 200],
+  ];
+  for (const [at, [affinity, after, code]] of cases.entries()) {
+    const name = `gated-${at}`;
+    (await api.post(pods, pod(name, { affinity, schedulingGates: [{ name: "example.com/a" }] }))).expect(201);
+    const patch = [{ op: "add", path: "/spec/affinity", value: after }];
+    (await api.patch(`${pods}/${name}`, patch, patchTypes.json)).expect(code);
+  }
+});
+
+inBothDomains("an empty preemption policy of a template is a missing one", async (api) => {
+  const { ns } = await api.place();
+  const sets = `/apis/apps/v1/namespaces/${ns}/replicasets`;
+  const spec = { ...selected, template: { ...template, spec: { ...template.spec, preemptionPolicy: "" } } };
+  const set = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "one" }, spec };
+  (await api.post(sets, set)).refused(422, "Invalid", /spec.template.spec.preemptionPolicy: Required value/);
+});
+
+inBothDomains("an empty Table has no rows, or null for kinds with the columns of all kinds", async (api) => {
+  const { ns } = await api.place();
+  const none = "labelSelector=none%3Dof-these";
+  for (const list of ["/apis/autoscaling/v2", "/api/v1"]) {
+    const resource = list === "/api/v1" ? "configmaps" : "horizontalpodautoscalers";
+    (await api.get(`${list}/namespaces/${ns}/${resource}?${none}`, { accept: asTable })).expect(200, { rows: [] });
+  }
+  (await api.get(`/api/v1/namespaces/${ns}/limitranges?${none}`, { accept: asTable })).expect(200, { rows: null });
+});
+
+inBothDomains("the order of a list names its items, even where all of them are deleted", async (api) => {
+  const { ns } = await api.place();
+  const sets = `/apis/apps/v1/namespaces/${ns}/replicasets`;
+  const container = { ...template.spec.containers[0], env: [{ name: "x", value: "1" }] };
+  const spec = { ...selected, template: { ...template, spec: { containers: [container] } } };
+  (await api.post(sets, { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "one" }, spec })).expect(201);
+  const of = { name: "c", env: [{ name: "x", $patch: "delete" }], "$setElementOrder/env": [{}] };
+  const patch = { spec: { template: { spec: { containers: [of] } } } };
+  const refused = (await api.patch(`${sets}/one`, patch, patchTypes.strategic)).expect(500);
+  refused.expect(500, { message: "map: map[] does not contain declared merge key: name" });
+});

@@ -16,6 +16,7 @@ import {
   required,
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { momentOf } from "#meta/time.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
 import { commonIndex, countIndexes } from "./index-list.ts";
 
@@ -54,7 +55,7 @@ export function validateJobStatus(job: Job, { status: old }: Job): FieldError[] 
     isFinished: is("Complete") || is("Failed"),
     is,
     turned: (...types) => types.some((type) => is(type) !== hasCondition(old, type)),
-    changed: (...names) => names.some((name) => !jsonEquals(status[name] ?? null, old[name] ?? null)),
+    changed: (...names) => names.some((name) => !jsonEquals(status[name], old[name])),
   };
   return [
     ...validateCounts(status, ["active", "succeeded", "failed", "ready", "terminating"], statusPath),
@@ -108,7 +109,7 @@ function validateCompletion({ status, is, turned, changed }: Change): FieldError
     changed("startTime", "completionTime") &&
     startTime !== undefined &&
     completionTime !== undefined &&
-    Date.parse(completionTime) < Date.parse(startTime)
+    momentOf(completionTime) < momentOf(startTime)
   ) {
     const detail = "completionTime cannot be set before startTime";
     errors.push(invalid(completionPath, goTime(completionTime), detail));

@@ -3,6 +3,7 @@ import type { Job, JobSpec } from "#api/batch/v1.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import { momentOf } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, containerColumns, nameColumn, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
@@ -111,7 +112,7 @@ function completionsText({ spec: { completions, parallelism = 0 }, status: { suc
 
 function durationText({ status: { startTime, completionTime } }: Job, nowMs: number): string {
   if (startTime === undefined) return "";
-  return humanDuration((completionTime === undefined ? nowMs : Date.parse(completionTime)) - Date.parse(startTime));
+  return humanDuration((completionTime === undefined ? nowMs : momentOf(completionTime)) - momentOf(startTime));
 }
 
 const columns: readonly Column<Job>[] = [

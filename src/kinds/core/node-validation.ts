@@ -73,8 +73,9 @@ function checkTaints(taints: readonly Taint[], errors: Errors): void {
     checkRequiredOneOf(effect, effects, path.child("effect"), errors);
     const id = JSON.stringify([key, effect]);
     if (seen.has(id)) {
-      const fields = { Key: key, Value: value, Effect: effect, TimeAdded: new GoSyntax("<nil>") };
-      const shown = timeAdded === undefined ? goStruct("core.Taint", fields) : { key, value, effect, timeAdded };
+      const time = timeAdded === undefined ? "<nil>" : "time.Date(1, time.January, 1, 0, 0, 0, 0, time.Local)";
+      const fields = { Key: key, Value: value, Effect: effect, TimeAdded: new GoSyntax(time) };
+      const shown = timeAdded ? { key, value, effect, timeAdded } : goStruct("core.Taint", fields);
       errors.push(duplicate(path, shown, "taints must be unique by key and effect pair"));
     }
     seen.add(id);

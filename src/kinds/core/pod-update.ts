@@ -8,6 +8,7 @@ import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.
 import { FieldPath } from "#meta/field-path.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { checkRequired } from "../checks.ts";
+import { withField } from "../edit.ts";
 import { checkImage } from "./pod-validation/containers.ts";
 import { checkTolerations } from "./pod-validation/scheduling.ts";
 
@@ -145,7 +146,7 @@ const allowed = [
 
 /** All fields not checked above must be unchanged. */
 function validateRest(spec: PodSpec, old: PodSpec, isGated: boolean): FieldError[] {
-  const now = fixedPart(spec, isGated);
+  const now = fixedPart(isGated ? withNodeAffinity(spec, old) : spec, isGated);
   const before = fixedPart(old, isGated);
   const isNewGrace =
     spec.terminationGracePeriodSeconds === 1 && nearestNumber(old.terminationGracePeriodSeconds ?? 0) < 0;
@@ -158,6 +159,17 @@ function validateRest(spec: PodSpec, old: PodSpec, isGated: boolean): FieldError
   return [forbidden(specPath, detail)];
 }
 
+/**
+ * The spec with an affinity where the old one has one, and without where it has none, if node affinity is all that there
+ * is: that may come and go. An affinity without content is one.
+ */
+function withNodeAffinity(spec: PodSpec, { affinity: old }: PodSpec): PodSpec {
+  const { affinity } = spec;
+  if (affinity === undefined) return old?.nodeAffinity === undefined ? spec : withField(spec, "affinity", {});
+  if (old !== undefined || affinity.nodeAffinity === undefined || Object.keys(affinity).length > 1) return spec;
+  return withField(spec, "affinity", undefined);
+}
+
 /** A spec without what may change. */
 function fixedPart(spec: PodSpec, isGated: boolean): Readonly<Record<string, unknown>> {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...rest } = spec;
@@ -165,6 +177,6 @@ function fixedPart(spec: PodSpec, isGated: boolean): Readonly<Record<string, unk
     (list ?? []).map(({ image: _image, ...container }) => container);
   const fixed = { ...rest, containers: imageless(spec.containers), initContainers: imageless(spec.initContainers) };
   if (!isGated) return fixed;
-  const { nodeSelector: _selector, affinity: { nodeAffinity: _nodes, ...affinity } = {}, ...ungated } = fixed;
-  return Object.keys(affinity).length === 0 ? ungated : { ...ungated, affinity };
+  const { nodeSelector: _selector, affinity, ...ungated } = fixed;
+  return affinity === undefined ? ungated : { ...ungated, affinity: withField(affinity, "nodeAffinity", undefined) };
 }

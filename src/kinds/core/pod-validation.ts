@@ -12,7 +12,6 @@ import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.
 import {
   checkName,
   checkOptionalName,
-  checkOptionalOneOf,
   checkRange,
   checkRequiredOneOf,
   type Errors,
@@ -156,7 +155,9 @@ function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiD
   if (spec.runtimeClassName !== undefined) {
     checkName(spec.runtimeClassName, dns1123Subdomain, path.child("runtimeClassName"), errors);
   }
-  checkOptionalOneOf(spec.preemptionPolicy, preemptionPolicies, path.child("preemptionPolicy"), errors);
+  if (spec.preemptionPolicy !== undefined) {
+    checkRequiredOneOf(spec.preemptionPolicy, preemptionPolicies, path.child("preemptionPolicy"), errors);
+  }
   if (spec.overhead !== undefined) checkResources({ limits: spec.overhead }, path.child("overhead"), own, errors);
   checkSystem(spec, path, errors);
 }
