@@ -1,6 +1,7 @@
 /** Kinds that are compared: where they are served, right objects of them, and which of their fields are edited. */
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Random } from "#std/random.ts";
 import { chance } from "./differ-edits.ts";
@@ -89,4 +90,12 @@ export function contentOf(
   if (field !== undefined) return { schema: fields.get(field)!.schema, value: object[field] ?? {}, path: [field] }; // so has each kind those of its row
   const edited = new Map([...fields].filter(([name]) => !notEdited.has(name)));
   return { schema: { ...schema, fields: edited }, value: object, path: [] };
+}
+
+/** An object with what a server adds and checks look at: selectors of jobs are made of the uid, and pods have an account. */
+export function asReceived(body: Json): Unstructured {
+  const metadata = { namespace: "default", ...(body["metadata"] as Json), uid: "u" };
+  const account = body["kind"] === "Pod" ? { serviceAccountName: "default" } : {};
+  const spec = "spec" in body ? { spec: { ...account, ...(body["spec"] as Json) } } : {};
+  return { ...body, ...spec, metadata };
 }

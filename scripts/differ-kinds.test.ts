@@ -5,6 +5,7 @@ import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { edited } from "./differ-edits.ts";
 import { kindCase, type KindCase, kindSets } from "./differ-kinds.ts";
+import { asReceived } from "./differ-compared.ts";
 import type { Json } from "./differ-servers.ts";
 
 const seeds = Array.from({ length: 60 }, (_, seed) => seed);
@@ -14,12 +15,6 @@ function underTest({ kind, bodies }: KindCase) {
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   return { kind, known: kindUnderTest({ group: group!, version: version!, kind: name! }) };
 }
-
-/** With what a server adds and checks look at: selectors of jobs are made of the uid. */
-const received = (body: Json): Unstructured => ({
-  ...body,
-  metadata: { namespace: "default", ...(body["metadata"] as Json), uid: "u" },
-});
 
 void test("a seed gives the same case each time", () => {
   for (const set of kindSets) {
@@ -38,8 +33,8 @@ void test("the last body of a case is right, and many of the others are refused"
     for (const seed of seeds) {
       const { bodies, ...rest } = kindCase(set, seed);
       const { known } = underTest({ bodies, ...rest });
-      await known.loadRules(received(bodies.at(-1)!));
-      const found = bodies.map((body) => known.refuseCreate(received(body)));
+      await known.loadRules(asReceived(bodies.at(-1)!));
+      const found = bodies.map((body) => known.refuseCreate(asReceived(body)));
       assert.deepEqual(found.at(-1), [], `${set} ${seed}`);
       refused += found.filter((findings) => findings.length > 0).length;
     }

@@ -173,7 +173,7 @@ class Shown {
     if (answer.code >= 300 || answer.code === 0) return numbered(found);
     const { metadata, status, ...rest } = answer.body;
     const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have some
-    const isSame = resourceVersion === this.#version;
+    const version = resourceVersion === this.#version ? "as before" : "another";
     this.#version = resourceVersion;
     const owners = (managedFields as readonly Json[] | undefined)?.map(
       ({ manager, operation, subresource = "", ...of }) => {
@@ -190,7 +190,8 @@ class Shown {
       owners: shown && Object.fromEntries(shown),
     };
     const values = leaves("", JSON.parse(JSON.stringify(content))).map((line) => this.text(line));
-    return [...found, `resourceVersion ${isSame ? "as before" : "is another"}`, ...values];
+    // A status that the server writes meanwhile changes the version.
+    return [...found, ...(hasServerStatus ? [] : [`resourceVersion: ${version}`]), ...values];
   }
 }
 
@@ -231,7 +232,7 @@ class Written {
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
     // What they have differs from an excused answer on, so what follows would, too.
-    if (isExcused(resource, shown)) return "differs";
+    if (isExcused(resource, shown, body)) return "differs";
     const isSame = this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
     if (isTaken) this.stored = answers.map(({ body }) => body);
     return !isSame ? "differs" : isTaken ? "taken" : "refused";

@@ -171,7 +171,9 @@ inBothDomains("the zero time is a value, not the absence of one", async (api) =>
   (await statusOf({ startTime: zero })).expect(200, { "status.startTime": null });
   (await api.get(`${jobs}/one`, { accept: asTable })).expect(200, { "rows[0].cells[3]": "292y" });
   const conditions = ["SuccessCriteriaMet", "Complete"].map((type) => ({ type, status: "True" }));
-  (await statusOf({ startTime: zero, completionTime: zero, conditions })).expect(200, { "status.completionTime": null });
+  (await statusOf({ startTime: zero, completionTime: zero, conditions })).expect(200, {
+    "status.completionTime": null,
+  });
   // A null is an absent time.
   const gone = (await statusOf({ startTime: null, completionTime: null })).expect(422);
   assert.equal(gone.list("details.causes").length, 2);

@@ -147,11 +147,19 @@ test("all sources of a projected volume are checked, also those that are one too
   const sources = [{ secret: {}, serviceAccountToken: { path: "../x", expirationSeconds: 1 } }];
   const path = "spec.volumes[0].projected";
   check(
-    { volumes: [{ name: "v", projected: { sources } }] },
+    { serviceAccountName: "default", volumes: [{ name: "v", projected: { sources } }] },
     `${path}.sources[0].secret.name: Required value`,
     `${path}.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes`,
     `${path}.path: Invalid value: "../x": must not contain '..'`,
     `${path}.sources[0]: Forbidden: may not specify more than 1 volume type per source`,
+  );
+});
+
+test("a projected token is one of the pod's service account", () => {
+  const sources = [{ serviceAccountToken: { path: "a" } }, { configMap: { name: "c" } }];
+  check(
+    { volumes: [{ name: "v", projected: { sources } }] },
+    "spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
   );
 });
 

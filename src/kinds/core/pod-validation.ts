@@ -9,13 +9,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
-import {
-  checkName,
-  checkOptionalName,
-  checkRange,
-  checkRequiredOneOf,
-  type Errors,
-} from "../checks.ts";
+import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
 import { checkPodResources } from "./pod-validation/pod-resources.ts";
@@ -64,9 +58,22 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   const errors: FieldError[] = [];
   checkPodAnnotations(pod, annotationsPath, domain, errors);
   checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
+  checkTokenSources(spec, podSpecPath.child("volumes"), errors);
   checkImages(spec, podSpecPath, errors);
   checkImageReferences(spec.volumes, podSpecPath.child("volumes"), errors);
   return errors;
+}
+
+/** There are tokens of an account only. New pods have one; an update may leave it out. */
+function checkTokenSources({ serviceAccountName, volumes = [] }: PodSpec, path: FieldPath, errors: Errors): void {
+  if (serviceAccountName) return;
+  for (const [i, { projected }] of volumes.entries()) {
+    for (const [j, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
+      if (serviceAccountToken === undefined) continue;
+      const at = path.index(i).child("projected", "sources").index(j).child("serviceAccountToken");
+      errors.push(forbidden(at, "must not be specified when serviceAccountName is not set"));
+    }
+  }
 }
 
 /** Findings about what is refused only when a pod is made. */
