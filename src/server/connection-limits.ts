@@ -15,13 +15,13 @@ export const connectionFlags = {
     own("max-connections"),
     0,
     count,
-    "Most connections at a time; others are closed at once. 0 for three quarters of the files that the process may open.",
+    "Most connections at a time: for others the oldest of which no user is known is closed, or they are. 0 for 16384, or three quarters of the files that the process may open if these are fewer.",
   ),
   connectionsPerAddressMax: integer(
     own("max-connections-per-address"),
     0,
     count,
-    "The same for those of one address; 0 for half of --max-connections.",
+    "The same for those of one address, or one IPv6 network of 64 bits, where others are closed at once; 0 for half of --max-connections.",
   ),
   connectionsPerUserMax: integer(
     own("max-connections-per-user"),
@@ -39,7 +39,7 @@ interface ConnectionOptions {
 
 /** `files`: how many the process may open, connections included; `undefined` where nobody says. */
 export function connectionLimits(options: ConnectionOptions, files = openFilesMax()): ConnectionLimits {
-  const connections = options.connectionsMax || Math.floor(((files ?? filesMax) * 3) / 4);
+  const connections = options.connectionsMax || Math.min(usualMax, Math.floor(((files ?? filesMax) * 3) / 4));
   const half = Math.max(1, Math.floor(connections / 2));
   return {
     connections,
@@ -49,6 +49,8 @@ export function connectionLimits(options: ConnectionOptions, files = openFilesMa
 }
 
 const filesMax = 16_384;
+/** About a gigabyte while each is idle. */
+const usualMax = 16_384;
 
 /** Counts connections beyond a bound, and says now and then of whom they were. */
 export function connectionRefusals(

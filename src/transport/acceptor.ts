@@ -21,7 +21,7 @@ export interface AcceptorOptions {
   /** A connection whose turn has come; it is paused. */
   begin(socket: Socket): void;
   /** The connections of which no user is known read nothing, or go on. */
-  still(isStill: boolean): void;
+  pauseUnauthenticated(isPaused: boolean): void;
   /** Called when the last bytes of a connection are gone. */
   closed(): void;
   refused(bound: ConnectionBound, address: string): void;
@@ -30,19 +30,21 @@ export interface AcceptorOptions {
 /** Connections that TLS begins with in a turn. */
 const beginsMax = 4;
 /** Turns in a row that only take connections: a few milliseconds. */
-const rowMax = 64;
+const acceptTurnsMax = 64;
 
 export class Acceptor {
   readonly server: Server;
   readonly #options: AcceptorOptions;
   readonly #sockets = new Set<Socket>();
+  /** Those of which no user is known, the oldest first. */
+  readonly #unauthenticated = new Set<Socket>();
   readonly #perAddress = new Map<string, number>();
   /** The newest last. */
   #waiting: Socket[] = [];
   #isAwaited = false;
   /** Whether one came in this turn, and the turns in a row in which one did. */
   #hasNew = false;
-  #row = 0;
+  #acceptTurns = 0;
   readonly #next = (): void => this.#advance();
 
   constructor(options: AcceptorOptions) {
@@ -60,14 +62,22 @@ export class Acceptor {
 
   #enter(socket: Socket): void {
     const { limits, refused } = this.#options;
-    const address = socket.remoteAddress ?? "";
+    const address = networkOf(socket.remoteAddress ?? "");
     const ofAddress = this.#perAddress.get(address) ?? 0;
-    if (this.#sockets.size >= limits.connections || ofAddress >= limits.connectionsPerAddress) {
+    if (ofAddress >= limits.connectionsPerAddress) {
       socket.destroy();
-      refused(this.#sockets.size >= limits.connections ? "all" : "address", address);
+      refused("address", address);
       return;
     }
+    if (this.#sockets.size >= limits.connections) {
+      const closed = this.#oldestUnauthenticated ?? socket;
+      refused("all", networkOf(closed.remoteAddress ?? ""));
+      this.#unauthenticated.delete(closed);
+      closed.destroy();
+      if (closed === socket) return;
+    }
     this.#sockets.add(socket);
+    this.#unauthenticated.add(socket);
     this.#perAddress.set(address, ofAddress + 1);
     socket.once("close", () => this.#leave(socket, address));
     // Before TLS it has no other listener.
@@ -77,8 +87,19 @@ export class Acceptor {
     this.#await();
   }
 
+  /** A user is known of the connection, which is not closed in favour of others any more. */
+  authenticated(socket: Socket): void {
+    this.#unauthenticated.delete(socket);
+  }
+
+  get #oldestUnauthenticated(): Socket | undefined {
+    for (const socket of this.#unauthenticated) return socket;
+    return undefined;
+  }
+
   #leave(socket: Socket, address: string): void {
     this.#sockets.delete(socket);
+    this.#unauthenticated.delete(socket);
     const left = this.#perAddress.get(address)! - 1; // it was counted
     if (left > 0) this.#perAddress.set(address, left);
     else this.#perAddress.delete(address);
@@ -93,14 +114,27 @@ export class Acceptor {
 
   #advance(): void {
     this.#isAwaited = false;
-    const isRow = this.#hasNew && this.#waiting.length > 1 && this.#row < rowMax;
+    const onlyAccepts = this.#hasNew && this.#waiting.length > 1 && this.#acceptTurns < acceptTurnsMax;
     this.#hasNew = false;
-    this.#row = isRow ? this.#row + 1 : 0;
-    this.#options.still(isRow);
-    for (let count = isRow ? 0 : beginsMax; count > 0 && this.#waiting.length > 0; count--) {
+    this.#acceptTurns = onlyAccepts ? this.#acceptTurns + 1 : 0;
+    this.#options.pauseUnauthenticated(onlyAccepts);
+    for (let count = onlyAccepts ? 0 : beginsMax; count > 0 && this.#waiting.length > 0; count--) {
       const socket = this.#waiting.pop()!; // there is one
       if (!socket.destroyed) this.#options.begin(socket);
     }
     if (this.#waiting.length > 0) this.#await();
   }
+}
+
+/** What counts as one address: whoever has an IPv6 address has a network of 64 bits. */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [, mapped] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  const [head = "", tail] = address.split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
+  return `${groups.slice(0, 4).join(":")}::/64`;
 }

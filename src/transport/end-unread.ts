@@ -9,6 +9,12 @@ import type { SocketReader } from "./read-turns.ts";
 
 /** Enough for a round trip to the other side of the world, and little for a connection that costs nothing meanwhile. */
 export const unreadMs = 500;
+/**
+ * A connection that carried more than this may have an answer on its way that takes longer. That the client has read it
+ * would be seen by its end alone, which is behind what it sends, so that such a connection has as long as a stalled one.
+ */
+export const longBytes = 64 * 1024;
+export const longMs = 60_000;
 
 /** Sends what was written, and `last`, and closes the connection soon after. */
 export function endUnread(socket: TLSSocket, reader: SocketReader, clock: Clock, last: string | Buffer = ""): void {
@@ -16,9 +22,28 @@ export function endUnread(socket: TLSSocket, reader: SocketReader, clock: Clock,
   closeSoon(socket, reader, clock);
 }
 
-/** The same where everything was said and our side has ended. */
+/** The same where everything was said and our side ends. The time begins when the system has taken all that was written. */
 export function closeSoon(socket: TLSSocket, reader: SocketReader, clock: Clock): void {
   reader.close();
-  const cancel = clock.after(unreadMs, () => socket.destroy());
-  socket.once("close", cancel);
+  let takenBytes = -1;
+  const look = (): void => {
+    const now = reader.bytesWritten - socket.writableLength;
+    if (now === takenBytes) {
+      socket.destroy();
+      return;
+    }
+    takenBytes = now;
+    cancel = clock.after(longMs, look);
+  };
+  const finish = (): void => {
+    cancel();
+    cancel = clock.after(reader.bytesWritten > longBytes ? longMs : unreadMs, () => socket.destroy());
+  };
+  let cancel = (): void => undefined;
+  if (socket.writableFinished) finish();
+  else {
+    look();
+    socket.once("finish", finish);
+  }
+  socket.once("close", () => cancel());
 }

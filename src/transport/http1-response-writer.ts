@@ -11,8 +11,8 @@ import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 /**
- * An unread body up to this length is discarded and the connection kept, which costs both sides less than a new one. Of
- * others nothing is read after the answer, and the connection closes: they cost whoever reads them more.
+ * An unread body up to this length is discarded and the connection kept, which costs both sides less than a new one.
+ * Nothing of others is read after the answer, and the connection closes: they cost whoever reads them more.
  */
 const shortBody = 16 * 1024;
 
@@ -96,7 +96,8 @@ export class Http1ResponseWriter implements ResponseWriter {
 
   sink(): StreamSink {
     // A stream may last, and only who reads learns that the client has left.
-    this.#dropBody();
+    if (this.#isLong) this.#readRest();
+    else this.#dropBody();
     return new ChannelSink(this);
   }
 
@@ -150,6 +151,17 @@ export class Http1ResponseWriter implements ResponseWriter {
     if (!this.#asked.bodyPending || reader.isClosed) return;
     reader.release();
     request.resume();
+  }
+
+  /** Discards as much of a long body as of a short one. If more comes, the stream ends, and the connection with it. */
+  #readRest(): void {
+    const { reader, request } = this.#exchange;
+    let left = shortBody;
+    request.on("data", (piece: Buffer) => {
+      left -= piece.length;
+      if (left < 0) this.end();
+    });
+    reader.release();
   }
 
   /** Reads nothing more of the body; the connection closes with the reply. */

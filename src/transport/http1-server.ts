@@ -30,7 +30,7 @@ export interface Http1Exchange {
   readonly response: ServerResponse;
   /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Of the connection. */
+  /** The reading of the connection. */
   readonly reader: SocketReader;
 }
 

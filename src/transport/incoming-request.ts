@@ -214,7 +214,8 @@ export class IncomingRequest implements ApiRequest {
     if (source === undefined) return Promise.resolve(noBytes);
     if (this.#abortReason !== undefined) return Promise.reject(this.#abortReason);
     const declared = Number(this.headers["content-length"] ?? 0);
-    if (declared > limitBytes) return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
+    if (declared > Math.min(limitBytes, generalBytes))
+      return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
 
     return new Promise((resolve, reject) => {
       const share = (this.#share = this.#bodies.open(this.user.name));
@@ -236,7 +237,7 @@ export class IncomingRequest implements ApiRequest {
         take(piece) {
           length += piece.length;
           if (length > generalBytes) return fail(tooLarge(generalBytes));
-          // Of unknown length: how long it is decides which limit is told.
+          // The length of such a body is not known before its end, and decides which limit is told.
           if (length > limitBytes) return void (pieces.length = 0);
           try {
             share.grow(length);

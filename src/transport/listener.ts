@@ -140,13 +140,14 @@ class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
   readonly socket: TLSSocket;
   readonly reader: SocketReader;
-  /** Of HTTP/2. */
+  /** The session, where the protocol is HTTP/2. */
   session: ServerHttp2Session | undefined;
   readonly remoteAddress: string;
   /** Set when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
   readonly #limits: ListenerLimits;
   readonly #refused: (user: string) => void;
+  readonly #authenticated: () => void;
   #isKnown = false;
   #isWide = false;
   /** Whether it is one more than its user may have. */
@@ -160,12 +161,14 @@ class Connection implements Peer {
     reader: SocketReader,
     limits: ListenerLimits,
     refused: (user: string) => void,
+    authenticated: () => void,
     chains: CertificateChains | undefined,
   ) {
     this.socket = socket;
     this.reader = reader;
     this.#limits = limits;
     this.#refused = refused;
+    this.#authenticated = authenticated;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#chains = chains;
   }
@@ -187,6 +190,7 @@ class Connection implements Peer {
     this.#isKnown = this.reader.identify(user, this.#limits.connectionsPerUser);
     this.isExcess = !this.#isKnown;
     if (this.isExcess) this.#refused(user);
+    else this.#authenticated();
     return this.#isKnown;
   }
 
@@ -275,7 +279,7 @@ class TlsListener implements Listener {
     this.#acceptor = new Acceptor({
       limits: this.#limits,
       begin: (socket) => this.#begin(socket),
-      still: (isStill) => this.#turns.still(isStill),
+      pauseUnauthenticated: (isPaused) => this.#turns.pauseUnauthenticated(isPaused),
       closed: () => this.#quiet(),
       refused: (bound, address) => options.connectionRefused?.(bound, address),
     });
@@ -335,7 +339,9 @@ class TlsListener implements Listener {
     const chains = this.#options.tls.clientCa === undefined ? undefined : this.#chains;
     // Node keeps the socket below TLS there, and tells it in no other way.
     const { _parent: below } = socket as unknown as { readonly _parent: Socket };
-    const connection = new Connection(socket, this.#readers.get(below)!, this.#limits, this.#excess, chains); // since it began
+    const authenticated = (): void => this.#acceptor.authenticated(below);
+    const reader = this.#readers.get(below)!; // since it began
+    const connection = new Connection(socket, reader, this.#limits, this.#excess, authenticated, chains);
     this.#connections.set(socket, connection);
     connection.reader.secured();
     socket.on("error", ignore);

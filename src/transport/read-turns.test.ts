@@ -6,13 +6,13 @@ import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import {
   connectionBytesMax,
-  freshOfUserMax,
-  freshStrangersMax,
-  portionOfStrangersMax,
-  portionOfUserMax,
-  portionMin,
-  portionMs,
-  portionUsual,
+  activeOfUserMax,
+  activeUnauthenticatedMax,
+  batchOfUnauthenticatedMax,
+  batchOfUserMax,
+  batchMin,
+  batchMs,
+  batchUsual,
   quietBytes,
   type SocketReader,
   readersMax,
@@ -108,64 +108,64 @@ test("of many that read what nobody sees a few read in a turn, until there is no
   assert.equal(reading(all), all.length);
 });
 
-test("of many connections of nobody known, the newest read, and a portion of the others in turn", () => {
+test("of many connections of nobody known, the newest read, and a batch of the others in turn", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = many(turns, 200);
-  assert.equal(reading(all), freshStrangersMax);
-  assert.equal(reading(all.slice(-freshStrangersMax)), freshStrangersMax);
+  assert.equal(reading(all), activeUnauthenticatedMax);
+  assert.equal(reading(all.slice(-activeUnauthenticatedMax)), activeUnauthenticatedMax);
   const seen = new Set<Opened>();
-  for (let portion = 0; portion < Math.ceil(200 / portionUsual); portion++) {
-    clock.advance(portionMs);
-    assert.ok(reading(all) <= freshStrangersMax + portionOfStrangersMax);
+  for (let batch = 0; batch < Math.ceil(200 / batchUsual); batch++) {
+    clock.advance(batchMs);
+    assert.ok(reading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax);
     for (const one of all) if (one.socket.reads) seen.add(one);
   }
   assert.equal(seen.size, 200);
 });
 
-test("portions of a user grow while they bring short requests, and shrink while they bring bodies", () => {
+test("batches of a user grow while they bring short requests, and shrink while they bring bodies", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = many(turns, 1000, "user");
   const nextSize = (bytes: number): number => {
     for (const { socket } of all) if (socket.reads) socket.bytesRead += bytes;
-    clock.advance(portionMs);
-    return reading(all) - freshOfUserMax;
+    clock.advance(batchMs);
+    return reading(all) - activeOfUserMax;
   };
   const sizes = (count: number, bytes: number): readonly number[] =>
     Array.from({ length: count }, () => nextSize(bytes));
-  assert.equal(nextSize(0), 2 * portionUsual);
-  assert.deepEqual(sizes(6, shortBytes), [32, 64, 128, 256, portionOfUserMax, portionOfUserMax]);
-  assert.deepEqual(sizes(8, shortBytes + 1), [256, 128, 64, 32, 16, 8, portionMin, portionMin]);
+  assert.equal(nextSize(0), 2 * batchUsual);
+  assert.deepEqual(sizes(6, shortBytes), [32, 64, 128, 256, batchOfUserMax, batchOfUserMax]);
+  assert.deepEqual(sizes(8, shortBytes + 1), [256, 128, 64, 32, 16, 8, batchMin, batchMin]);
   assert.deepEqual(sizes(2, 0), [8, 16]);
 });
 
-test("a user's connections that are all idle all read, and in portions when they bring much at once", () => {
+test("a user's connections that are all idle all read, and in batches when they bring much at once", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = [...many(turns, 5000, "user")];
-  assert.equal(reading(all), freshOfUserMax);
-  let portions = 0;
-  for (; reading(all) < all.length; portions++) clock.advance(portionMs);
-  assert.ok(portions <= 20, `all read after ${portions} portions`);
+  assert.equal(reading(all), activeOfUserMax);
+  let batches = 0;
+  for (; reading(all) < all.length; batches++) clock.advance(batchMs);
+  assert.ok(batches <= 20, `all read after ${batches} batches`);
   // Now and then one of them brings something, and others come.
   all[0]!.reader.took(500);
   all.push(...many(turns, 100, "user"));
   assert.equal(reading(all), all.length);
   for (const { reader, socket } of all) if (socket.reads) reader.took(1000);
-  assert.ok(reading(all) <= freshOfUserMax, `${reading(all)} read`);
-  clock.advance(portionMs);
-  assert.ok(reading(all) <= freshOfUserMax + 2 * portionUsual, `${reading(all)} read`);
+  assert.ok(reading(all) <= activeOfUserMax, `${reading(all)} read`);
+  clock.advance(batchMs);
+  assert.ok(reading(all) <= activeOfUserMax + 2 * batchUsual, `${reading(all)} read`);
 });
 
 test("connections of nobody known never all read", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
-  const all = [...many(turns, freshStrangersMax + 4)];
-  for (let portion = 0; portion < 100; portion++) clock.advance(portionMs);
+  const all = [...many(turns, activeUnauthenticatedMax + 4)];
+  for (let batch = 0; batch < 100; batch++) clock.advance(batchMs);
   all.push(...many(turns, 500));
-  for (let portion = 0; portion < 100; portion++) clock.advance(portionMs);
-  assert.ok(reading(all) <= freshStrangersMax + portionOfStrangersMax, `${reading(all)} read`);
+  for (let batch = 0; batch < 100; batch++) clock.advance(batchMs);
+  assert.ok(reading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax, `${reading(all)} read`);
 });
 
 test("HTTP/2 connections that read what no event shows have turns, and are closed once it is much", async () => {
@@ -226,19 +226,19 @@ test("pings of a connection that is idle for days are forgiven", () => {
 test("the connections of a user are no burden for those of others", () => {
   const turns = new ReadTurns(new FakeClock());
   const others = many(turns, 10, "other");
-  const all = many(turns, 2 * freshOfUserMax, "one");
-  assert.equal(reading(all), freshOfUserMax);
+  const all = many(turns, 2 * activeOfUserMax, "one");
+  assert.equal(reading(all), activeOfUserMax);
   assert.equal(reading(others), 10);
 });
 
 test("among many connections of a user, those that were useful read", () => {
   const turns = new ReadTurns(new FakeClock());
   const useful = open(turns, "one");
-  const all = many(turns, freshOfUserMax, "one");
+  const all = many(turns, activeOfUserMax, "one");
   assert.ok(!useful.socket.reads);
   useful.reader.wasUseful();
   assert.ok(useful.socket.reads);
-  assert.equal(reading([useful, ...all]), freshOfUserMax);
+  assert.equal(reading([useful, ...all]), activeOfUserMax);
 });
 
 test("nobody has more connections than allowed, and one that closes makes room", () => {
@@ -269,11 +269,11 @@ test("a body that nobody asked for stays where it is, whoever starts the stream"
 
 test("the connections of nobody known stand still while new ones are taken", () => {
   const turns = new ReadTurns(new FakeClock());
-  const strangers = many(turns, 5);
+  const unauthenticated = many(turns, 5);
   const known = open(turns, "user");
-  turns.still(true);
-  assert.equal(reading(strangers), 0);
+  turns.pauseUnauthenticated(true);
+  assert.equal(reading(unauthenticated), 0);
   assert.ok(known.socket.reads);
-  turns.still(false);
-  assert.equal(reading(strangers), 5);
+  turns.pauseUnauthenticated(false);
+  assert.equal(reading(unauthenticated), 5);
 });

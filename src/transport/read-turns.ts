@@ -6,7 +6,7 @@
  * - A connection took its share of a turn, or comes when the turn's share of all is used up. It goes on when those that
  *   stopped before it have had their turn, a few in each.
  * - A user, or the unknown together, have more connections than may be ready at once. The others are looked at in turn,
- *   so that a burst of all of them comes in portions, and everybody else's requests between these.
+ *   so that a burst of all of them comes in batches, and everybody else's requests between these.
  * - Nobody wants what comes: the body of a request that nobody asked for.
  *
  * Hot path: up to `connectionBytesMax` nothing is done but counting.
@@ -15,9 +15,9 @@ import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 
-/** What one connection may read in a turn: about as much as Node reads at once. */
+/** The bytes that one connection may read in a turn: about as much as Node reads at once. */
 export const connectionBytesMax = 64 * 1024;
-/** What all may read in a turn: less than a millisecond of work with TLS. */
+/** The bytes that all may read in a turn: less than a millisecond of work with TLS. */
 export const turnBytesMax = 256 * 1024;
 /** Connections that go on in a turn. */
 export const readersMax = turnBytesMax / connectionBytesMax;
@@ -25,21 +25,21 @@ export const readersMax = turnBytesMax / connectionBytesMax;
  * The newest connections may send at any time: so many of those with which TLS begins, of those that no user is known of
  * yet, and of each user.
  */
-export const freshStrangersMax = 16;
-export const freshOfUserMax = 256;
+export const activeUnauthenticatedMax = 16;
+export const activeOfUserMax = 256;
 /**
- * The others have their turn in portions, each for so long. Portions grow while their members send short requests, which
+ * The others have their turn in batches, each for so long. Batches grow while their members send short requests, which
  * cost little, and shrink while they send bodies. TLS handshakes are short and cost much.
  */
-export const portionMin = 4;
-export const portionUsual = 8;
-export const portionOfBeginnersMax = 8;
-export const portionOfStrangersMax = 64;
-export const portionOfUserMax = 512;
-export const portionMs = 5;
-/** What short requests have, on an average. */
+export const batchMin = 4;
+export const batchUsual = 8;
+export const batchOfHandshakesMax = 8;
+export const batchOfUnauthenticatedMax = 64;
+export const batchOfUserMax = 512;
+export const batchMs = 5;
+/** The size of short requests, on an average. */
 export const shortBytes = 2 * 1024;
-/** Portions that read less than this for each member are idle: a user's connections that are all idle all read. */
+/** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
 export const idleBytes = shortBytes / 16;
 
 /**
@@ -52,7 +52,7 @@ export const samplesMax = 64;
 const lateMs = 10;
 /** Less than this in a turn, or between two samples, is neither a body nor a flood of frames. */
 export const quietBytes = 4 * 1024;
-/** What a request accounts for: what it has on an average, and, with a body that nobody read, at most. */
+/** A request accounts for so many bytes: as it counts for its turn, as it has usually, and with a body that nobody read. */
 export const requestBytes = 128;
 const requestBytesUsual = 1024;
 const requestBytesMax = 256 * 1024;
@@ -75,43 +75,43 @@ interface Group {
   /** Forgets the group, which is empty: those of users come and go. */
   readonly dispose: (() => void) | undefined;
   /** Whether nobody reads for now. */
-  isStill: boolean;
-  readonly freshMax: number;
-  readonly portionMax: number;
+  isPaused: boolean;
+  readonly activeMax: number;
+  readonly batchMax: number;
   /** The newest, which read. */
-  readonly fresh: LinkedList<SocketReader>;
-  /** Those whose turn it is. */
-  readonly portion: LinkedList<SocketReader>;
+  readonly active: LinkedList<SocketReader>;
+  /** The members whose turn it is. */
+  readonly batch: LinkedList<SocketReader>;
   /** Most of these, and what they had read together when their turn began. */
-  portionSize: number;
-  portionBytes: number;
-  /** Members that had their turn in a row of idle portions. */
+  batchSize: number;
+  batchBytes: number;
+  /** Members that had their turn in a row of idle batches. */
   idleCount: number;
-  /** Those that do not read, in the order of their turns. */
-  readonly parked: LinkedList<SocketReader>;
+  /** The members that do not read, in the order of their turns. */
+  readonly queued: LinkedList<SocketReader>;
 }
 
-const newGroup = (freshMax: number, portionMax: number, dispose?: () => void): Group => ({
+const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Group => ({
   dispose,
-  portionMax,
-  isStill: false,
-  freshMax,
-  fresh: new LinkedList(),
-  portion: new LinkedList(),
-  portionSize: portionUsual,
-  portionBytes: 0,
+  batchMax,
+  isPaused: false,
+  activeMax,
+  active: new LinkedList(),
+  batch: new LinkedList(),
+  batchSize: batchUsual,
+  batchBytes: 0,
   idleCount: 0,
-  parked: new LinkedList(),
+  queued: new LinkedList(),
 });
 
-const sizeOf = ({ fresh, portion, parked }: Group): number => fresh.size + portion.size + parked.size;
+const sizeOf = ({ active, batch, queued }: Group): number => active.size + batch.size + queued.size;
 
 /** One connection's reading. */
 export class SocketReader {
   readonly #turns: ReadTurns;
   /** Below TLS. */
   readonly #socket: Socket;
-  /** Of the count that `bytes` belongs to. */
+  /** The number of the count that `bytes` belongs to. */
   round = 0;
   bytes = 0;
   group: Group;
@@ -125,7 +125,7 @@ export class SocketReader {
   abuse: () => void = ignore;
   /** Whether it reads in turns since it had much that no event showed. */
   isMetered = false;
-  /** What it had read and written when it was last looked at; what accounts for bytes since; what nothing accounts for. */
+  /** It had read and written so much when it was last looked at; these bodies and requests came since; the rest has no use. */
   bytesSeen = 0;
   bytesSent = 0;
   bodyBytes = 0;
@@ -138,7 +138,7 @@ export class SocketReader {
     this.#turns = turns;
     this.#socket = socket;
     this.group = group;
-    this.list = group.fresh;
+    this.list = group.active;
     socket.once("close", () => this.close());
   }
 
@@ -219,15 +219,15 @@ export class SocketReader {
     return this.#socket.bytesWritten;
   }
 
-  /** Of the handle: for `ReadTurns`. */
+  /** Stops the handle: for `ReadTurns`. */
   stop(): void {
     this.#handle?.readStop();
   }
 
   /** Reads, if nothing is against it. */
   start(): void {
-    const { isStill, parked } = this.group;
-    if (this.#isHeld || isStill || this.list === parked || this.node !== undefined) return;
+    const { isPaused, queued } = this.group;
+    if (this.#isHeld || isPaused || this.list === queued || this.node !== undefined) return;
     const handle = this.#handle;
     // A stream whose reader paused it starts by itself.
     if (handle?.reading !== false) handle?.readStart();
@@ -249,12 +249,12 @@ export class ReadTurns {
   /** Metered ones that have their turn. */
   #metered: SocketReader[] = [];
   readonly #next = (): void => this.#advance();
-  /** Those with which TLS begins, and those of which no user is known. */
-  readonly #beginners = newGroup(freshStrangersMax, portionOfBeginnersMax);
-  readonly #strangers = newGroup(freshStrangersMax, portionOfStrangersMax);
+  /** The connections with which TLS begins, and those of which no user is known. */
+  readonly #handshaking = newGroup(activeUnauthenticatedMax, batchOfHandshakesMax);
+  readonly #unauthenticated = newGroup(activeUnauthenticatedMax, batchOfUnauthenticatedMax);
   readonly #users = new Map<string, Group>();
   /** Groups of which not all may read. */
-  readonly #crowds = new Set<Group>();
+  readonly #rotating = new Set<Group>();
   /** HTTP/2 connections, those that were looked at longest ago first. */
   readonly #sampled = new LinkedList<SocketReader>();
   #sampleDueMs = 0;
@@ -265,18 +265,18 @@ export class ReadTurns {
 
   /** The reading of a new connection. */
   open(socket: Socket): SocketReader {
-    const reader = new SocketReader(this, socket, this.#beginners);
-    this.#enter(reader, this.#beginners);
+    const reader = new SocketReader(this, socket, this.#handshaking);
+    this.#enter(reader, this.#handshaking);
     return reader;
   }
 
   secured(reader: SocketReader): void {
     this.#leaveGroup(reader);
-    this.#enter(reader, this.#strangers);
+    this.#enter(reader, this.#unauthenticated);
     reader.start();
   }
 
-  /** Those that stopped and wait for their turn. */
+  /** The number of those that stopped and wait for their turn. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -293,7 +293,7 @@ export class ReadTurns {
     this.#await();
     if (reader.bytes < connectionBytesMax && this.#bytes < turnBytesMax) return;
     this.#wait(reader);
-    if (this.#bytes >= turnBytesMax) this.#crowd(reader.group);
+    if (this.#bytes >= turnBytesMax) this.#closeGroup(reader.group);
   }
 
   sample(reader: SocketReader, abuse: () => void): void {
@@ -313,7 +313,7 @@ export class ReadTurns {
     let group = this.#users.get(user);
     if (group !== undefined && sizeOf(group) >= connectionsMax) return false;
     if (group === undefined) {
-      group = newGroup(freshOfUserMax, portionOfUserMax, () => this.#users.delete(user));
+      group = newGroup(activeOfUserMax, batchOfUserMax, () => this.#users.delete(user));
       this.#users.set(user, group);
     }
     this.#leaveGroup(reader);
@@ -324,7 +324,7 @@ export class ReadTurns {
 
   /** Among many connections of a user those that are used come before those that only send. */
   refresh(reader: SocketReader): void {
-    if (!this.#crowds.has(reader.group)) return;
+    if (!this.#rotating.has(reader.group)) return;
     this.#enter(reader, reader.group);
     reader.start();
   }
@@ -338,12 +338,12 @@ export class ReadTurns {
   }
 
   /** The connections of which no user is known read nothing, or go on. */
-  still(isStill: boolean): void {
-    for (const group of [this.#beginners, this.#strangers]) {
-      if (group.isStill === isStill) return;
-      group.isStill = isStill;
-      for (const reader of [...group.fresh.members(), ...group.portion.members()]) {
-        if (isStill) reader.stop();
+  pauseUnauthenticated(isPaused: boolean): void {
+    for (const group of [this.#handshaking, this.#unauthenticated]) {
+      if (group.isPaused === isPaused) return;
+      group.isPaused = isPaused;
+      for (const reader of [...group.active.members(), ...group.batch.members()]) {
+        if (isPaused) reader.stop();
         else reader.start();
       }
     }
@@ -427,30 +427,30 @@ export class ReadTurns {
   }
 
   #enter(reader: SocketReader, group: Group): void {
-    const { fresh, freshMax, portion, parked } = group;
+    const { active, activeMax, batch, queued } = group;
     reader.group = group;
-    this.#move(reader, fresh);
-    if (fresh.size <= freshMax) return;
+    this.#move(reader, active);
+    if (active.size <= activeMax) return;
     if (isOpen(group)) {
-      this.#move(fresh.first!, portion); // it has more than allowed
+      this.#move(active.first!, batch); // it has more than allowed
       return;
     }
-    this.#park(fresh.first, parked);
-    this.#addCrowd(group);
+    this.#queue(active.first, queued);
+    this.#startRotating(group);
   }
 
-  #addCrowd(group: Group): void {
-    if (this.#crowds.size === 0) this.#rotateSoon();
-    this.#crowds.add(group);
+  #startRotating(group: Group): void {
+    if (this.#rotating.size === 0) this.#rotateSoon();
+    this.#rotating.add(group);
   }
 
-  /** The members of a group that all read bring much at once: from now on they read in portions. */
-  #crowd(group: Group): void {
-    const { portion, parked } = group;
+  /** The members of a group that all read bring much at once: from now on they read in batches. */
+  #closeGroup(group: Group): void {
+    const { batch, queued } = group;
     if (!isOpen(group)) return;
-    for (const reader of portion.members()) this.#park(reader, parked);
-    group.portionSize = portionUsual;
-    this.#addCrowd(group);
+    for (const reader of batch.members()) this.#queue(reader, queued);
+    group.batchSize = batchUsual;
+    this.#startRotating(group);
   }
 
   #leaveGroup(reader: SocketReader): void {
@@ -467,44 +467,44 @@ export class ReadTurns {
     reader.place = list.add(reader);
   }
 
-  #park(reader: SocketReader | undefined, parked: LinkedList<SocketReader>): void {
+  #queue(reader: SocketReader | undefined, queued: LinkedList<SocketReader>): void {
     if (reader === undefined) return;
-    this.#move(reader, parked);
+    this.#move(reader, queued);
     reader.stop();
   }
 
   #rotateSoon(): void {
-    this.#clock.after(portionMs, () => this.#rotate());
+    this.#clock.after(batchMs, () => this.#rotate());
   }
 
-  /** The next portion of each crowd. */
+  /** The next batch of each group that is not open. */
   #rotate(): void {
-    for (const group of this.#crowds) {
+    for (const group of this.#rotating) {
       adapt(group);
-      const { portion, portionSize, parked } = group;
-      for (let count = Math.min(portionSize, parked.size); count > 0; count--) {
-        const next = parked.first!; // there are that many
-        this.#move(next, portion);
+      const { batch, batchSize, queued } = group;
+      for (let count = Math.min(batchSize, queued.size); count > 0; count--) {
+        const next = queued.first!; // there are that many
+        this.#move(next, batch);
         next.start();
       }
-      while (portion.size > portionSize) this.#park(portion.first, parked);
-      group.portionBytes = bytesOf(portion);
-      if (parked.size === 0) this.#crowds.delete(group);
+      while (batch.size > batchSize) this.#queue(batch.first, queued);
+      group.batchBytes = bytesOf(batch);
+      if (queued.size === 0) this.#rotating.delete(group);
     }
-    if (this.#crowds.size > 0) this.#rotateSoon();
+    if (this.#rotating.size > 0) this.#rotateSoon();
   }
 }
 
-/** Decides how large the next portion is. */
+/** Decides how large the next batch is. */
 function adapt(group: Group): void {
-  const { portion, portionSize, portionBytes, portionMax, parked } = group;
-  const bytes = bytesOf(portion) - portionBytes;
-  group.idleCount = bytes > portion.size * idleBytes ? 0 : group.idleCount + portion.size;
-  if (bytes > portion.size * shortBytes) group.portionSize = Math.max(portionMin, portionSize / 2);
-  else group.portionSize = Math.min(portionMax, portionSize * 2);
+  const { batch, batchSize, batchBytes, batchMax, queued } = group;
+  const bytes = bytesOf(batch) - batchBytes;
+  group.idleCount = bytes > batch.size * idleBytes ? 0 : group.idleCount + batch.size;
+  if (bytes > batch.size * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
+  else group.batchSize = Math.min(batchMax, batchSize * 2);
   // All of a user's were idle in their turns: they cost nothing, and turns would only keep them waiting.
-  if (isOfUser(group) && group.idleCount > portion.size + parked.size) {
-    group.portionSize = portion.size + parked.size;
+  if (isOfUser(group) && group.idleCount > batch.size + queued.size) {
+    group.batchSize = batch.size + queued.size;
     group.idleCount = 0;
   }
 }
@@ -512,9 +512,9 @@ function adapt(group: Group): void {
 const isOfUser = ({ dispose }: Group): boolean => dispose !== undefined;
 
 /** Whether a user's connections are more than may always read, and all read. */
-const isOpen = (group: Group): boolean => isOfUser(group) && group.portion.size > 0 && group.parked.size === 0;
+const isOpen = (group: Group): boolean => isOfUser(group) && group.batch.size > 0 && group.queued.size === 0;
 
-const bytesOf = (portion: LinkedList<SocketReader>): number =>
-  portion.members().reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+const bytesOf = (batch: LinkedList<SocketReader>): number =>
+  batch.members().reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
 function ignore(): void {}

@@ -237,6 +237,32 @@ test("that a client has left is seen although it never sent the body of its watc
   await until(() => closes === 2);
 });
 
+test("of the body of a watch over HTTP/1.1 a short rest is read, and the watch ends if more comes", async (t) => {
+  let closes = 0;
+  const { port } = await serve(() => ({
+    code: 200,
+    stream: {
+      open(sink) {
+        sink.onClose = () => closes++;
+        sink.write(Buffer.from("event"));
+      },
+    },
+  }));
+  const chunks = "Host: a\r\nTransfer-Encoding: chunked\r\n\r\nf00000\r\n";
+  for (const head of [headOf("GET", "/", long), `GET / HTTP/1.1\r\n${chunks}`]) {
+    const sockets = accepted(t);
+    const client = await socketTo(port, t);
+    let received = "";
+    client.on("data", (data: Buffer) => (received += data.toString("latin1")));
+    client.write(head);
+    push(client, long);
+    await closed(client);
+    assert.match(received, /event/);
+    assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
+  }
+  await until(() => closes === 2);
+});
+
 test("a short body that nobody reads is dropped, and the connection kept", async (t) => {
   const { port } = await serve(() => text("ok"));
   const client = await socketTo(port, t);
@@ -354,22 +380,57 @@ test("a body that is too long is told the limit that applied, whether its length
   }
 });
 
-test("connections beyond the bound of all, or of an address, are closed at once, and told of", async (t) => {
+test("a body above the limit of all is refused by its declared length, even where an own limit is higher", async (t) => {
+  const { port } = await serve(async (request) => {
+    try {
+      return text(String((await request.body(300_000, 100_000)).length));
+    } catch (error) {
+      return text(error instanceof Error ? error.message : "", 413);
+    }
+  });
+  const client = await socketTo(port, t);
+  client.write(headOf("POST", "/", 200_000));
+  const [received] = (await once(client, "data")) as [Buffer];
+  assert.ok(received.toString("latin1").endsWith("Request entity too large: limit is 100000"));
+});
+
+test("beyond the bound of all connections the oldest of nobody known is closed, and told of", async (t) => {
   const refused: string[] = [];
-  const connectionRefused = (bound: string, of: string): void => void refused.push(`${bound} ${of}`);
-  for (const [limits, expected] of [
-    [{ connections: 3 }, "all 127.0.0.1"],
-    [{ connectionsPerAddress: 3 }, "address 127.0.0.1"],
-  ] as const) {
-    refused.length = 0;
-    const { port } = await serve(() => text("ok"), { limits, connectionRefused });
-    const clients = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
-    await assert.rejects(socketTo(port, t));
-    assert.deepEqual(refused, [expected]);
-    clients[0]!.destroy();
-    await until(() => open.at(-1)!.connections === 2);
-    await socketTo(port, t);
-  }
+  const { port } = await serve(
+    (request) => {
+      request.user = { name: "user", groups: [] };
+      request.identify!();
+      return text("ok");
+    },
+    { limits: { connections: 3 }, connectionRefused: (bound, of) => refused.push(`${bound} ${of}`) },
+  );
+  const ask = async (client: TLSSocket): Promise<void> => {
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await once(client, "data");
+  };
+  const [one, two, three] = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
+  await ask(one);
+  const left = closed(two);
+  const four = await socketTo(port, t);
+  await left;
+  assert.deepEqual(refused, ["all 127.0.0.1"]);
+  for (const client of [one, three, four]) await ask(client);
+  await assert.rejects(socketTo(port, t));
+  assert.equal(refused.length, 2);
+});
+
+test("connections beyond the bound of an address are closed at once, and told of", async (t) => {
+  const refused: string[] = [];
+  const { port } = await serve(() => text("ok"), {
+    limits: { connectionsPerAddress: 3 },
+    connectionRefused: (bound, of) => refused.push(`${bound} ${of}`),
+  });
+  const clients = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
+  await assert.rejects(socketTo(port, t));
+  assert.deepEqual(refused, ["address 127.0.0.1"]);
+  clients[0]!.destroy();
+  await until(() => open.at(-1)!.connections === 2);
+  await socketTo(port, t);
 });
 
 test("a user with too many connections is answered 429 on others, which are closed; others are not", async (t) => {
