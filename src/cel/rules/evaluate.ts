@@ -66,6 +66,11 @@ export class CompiledRules {
     this.#run = run;
   }
 
+  /** Whether the rules of a node are compiled, or being compiled. */
+  has({ props }: SchemaNode): boolean {
+    return this.#places.has(props);
+  }
+
   at({ props }: SchemaNode, isWhole: boolean): MaybePromise<CompiledPlace | undefined> {
     const known = this.#places.get(props);
     if (known !== undefined || this.#places.has(props)) return known;
@@ -181,10 +186,11 @@ export class RuleRun implements RuleFindings {
   }
 
   *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Pieces<void> {
+    const isNew = !this.#rules.has(node);
     const made = this.#rules.at(node, isWhole);
     const place = made instanceof Promise ? ((yield made) as CompiledPlace | undefined) : made; // of that promise
-    // Many may have waited for it.
-    if (made instanceof Promise) yield undefined;
+    // Compiling was a piece by itself, or many have waited for it.
+    if (isNew || made instanceof Promise) yield undefined;
     if (place === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
