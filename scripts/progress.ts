@@ -16,8 +16,10 @@ const leastDone = 0.05;
 export const compileCache = join(cacheFolder, "compiled");
 
 export interface Progress {
-  /** `file` is done; `failed` tests of all files so far failed. */
-  advance(file: string, seconds: number, passed: number, failed: number): void;
+  /** A test has ended. */
+  count(passed: boolean): void;
+  /** All tests of `file` have ended, which took so many seconds. */
+  advance(file: string, seconds: number): void;
   end(): void;
 }
 
@@ -83,8 +85,11 @@ export function showProgress(name: string, expected: ReadonlyMap<string, number>
     progressText(name, counts, expected.size, done / whole, (performance.now() - begun) / 1000);
   const timer = isTTY ? undefined : setInterval(() => process.stdout.write(`  ${text()}\n`), everyMs);
   return {
-    advance(file, seconds, passed, failed) {
-      Object.assign(counts, { files: counts.files + 1, passed, failed });
+    count(passed) {
+      counts[passed ? "passed" : "failed"]++;
+    },
+    advance(file, seconds) {
+      counts.files++;
       done += expected.get(file) ?? 0;
       took[file] = startSeconds + seconds;
       if (isTTY) process.stdout.write(`\r\u001b[K${text()} `);

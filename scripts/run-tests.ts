@@ -80,8 +80,11 @@ export async function runTests(name: string, files: readonly string[]): Promise<
     const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
     failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
   });
-  stream.on("test:summary", ({ file, duration_ms: ms }) => {
-    if (file !== undefined) progress.advance(file.replace(root, ""), ms / 1000, passed, failed);
+  // The other events come in the order of the files: a file's wait until those before it have ended.
+  stream.on("test:complete", ({ name, details, skip }) => {
+    if (details.type === "suite") return;
+    if (isFile(name)) progress.advance(name.replace(root, ""), details.duration_ms / 1000);
+    else if (skip === undefined || skip === false) progress.count(details.passed);
   });
   for await (const _ of stream);
   progress.end();
