@@ -283,7 +283,7 @@ class Tables implements ApiTables {
       fields,
       ...(row.mapType === undefined ? {} : { mapType: row.mapType }),
       ...(row.unions === undefined ? {} : { unions: row.unions }),
-      ...(name === `${crdFolder}.JSONSchemaProps` ? { notesEmpty: true } : {}),
+      ...(notingEmpty.includes(name) ? { notesEmpty: true } : {}),
     };
     // Known before its fields are, since a type may contain itself.
     this.#schemas.set(name, node);
@@ -352,6 +352,16 @@ type Strategies = ("merge" | "replace" | "retainKeys")[];
 
 const metaFolder = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const crdFolder = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+
+/** Types whose checks, or the texts of them, tell members without content from absent ones. */
+const notingEmpty: readonly string[] = [
+  `${crdFolder}.JSONSchemaProps`,
+  "io.k8s.api.core.v1.Event",
+  "io.k8s.api.core.v1.EventSeries",
+  "io.k8s.api.events.v1.Event",
+  "io.k8s.api.events.v1.EventSeries",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",
+];
 
 const scalarSchemas: Readonly<Record<string, Schema>> = {
   s: { type: "string" },

@@ -13,13 +13,14 @@ import { integer, nameColumn } from "./cells.ts";
 import { editField, fillAbsent } from "./edit.ts";
 import { type KindBehaviour, type KindEnvironment, row } from "./generic.ts";
 import { validateImmutable } from "./immutable.ts";
-import { definitionUnderTest, kindUnderTest } from "./kind-for-tests.ts";
+import { definitionUnderTest, kindUnderTest, parseJson } from "./kind-for-tests.ts";
 
 const environment: KindEnvironment = {
   domain: kubernetesDomain,
   gate: () => false,
   eventTtlSeconds: 3600,
   now: () => 0,
+  decodeJson: parseJson,
 };
 const all = builtInDefinitions(loadDefinitions(kubernetesDomain), environment);
 const find = (group: string, version: string, kind: string) =>

@@ -27,6 +27,8 @@ export interface KindEnvironment {
   readonly eventTtlSeconds: number;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** The value of a JSON text as bodies are decoded, with exact numbers. Throws `DecodeError`. */
+  decodeJson(text: string): unknown;
 }
 
 /**

@@ -4,6 +4,7 @@ import { type ApiDomain, apiDomain, kubernetesDomain } from "#meta/api-domain.ts
 import { type FieldError, printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
+import { DecodeError } from "#schema/decode-error.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { builtInDefinitions } from "./built-in.ts";
@@ -32,6 +33,15 @@ export interface KindUnderTest {
   row(object: Unstructured, nowMs?: number): Record<string, unknown>;
 }
 
+/** Decodes the JSON text of an annotation, without the exact numbers of a server. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new DecodeError("this is no JSON", { cause });
+  }
+}
+
 const tables = new WeakMap<ApiDomain, ApiTables>();
 
 /** Groups are Kubernetes' names. `gates` are those that are on, by default those of the release. */
@@ -45,7 +55,13 @@ export function kindUnderTest(
   const gates = options.gates ?? known.gates.filter((gate) => gate.default).map(({ name }) => name);
   const [definition] = builtInDefinitions(
     known,
-    { domain, gate: (name) => gates.includes(name), eventTtlSeconds: 3600, now: () => 1_700_000_000_000 },
+    {
+      domain,
+      gate: (name) => gates.includes(name),
+      eventTtlSeconds: 3600,
+      now: () => 1_700_000_000_000,
+      decodeJson: parseJson,
+    },
     (facts) => facts.kubernetesGroup === of.group && facts.version === of.version && facts.kind === of.kind,
   );
   if (definition === undefined) throw new Error(`no kind ${of.kind}`);

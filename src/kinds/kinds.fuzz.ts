@@ -11,6 +11,7 @@ import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#
 import type { Schema } from "#schema/schema.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { builtInDefinitions } from "./built-in.ts";
+import { parseJson } from "./kind-for-tests.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 40);
@@ -120,6 +121,7 @@ for (const gates of [false, true]) {
     gate: () => gates,
     eventTtlSeconds: 60,
     now: () => 0,
+    decodeJson: parseJson,
   });
   test(`hooks take whatever the schema allows, gates ${gates ? "on" : "off"}, seed ${seed}`, () => {
     for (const definition of definitions) {

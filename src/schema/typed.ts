@@ -88,6 +88,7 @@ interface FieldPlan {
   readonly emptyIsNull: boolean;
   /** A given zero is a value, and shown as null: Go's zero time behind a pointer. */
   readonly zeroIsNull: boolean;
+  readonly isTime: boolean;
 }
 
 const STRUCT = 0;
@@ -196,7 +197,7 @@ class Compiler {
     const dropZero = !pointer && !structure && (isDefault || !kept);
     const isTime = plan.code === TIME || plan.code === MICRO_TIME;
     const emptyIsNull = kept && plan.code === ARRAY;
-    return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime };
+    return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime, isTime };
   }
 }
 
@@ -380,6 +381,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
       }
     }
     if (decoded === null) {
+      if (plan.notesEmpty && field.isTime) (empty ??= []).push(name);
       if (!field.zeroIsNull) decoded = undefined;
     } else if (field.emptyIsNull && isEmptyList(decoded)) {
       if (findings.keepsEmptyLists === true) findings.hasEmptyLists = true;

@@ -18,7 +18,7 @@ import { openMemoryStore } from "#storage/memory.ts";
 const tables = loadDefinitions(kubernetesDomain);
 const [definition] = builtInDefinitions(
   tables,
-  { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0 },
+  { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0, decodeJson: JSON.parse },
   ({ resource }) => resource === "customresourcedefinitions",
 );
 

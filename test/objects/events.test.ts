@@ -1,6 +1,6 @@
 /** Events in both APIs, and deprecation warnings. */
 import assert from "node:assert/strict";
-import { asTable } from "../client.ts";
+import { asTable, patchTypes } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
 import { namespace, type Place, placeOf } from "../objects.ts";
 import { absent, present } from "../view.ts";
@@ -108,6 +108,33 @@ inBothDomains(
     await refused(api, place, event("bad", place.ns, { deprecatedSource: { component: "x" } }), /Invalid value/);
   },
   { differs: "the reference does not validate events" },
+);
+
+inBothDomains(
+  "the first moment of the first year is a time for the checks, although none is stored [EVENT-19] [EVENT-20] [EVENT-21]",
+  async (api) => {
+    const { ns, newEvents } = await api.place();
+    const first = "0001-01-01T00:00:00.000000Z";
+    const series = { count: 2, lastObservedTime: first };
+    (await api.post(newEvents, event("a", ns, { eventTime: first }))).expect(201, { eventTime: null });
+    (await api.post(newEvents, event("b", ns, { series }))).expect(201, { "series.lastObservedTime": null });
+    for (const name of ["firstTimestamp", "lastTimestamp"]) {
+      const field = `deprecated${name[0]!.toUpperCase()}${name.slice(1)}`;
+      const body = event("bad", ns, { [field]: "0001-01-01T00:00:00Z" });
+      (await api.post(newEvents, body)).refused(422, "Invalid", new RegExp(`${name}: .*needs to be unset`));
+    }
+    const events = `/api/v1/namespaces/${ns}/events`;
+    const old = { apiVersion: "v1", kind: "Event", metadata: { name: "c" }, involvedObject: { namespace: ns } };
+    const unreported = /reportingComponent: Required value/;
+    (await api.post(events, { ...old, eventTime: first })).refused(422, "Invalid", unreported);
+    (await api.post(events, old)).expect(201);
+    for (const type of [patchTypes.merge, patchTypes.strategic]) {
+      (await api.patch(`${events}/c`, { eventTime: first }, type)).refused(422, "Invalid", unreported);
+      (await api.patch(`${events}/c`, { eventTime: null }, type)).expect(200);
+    }
+    const applied = { ...old, metadata: { name: "d" }, eventTime: first };
+    (await api.patch(`${events}/d?fieldManager=m`, applied, patchTypes.apply)).refused(422, "Invalid", unreported);
+  },
 );
 
 inBothDomains("both forms show one object [EVENT-24]", async (api) => {

@@ -17,7 +17,13 @@ import { openMemoryStore } from "#storage/memory.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
 import { type InformerHandlers, objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 
-const environment = { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0 };
+const environment = {
+  domain: kubernetesDomain,
+  gate: () => false,
+  eventTtlSeconds: 0,
+  now: () => 0,
+  decodeJson: JSON.parse,
+};
 const roles = builtInDefinitions(
   loadDefinitions(kubernetesDomain),
   environment,

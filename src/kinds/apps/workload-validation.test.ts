@@ -19,6 +19,20 @@ const emptySelector = (called: string): string =>
   "spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string(nil), MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: " +
   `empty selector is invalid for ${called}`;
 
+test("an empty selector is shown as it was given", () => {
+  const { refuseCreate } = kind("Deployment");
+  for (const [selector, labels, expressions] of [
+    [{}, "(nil)", "(nil)"],
+    [{ matchLabels: {} }, "{}", "(nil)"],
+    [{ matchLabels: {}, matchExpressions: [] }, "{}", "{}"],
+  ] as const) {
+    const shown = `v1.LabelSelector{MatchLabels:map[string]string${labels}, MatchExpressions:[]v1.LabelSelectorRequirement${expressions}}`;
+    assert.deepEqual(refuseCreate(workload({ selector })), [
+      `spec.selector: Invalid value: ${shown}: empty selector is invalid for deployment`,
+    ]);
+  }
+});
+
 test("numbers and the strategy of a deployment are checked", () => {
   const { refuseCreate } = kind("Deployment");
   assert.deepEqual(refuseCreate(workload({})), []);

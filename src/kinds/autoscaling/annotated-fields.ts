@@ -18,6 +18,7 @@ import type {
 } from "#api/autoscaling/v2.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped } from "#schema/typed.ts";
@@ -41,7 +42,14 @@ const suffixes: readonly (readonly [suffix: string, field: FieldName])[] = [
   ["conditions", "conditions"],
 ];
 
-/** Types of what the annotations hold. */
+/** How the texts of the annotations are decoded. */
+export interface AnnotationDecoder {
+  /** The value of a JSON text. Throws `DecodeError`. */
+  json(text: string): unknown;
+  schemas(): AnnotatedSchemas;
+}
+
+/** The types of the values. */
 export interface AnnotatedSchemas {
   /** The schemas of `v1.MetricSpec` and `v1.MetricStatus`. */
   readonly metric: Schema;
@@ -61,7 +69,7 @@ export const annotationNames = (prefix: string, status: boolean): readonly strin
 export function takeAnnotations(
   metadata: ObjectMeta,
   prefix: string,
-  schemas: () => AnnotatedSchemas,
+  decoder: AnnotationDecoder,
 ): { readonly rest: ObjectMeta; readonly fields: AnnotatedFields } {
   const { annotations, ...meta } = metadata;
   if (annotations === undefined || !suffixes.some(([suffix]) => Object.hasOwn(annotations, prefix + suffix))) {
@@ -74,9 +82,9 @@ export function takeAnnotations(
     if (text === undefined) continue;
     others.delete(prefix + suffix);
     try {
-      fields = { ...fields, [field]: readers[field](JSON.parse(text), schemas()) };
+      fields = { ...fields, [field]: readers[field](decoder.json(text), decoder.schemas()) };
     } catch (error) {
-      if (!(error instanceof SyntaxError || error instanceof DecodeError)) throw error;
+      if (!(error instanceof DecodeError)) throw error;
     }
   }
   return { rest: others.size === 0 ? meta : { ...meta, annotations: Object.fromEntries(others) }, fields };
@@ -114,15 +122,22 @@ const readers: Readonly<Record<FieldName, (value: unknown, schemas: AnnotatedSch
   conditions: (value, { condition }) => decode(listOf(condition), value) ?? [],
 };
 
-/** With names as the type has them, which Go reads in letters of any size. */
-function namedAsIn(schema: Schema | undefined, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => namedAsIn(schema?.items, item));
-  if (typeof value !== "object" || value === null || schema?.fields === undefined) return value;
-  const names = new Map([...schema.fields.keys()].map((name) => [name.toLowerCase(), name]));
+/**
+ * The value with names as the type has them, which Go reads in letters of any size. It is walked as deep as the type goes: the
+ * rest is left to the decoder.
+ */
+function namedAsIn(schema: Schema, value: unknown): unknown {
+  const { items, fields } = schema;
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
+  if (Array.isArray(value)) {
+    return schema.type === "array" && items !== undefined ? value.map((item) => namedAsIn(items, item)) : value;
+  }
+  if (fields === undefined) return value;
+  const names = new Map([...fields.keys()].map((name) => [name.toLowerCase(), name]));
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
       const known = names.get(name.toLowerCase());
-      return known === undefined ? [] : [[known, namedAsIn(schema.fields?.get(known)?.schema, member)]];
+      return known === undefined ? [] : [[known, namedAsIn(fields.get(known)!.schema, member)]];
     }),
   );
 }

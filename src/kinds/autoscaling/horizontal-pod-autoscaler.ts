@@ -15,7 +15,13 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column, Conversion, Strategy } from "#registry/resource-definition.ts";
 import { ageColumn, columnsOf, nameColumn, text } from "../cells.ts";
-import { annotationNames, type AnnotatedSchemas, putAnnotations, takeAnnotations } from "./annotated-fields.ts";
+import {
+  annotationNames,
+  type AnnotatedSchemas,
+  type AnnotationDecoder,
+  putAnnotations,
+  takeAnnotations,
+} from "./annotated-fields.ts";
 import { validateAutoscaler, validateAutoscalerStatus } from "./autoscaler-validation.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
@@ -54,7 +60,7 @@ function rules<T extends ApiObject>(
 }
 
 export function horizontalPodAutoscalersV1(
-  { domain, gate }: KindEnvironment,
+  { domain, gate, decodeJson }: KindEnvironment,
   schemaOf: SchemaOfVersion,
 ): KindBehaviour<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   const prefix = annotationPrefix(domain);
@@ -64,9 +70,10 @@ export function horizontalPodAutoscalersV1(
     behavior: schemaOf("v2", "HorizontalPodAutoscalerBehavior"),
     condition: schemaOf("v1", "HorizontalPodAutoscalerCondition"),
   });
-  const conversion = v1Conversion(prefix, schemas, defaultSpec);
+  const decoder = { json: decodeJson, schemas };
+  const conversion = v1Conversion(prefix, decoder, defaultSpec);
   // Upstream: a behaviour in an annotation has no defaults before it is stored.
-  const received = v1Conversion(prefix, schemas, defaultMetrics);
+  const received = v1Conversion(prefix, decoder, defaultMetrics);
   const ofSpec = annotationNames(prefix, false);
   const ofStatus = annotationNames(prefix, true);
   const own = rules(domain, gate("HPAScaleToZero"), received.toHub);
@@ -136,12 +143,12 @@ const cpuStatus = (averageUtilization: number): MetricStatus => ({
 /** Names of annotations of v1 begin with `prefix`; `defaults` are those of what is converted to v2. */
 function v1Conversion(
   prefix: string,
-  schemas: () => AnnotatedSchemas,
+  decoder: AnnotationDecoder,
   defaults: (spec: HorizontalPodAutoscalerSpec) => HorizontalPodAutoscalerSpec,
 ): Conversion<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   return {
     toHub({ metadata, spec, status }) {
-      const { rest, fields } = takeAnnotations(metadata, prefix, schemas);
+      const { rest, fields } = takeAnnotations(metadata, prefix, decoder);
       const { targetCPUUtilizationPercentage: target, ...limits } = spec;
       const { currentCPUUtilizationPercentage: current, currentReplicas, ...counts } = status;
       // The annotation has all of them, more exactly.

@@ -6,6 +6,7 @@ import type { Event, ObjectReference } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goStruct, type GoSyntax, goTime, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { emptyMembers } from "#schema/given-empty.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -47,6 +48,10 @@ function fields(event: Event): Readonly<Record<string, string>> {
   };
 }
 
+/** Upstream: a body that says the first moment of the first year gives a time, although it is stored as none. */
+const isGiven = <T extends object>(object: T, name: keyof T & string): boolean =>
+  object[name] !== null || emptyMembers(object).includes(name);
+
 const shortTextMax = 128;
 const noteMax = 1024;
 
@@ -61,7 +66,7 @@ export function validateReport(
   const about = object.involvedObject.namespace ?? "";
   const mismatch = () =>
     errors.push(invalid(FieldPath.of("involvedObject", "namespace"), about, "does not match event.namespace"));
-  if (object.eventTime === null) {
+  if (!isGiven(object, "eventTime")) {
     const expected = about === "" ? ["", "default"] : [about];
     if (!expected.includes(namespace)) mismatch();
     return errors;
@@ -88,11 +93,11 @@ export function validateReport(
 export function validateNewEvent(object: Event): FieldError[] {
   const errors = validateSeries(object);
   const { type = "", count = 0, source } = object;
-  if (object.eventTime === null) errors.push(required(FieldPath.of("eventTime")));
+  if (!isGiven(object, "eventTime")) errors.push(required(FieldPath.of("eventTime")));
   if (type !== "Normal" && type !== "Warning")
     errors.push(invalid(FieldPath.of("type"), "", `has invalid value: ${type}`));
   for (const name of ["firstTimestamp", "lastTimestamp"] as const) {
-    if (object[name] !== null) errors.push(invalid(FieldPath.of(name), "", "needs to be unset"));
+    if (isGiven(object, name)) errors.push(invalid(FieldPath.of(name), "", "needs to be unset"));
   }
   if (count !== 0) errors.push(invalid(FieldPath.of("count"), "", "needs to be unset"));
   if (source.component || source.host) errors.push(invalid(FieldPath.of("source"), "", "needs to be unset"));
@@ -148,7 +153,7 @@ function validateSeries({ series }: Event): FieldError[] {
   if (series === undefined) return [];
   const errors: FieldError[] = [];
   if ((series.count ?? 0) < 2) errors.push(invalid(FieldPath.of("series", "count"), "", "should be at least 2"));
-  if (series.lastObservedTime === null) errors.push(required(FieldPath.of("series", "lastObservedTime")));
+  if (!isGiven(series, "lastObservedTime")) errors.push(required(FieldPath.of("series", "lastObservedTime")));
   return errors;
 }
 

@@ -21,6 +21,12 @@ test("an image that may change under its name is always pulled", () => {
     `x:latest@${digest}`,
     "X/x",
     "host:99999/x",
+    `h.x/${"y".repeat(255)}`,
+    `${"y".repeat(900)}.com:5000/${"y".repeat(255)}`,
+    "y".repeat(247),
+    `docker.io/${"y".repeat(247)}`,
+    `index.docker.io/${"y".repeat(247)}`,
+    `a/${"y".repeat(253)}`,
   ];
   for (const image of changing) assert.equal(pullPolicy(image), "Always", image);
 });
@@ -53,14 +59,23 @@ test("one with another tag or a digest, and a name that is none, is pulled where
     " x",
     "x\n",
     "a".repeat(64),
-    "a".repeat(256),
+    "y".repeat(248),
+    `a/${"y".repeat(254)}`,
+    `h.x/${"y".repeat(256)}`,
+    `docker.io/${"y".repeat(248)}`,
+    `index.docker.io/${"y".repeat(248)}`,
+    "h..x/y",
+    "h.x-/Y",
+    "h.x:/y",
     "host_name/x//y",
   ];
   for (const image of [...fixed, ...wrong]) assert.equal(pullPolicy(image), "IfNotPresent", image);
 });
 
 test("a long name is read once", () => {
-  for (const image of ["a-".repeat(1_000_000), `${"a.".repeat(1_000_000)}/x`, `x:${"a".repeat(1_000_000)}`]) {
+  const long = ["a-", "a.", "[a", "a:", "a-."].map((piece) => piece.repeat(1_000_000));
+  for (const image of [...long, ...long.map((host) => `${host}/x`), `x:${"a".repeat(1_000_000)}`]) {
     assert.equal(pullPolicy(image), "IfNotPresent");
   }
+  assert.equal(pullPolicy(`${"a.".repeat(1_000_000)}a/x`), "Always");
 });

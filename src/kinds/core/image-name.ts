@@ -1,30 +1,43 @@
 /** Names of container images: Docker's grammar of references, as far as it decides when an image is pulled. */
 
-const host = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";
-const domain = `(?:${host}(?:\\.${host})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
 const part = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 const digest = "sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}";
 const reference = new RegExp(
-  `^(?<name>(?:${domain}/)?${part}(?:/${part})*)(?::(?<tag>\\w[\\w.-]{0,127}))?(?:@(?<digest>${digest}))?$`,
+  `^(?<path>${part}(?:/${part})*)(?::(?<tag>\\w[\\w.-]{0,127}))?(?:@(?<digest>${digest}))?$`,
 );
 const identifier = /^[a-f0-9]{64}$/;
-const nameMax = 255;
-/** A name, the longest tag and the longest digest. */
-const referenceMax = nameMax + 129 + 136;
+const pathMax = 255;
+/** A path, the longest tag and the longest digest. */
+const referenceMax = pathMax + 129 + 136;
 
 /** `Always` for images that may change under their name: tag `latest`, or neither tag nor digest. */
 export function pullPolicy(image: string): "Always" | "IfNotPresent" {
-  if (image.length > referenceMax || identifier.test(image)) return "IfNotPresent";
-  const { name, tag, digest } = reference.exec(withDomain(image))?.groups ?? {};
-  if (name === undefined || name.length > nameMax) return "IfNotPresent";
+  if (identifier.test(image)) return "IfNotPresent";
+  const local = withoutDomain(image);
+  if (local.length > referenceMax) return "IfNotPresent";
+  const { path, tag, digest } = reference.exec(local)?.groups ?? {};
+  if (path === undefined || path.length > pathMax) return "IfNotPresent";
   return tag === "latest" || (tag === undefined && digest === undefined) ? "Always" : "IfNotPresent";
 }
 
-/** The reference with the domain of the registry that is meant where it names none. */
-function withDomain(image: string): string {
+/** The reference without the domain of its registry, which may have any length. */
+function withoutDomain(image: string): string {
   const slash = image.indexOf("/");
   const first = image.slice(0, Math.max(slash, 0));
-  const isDomain = slash >= 0 && (/[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase());
-  if (isDomain) return image;
-  return slash < 0 ? `docker.io/library/${image}` : `docker.io/${image}`;
+  const isNamed = slash >= 0 && (/[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase());
+  const rest = isNamed ? image.slice(slash + 1) : image;
+  if (isNamed && !defaultDomains.includes(first)) return isDomain(first) ? rest : image;
+  return rest.includes("/") ? rest : `library/${rest}`;
 }
+
+const defaultDomains = ["docker.io", "index.docker.io"];
+
+/** Whether it is a host with or without a port; read once, however long it is. */
+function isDomain(text: string): boolean {
+  const { host, address } =
+    /^(?:(?<host>[^:[\]]+)|(?<address>\[[a-fA-F0-9:]+\]))(?::[0-9]+)?$/.exec(text)?.groups ?? {};
+  return address !== undefined || (host?.split(".").every(isLabel) ?? false);
+}
+
+const isLabel = (text: string): boolean =>
+  text !== "" && !text.startsWith("-") && !text.endsWith("-") && !/[^a-zA-Z0-9-]/.test(text);

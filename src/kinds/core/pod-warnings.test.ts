@@ -89,6 +89,32 @@ test("what has no effect, or another than meant, is warned of", () => {
   );
 });
 
+test("an amount of memory whose thousandths do not fit into 64 bits is warned of as one that is not whole", () => {
+  const amounts = [
+    "9223372036854776",
+    "9000000000000000001",
+    "12345678901234567890",
+    "1234567890123456k",
+    "12345678901M",
+    "12345678901234Ki",
+    "8796093023Mi",
+    "8589935Gi",
+    "8389Ti",
+    "9Pi",
+    "512Pi",
+  ];
+  for (const memory of amounts) {
+    assert.deepEqual(ofContainer({ resources: { requests: { memory } } }), [
+      `spec.containers[0].resources.requests[memory]: fractional byte value "${memory}" is invalid, must be an integer`,
+    ]);
+  }
+  const whole = ["9223372036854775", "8388608Gi", "8589934Gi", "8796093022Mi", "8388Ti", "8Pi", "9Ei"];
+  const decimal = ["12345678901k", "12345678901234G", "9300T", "93P", "7E", "1e18"];
+  for (const memory of [...whole, ...decimal]) {
+    assert.deepEqual(ofContainer({ resources: { requests: { memory } } }), [], memory);
+  }
+});
+
 test("labels of nodes and annotations that have successors are warned of, each with its successor", () => {
   const term = { matchExpressions: [{ key: "beta.kubernetes.io/os", operator: "Exists" }] };
   const nodeAffinity = {

@@ -256,15 +256,18 @@ export function fractionalByteWarnings(
 
 /** A decimal point, the suffix of a small unit, or an exponent that may be negative. */
 const mayHaveFraction = /[.num-]/;
-/** Amounts with these units take more than 53 bits, or nearly so. */
-const large = /\d(?:[PE]i|Ti)$/;
+/** Amounts whose thousandths may take more than 64 bits. */
+const large = /\d{16}$|\d{10}(?:[kM]|e[36])$|\d{7}[KMG]i$|\d[TPE]i$/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
   exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
 
-/** Upstream: counts thousandths of large binary amounts in 64 bits, of which only the lowest are left. */
+/**
+ * Upstream: counts thousandths in 64 bits, of which only the lowest are left. Larger units end in no number at all, without
+ * a warning.
+ */
 const isWrapped = ({ unscaled, exponent }: Quantity): boolean =>
-  exponent >= 0 && BigInt.asIntN(64, unscaled * 10n ** BigInt(exponent) * 1000n) % 1000n !== 0n; // at most 60
+  exponent >= 0 && exponent <= 6 && BigInt.asIntN(64, unscaled * 10n ** BigInt(exponent) * 1000n) % 1000n !== 0n;
 
 /** More than clients are shown of warnings, so that a pod of equal ports does not give one for each pair. */
 const portWarningsMax = 100;

@@ -148,7 +148,7 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
     ? withField(spec, "terminationGracePeriodSeconds", 1)
     : spec;
 
-/** Field order is that of the wire. */
+/** The pod with its defaults, where annotations without meaning are dropped and what the status says agrees. */
 function defaulted(object: Pod, has: PodDefaults): Pod {
   const next = editField(
     editField(object, "spec", (spec) => defaultPod(spec, has)),
@@ -158,7 +158,7 @@ function defaulted(object: Pod, has: PodDefaults): Pod {
   return editField(next, "status", (status) => withRoundedAmounts(withAgreeingAddresses(status)));
 }
 
-/** Upstream: a class of service that a new pod says it has is believed. */
+/** Field order is that of the wire. Upstream: a class of service that a new pod says it has is believed. */
 function firstStatus({ spec, status }: Pod, now: string): PodStatus {
   const isGated = (spec.schedulingGates ?? []).length > 0;
   const condition: PodCondition = {

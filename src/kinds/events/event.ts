@@ -4,6 +4,7 @@ import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
+import { emptyMembers, noteEmpty } from "#schema/given-empty.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
 import { columnsOf } from "../cells.ts";
 import { isZero } from "../edit.ts";
@@ -53,7 +54,7 @@ function present<T extends object>(values: T): { readonly [K in keyof T]?: Exclu
 
 /** Each form has the fields that its schema always shows, in its order. */
 const conversion: Conversion<Event, CoreEvent> = {
-  toHub: (event) => ({
+  toHub: (event) => withNotes(event, {
     metadata: event.metadata,
     involvedObject: event.regarding,
     ...present({ reason: event.reason, message: event.note }),
@@ -85,7 +86,17 @@ const conversion: Conversion<Event, CoreEvent> = {
   }),
 };
 
-const seriesToCore = ({ count, lastObservedTime }: EventSeries): CoreEventSeries => ({
-  ...present({ count }),
-  lastObservedTime,
-});
+const seriesToCore = (series: EventSeries): CoreEventSeries =>
+  withNotes(series, { ...present({ count: series.count }), lastObservedTime: series.lastObservedTime });
+
+const coreNames: Readonly<Record<string, string>> = {
+  deprecatedFirstTimestamp: "firstTimestamp",
+  deprecatedLastTimestamp: "lastTimestamp",
+};
+
+/** The core form, with the times that are noted at the newer one. */
+function withNotes<T extends object>(from: object, core: T): T {
+  const names = emptyMembers(from);
+  if (names.length > 0) noteEmpty(core, names.map((name) => coreNames[name] ?? name));
+  return core;
+}

@@ -6,6 +6,7 @@ import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";
 import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
 import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
+import { decodeJson } from "#codec/json.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import type { IpRange } from "#meta/ip-range.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -59,7 +60,13 @@ export function planKinds(
   const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
   const definitions = builtInDefinitions(
     tables,
-    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000), now: () => clock.now() },
+    {
+      domain,
+      gate: gates.isOn,
+      eventTtlSeconds: Math.round(options.eventTtlMs / 1000),
+      now: () => clock.now(),
+      decodeJson: (text) => decodeJson(Buffer.from(text)).value,
+    },
     (facts) => served.has(facts),
   );
   return { tables, gates, table: new ResourceTable(definitions, 1) };
