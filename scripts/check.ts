@@ -19,7 +19,7 @@ export async function checkSources(fix = false): Promise<string[]> {
     format: () => tool("@biomejs/biome/bin/biome", ["format", ...(fix ? ["--write"] : []), "--colors=off", "."]),
     lint: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "src", "bin", "scripts", "test", "bench"]),
-    // What it knows of files that have not changed is kept, which saves most of the time of the next run.
+    // Its findings about files that have not changed are kept, which saves most of the time of the next run.
     types: () => tool("typescript/bin/tsc", ["-p", ".", "--incremental", "--tsBuildInfoFile", typesKept]),
     tidy() {
       const findings = tidyReport();

@@ -1,7 +1,7 @@
-/** What answers about kinds say, as lines: findings of a refusal, values of what is stored, and what of them is compared. */
+/** Answers about kinds as lines, and which lines are compared: findings of a refusal, and values that are stored. */
 import { type Answer, essence } from "./differ-servers.ts";
 
-/** What an answer says: of a refusal its findings, each as often as it comes, of a write what is stored, a line for each value. */
+/** An answer as lines: the findings of a refusal, each as often as it comes, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
   const found = foundBy(answer);
   if (answer.code >= 300) return numbered(found);
@@ -15,7 +15,7 @@ export function linesOf(answer: Answer, hasServerStatus: boolean): readonly stri
 export const foundBy = (answer: Answer): string[] =>
   essence(answer)
     .split("\n")
-    // What is no finding are lines of differences in Go syntax.
+    // Other lines than findings are differences in Go syntax.
     .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line))
     .map(withoutValues);
 

@@ -148,7 +148,7 @@ function compareAnswers(comparison: Comparison, what: string, body: Json, answer
   return comparison.same(what, body, shown) && answers.every(({ code }) => code < 300);
 }
 
-/** What is compared of an object: not what servers choose, nor who wrote the status and when. */
+/** An object as it is compared: without what servers choose, and without who wrote the status and when. */
 function stored({ code, body }: Answer): string {
   // Code 0: the connection was lost.
   if (code === 0 || code >= 300) return "";

@@ -16,7 +16,7 @@ const sets: readonly OperatorSet[] = [certificates, databases, gateways, monitor
 
 /** A definition that is created, then replaced, and objects of its kind. */
 export interface DefinitionCase {
-  /** What was done to the definition, for people. */
+  /** Says to people what was done to the definition. */
   readonly mutation: string;
   readonly definition: Json;
   /** The same with another mutation. */

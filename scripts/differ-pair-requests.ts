@@ -15,9 +15,9 @@ import { isExcused } from "./differ-excused.ts";
 interface Step {
   /** The object or status that is merged in. */
   readonly next: Json;
-  /** What the client made before. */
+  /** The object that the client made before. */
   readonly before: Json;
-  /** What the server has. */
+  /** The object that the server has. */
   readonly stored: Json;
   readonly path: string;
   readonly pair: Pair;
@@ -167,7 +167,7 @@ class Shown {
       .replace(/\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "NOW");
   }
 
-  /** What an answer says, a line for each finding, warning and stored value. */
+  /** An answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
     const found = foundBy(answer).map((line) => this.text(line));
     if (answer.code >= 300 || answer.code === 0) return numbered(found);
@@ -205,7 +205,7 @@ class Written {
   readonly #pair: Pair;
   readonly #path: string;
   readonly #shown: readonly Shown[];
-  /** What each server has. */
+  /** The object that each server has. */
   stored: readonly Json[] = [];
 
   constructor(comparison: Comparison, what: string, pair: Pair, path: string) {
@@ -231,7 +231,7 @@ class Written {
     const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
-    // What they have differs from an excused answer on, so what follows would, too.
+    // Their objects differ from an excused answer on, so answers that follow would differ, too.
     if (isExcused(resource, shown, body)) return "differs";
     const isSame = this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
     if (isTaken) this.stored = answers.map(({ body }) => body);

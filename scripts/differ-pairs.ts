@@ -60,7 +60,7 @@ export interface Pair {
   readonly kind: ComparedKind;
   /** A right one, and the other. */
   readonly objects: readonly [Json, Json];
-  /** Of kinds with a status: two of them. */
+  /** Two statuses, where the kind has one. */
   readonly statuses: readonly [Json, Json] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a run of tests says of how far it is. */
+/** The text by which a run of tests says how far it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expectedSeconds, progressText } from "./progress.ts";

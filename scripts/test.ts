@@ -26,7 +26,7 @@ Usage: npm test -- [options]
   -v, --verbose        name the tests that are skipped, below each reason
   -h, --help           print this`;
 
-/** What a change is seldom broken by, for how long it takes; and what starts programs that are not everywhere. */
+/** Whether a file seldom fails by a change and takes long, or starts programs that are not everywhere. */
 const isMore = (file: string): boolean =>
   /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
   /^test\/(?:kubectl|helm|simulation|real-world)\//.test(file) ||

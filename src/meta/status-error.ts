@@ -31,7 +31,7 @@ export interface Status {
   readonly code: number;
 }
 
-/** What is wrong with an object. */
+/** An object that is refused, and its errors. */
 export interface InvalidObject {
   readonly of: KindName;
   readonly name: string;
@@ -40,7 +40,7 @@ export interface InvalidObject {
 
 export class StatusError extends Error {
   readonly status: Status;
-  /** What `invalidObject` was given. */
+  /** The object and its errors as `invalidObject` was given them. */
   readonly invalid: InvalidObject | undefined;
   /**
    * Whether the text may show values of an object. False for the words of admission, which are its author's, and for

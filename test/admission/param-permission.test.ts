@@ -205,7 +205,7 @@ for (const way of ways) {
       );
     }
 
-    // What an administrator allowed stays, and may go.
+    // Names that an administrator allowed stay, and may go.
     (await api.patch(`${path}/${name}`, adds)).expect(200);
     (await api.patch(`${path}/${name}`, { metadata: { labels: { a: "b" } } }, patchTypes.merge, eve.as)).expect(200);
     (await api.patch(`${path}/${name}`, { spec: { failurePolicy: "Ignore" } }, patchTypes.merge, eve.as)).expect(200);

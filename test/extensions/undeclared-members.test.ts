@@ -30,7 +30,7 @@ const spec = {
   either: { "x-kubernetes-int-or-string": true },
 };
 
-/** What is applied at one member of the spec, the fields that are owned then, and what is kept. */
+/** Each case says what is applied at one member of the spec, the fields that are owned then, and what is kept. */
 const cases: readonly (readonly [name: string, applied: unknown, owned: string, kept: unknown])[] = [
   ["bare", { u: 1 }, '{"f:u":{}}', {}],
   ["bare", { u: { v: [1] } }, '{"f:u":{".":{},"f:v":{}}}', {}],

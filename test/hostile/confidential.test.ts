@@ -16,7 +16,7 @@ import { WebhookServer } from "../webhook-server.ts";
 const hidden = "hunter2hunter2";
 const encoded = Buffer.from(hidden).toString("base64");
 
-/** What goes wrong, as members of the whole object. */
+/** Members of a whole object that make it wrong. */
 type Wrong = Readonly<Record<string, unknown>>;
 
 const wrongOfSecrets: readonly Wrong[] = [
@@ -61,6 +61,18 @@ const wrongOfWidgets: readonly Wrong[] = [
   { kind: "Other", spec: { password: hidden } },
   { spec: { size: hidden }, metadata: { annotations: { large: "y".repeat(70_000) } } },
   { metadata: { creationTimestamp: hidden } },
+];
+
+const wrongOfReviews: readonly Wrong[] = [
+  { spec: hidden },
+  { spec: { token: [hidden] } },
+  { spec: { token: 4711471147114711 } },
+  { spec: { token: "", audiences: hidden } },
+  { spec: { token: hidden, unknown: hidden } },
+  { status: hidden },
+  { status: { user: hidden } },
+  { metadata: { creationTimestamp: hidden } },
+  { kind: "Wrong", spec: { token: hidden } },
 ];
 
 const text = { type: "string" };
@@ -135,6 +147,21 @@ async function* requests(api: Api, { path, object, wrong }: Kind): AsyncGenerato
   }
 }
 
+/** Sends everything that is wrong with objects that are not stored, and bodies that are no objects; the answers. */
+async function* reviews(api: Api, { path, object, wrong }: Kind): AsyncGenerator<Answer> {
+  (await api.post(path, object)).expect(201);
+  for (const more of wrong) {
+    for (const level of ["Strict", "Warn"])
+      yield await api.post(`${path}?fieldValidation=${level}`, { ...object, ...more });
+  }
+  const body = JSON.stringify(object);
+  for (const type of ["application/json", "application/yaml"]) {
+    for (const broken of [body.slice(0, -2), `"${hidden}"`, `["${hidden}"]`, `spec: ${hidden}: {`]) {
+      yield await api.send("POST", path, broken, { type });
+    }
+  }
+}
+
 const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] };
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
@@ -181,20 +208,29 @@ for (const domain of domains) {
         wrong: wrongOfWidgets,
       },
     ];
+    const review: Kind = {
+      path: "/apis/authentication.k8s.io/v1/tokenreviews",
+      object: { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: hidden } },
+      wrong: wrongOfReviews,
+    };
     const look = (what: string): void => {
       if (/hunter2|4711471147|aHVudGVy/.test(what)) shown.push(what);
     };
     const shown: string[] = [];
     let refused = 0;
-    for (const kind of kinds) {
-      for await (const answer of requests(api, kind)) {
+    const lookAt = async (answers: AsyncGenerator<Answer>): Promise<void> => {
+      for await (const answer of answers) {
         look(answer.warnings.join());
         if (answer.status < 400) continue;
         refused++;
         look(answer.text);
       }
-    }
+    };
+    for (const kind of kinds) await lookAt(requests(api, kind));
     assert.ok(refused > 200, `${refused} requests were refused`);
+    const before = refused;
+    await lookAt(reviews(api, review));
+    assert.ok(refused >= before + 20, `${refused - before} reviews were refused`);
     const lines = [...readFileSync(auditLogPath, "utf8").split("\n"), ...logged];
     for (const line of lines) look(line);
     assert.deepEqual([...new Set(shown)], []);

@@ -42,7 +42,7 @@ async function whileAnswering(answer: WebhookAnswer, run: (api: Api) => Promise<
   }
 }
 
-/** Of work in one piece it would be nearly all. */
+/** A piece may be this share of the work; it would be nearly all of work that is done at once. */
 const pieceMax = 1 / 3;
 
 const empty = (count: number): readonly object[] => Array.from({ length: count }, () => ({}));

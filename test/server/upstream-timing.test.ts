@@ -226,7 +226,7 @@ for (const domain of domains) {
       const isDeleted = answered(deletion);
       (await watch.next()).has({ type: "MODIFIED" });
       (await api.get(`${path}?resourceVersion=0`)).expect(200, { "metadata.deletionGracePeriodSeconds": 0 });
-      // What is deleted in one step goes meanwhile.
+      // An object that is deleted in one step goes meanwhile.
       (await api.post(configMaps, configMap("c"))).expect(201);
       (await api.delete(`${configMaps}/c`)).expect(200);
       assert.equal(isDeleted(), false);

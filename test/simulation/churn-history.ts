@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 
-/** What tells versions of an object apart, and what selectors look at. */
+/** The part of an object that tells its versions apart, and that selectors look at. */
 export interface Content {
   /** Another one for each version that a writer made. */
   readonly n: number;
@@ -78,7 +78,7 @@ export interface Recorded {
   readonly changes: readonly Change[];
   readonly watches: readonly Watched[];
   readonly lists: readonly Listed[];
-  /** Of each resource, all events. */
+  /** Watches of all events, one for each resource. */
   readonly witnesses: ReadonlyMap<string, Watched>;
   /** Whether history may have forgotten a version, after which so many changes followed. */
   mayForget(version: number, changesAfter: number): boolean;
@@ -157,7 +157,7 @@ function expected(facts: readonly Fact[], selection: Selection, after: number): 
     const add = (shown: string, as: Content): void =>
       void events.push({ version, text: line(version, shown, key, uid, as) });
     if (is) add(was ? "MODIFIED" : "ADDED", content);
-    // What leaves a selection is shown as it was in it.
+    // An object that leaves a selection is shown as it was in it.
     else if (was) add("DELETED", type === "DELETED" ? content : previous);
   }
   return events;

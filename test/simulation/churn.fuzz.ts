@@ -37,7 +37,7 @@ const readers = 8;
 const listers = 2;
 /** Changes that are recent. */
 const recent = 40;
-/** What a run must contain to mean something. */
+/** The least that a run must contain to mean something. */
 const least = { changes: 100, deletions: 20, events: 200, bookmarks: 100, lists: 30, expired: 1 };
 /** The time between two compactions, which watches outlive. */
 const compactionMs = 100 * 3_600_000;
@@ -619,7 +619,7 @@ async function catchUp(world: World, open: readonly Reader[]): Promise<void> {
   if (world.problem !== undefined) throw world.problem;
 }
 
-/** What is before the compaction is gone, for lists and watches. */
+/** Versions before the compaction are gone, for lists and watches. */
 async function checkForgotten(world: World, roll: Dice, below: number): Promise<void> {
   for (const old of [world.versions[0]!, pick(roll, world.versions)]) {
     if (old >= below) continue;

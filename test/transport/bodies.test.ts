@@ -91,7 +91,7 @@ const headOf = (method: string, path: string, length: number, more = ""): string
   `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n`;
 
 const long = 15_900_000;
-/** What may come with a head: what Node reads at once, and one piece of those that were on their way. */
+/** The bytes that may come with a head: as many as Node reads at once, and one piece of those that were on their way. */
 const withHeadMax = 192 * 1024;
 
 for (const [about, reply] of [

@@ -54,19 +54,20 @@ function present<T extends object>(values: T): { readonly [K in keyof T]?: Exclu
 
 /** Each form has the fields that its schema always shows, in its order. */
 const conversion: Conversion<Event, CoreEvent> = {
-  toHub: (event) => withNotes(event, {
-    metadata: event.metadata,
-    involvedObject: event.regarding,
-    ...present({ reason: event.reason, message: event.note }),
-    source: event.deprecatedSource,
-    firstTimestamp: event.deprecatedFirstTimestamp,
-    lastTimestamp: event.deprecatedLastTimestamp,
-    ...present({ count: event.deprecatedCount, type: event.type }),
-    eventTime: event.eventTime,
-    ...present({ series: event.series && seriesToCore(event.series), action: event.action, related: event.related }),
-    reportingComponent: event.reportingController ?? "",
-    reportingInstance: event.reportingInstance ?? "",
-  }),
+  toHub: (event) =>
+    withNotes(event, {
+      metadata: event.metadata,
+      involvedObject: event.regarding,
+      ...present({ reason: event.reason, message: event.note }),
+      source: event.deprecatedSource,
+      firstTimestamp: event.deprecatedFirstTimestamp,
+      lastTimestamp: event.deprecatedLastTimestamp,
+      ...present({ count: event.deprecatedCount, type: event.type }),
+      eventTime: event.eventTime,
+      ...present({ series: event.series && seriesToCore(event.series), action: event.action, related: event.related }),
+      reportingComponent: event.reportingController ?? "",
+      reportingInstance: event.reportingInstance ?? "",
+    }),
   fromHub: (event) => ({
     metadata: event.metadata,
     eventTime: event.eventTime,
@@ -97,6 +98,10 @@ const coreNames: Readonly<Record<string, string>> = {
 /** The core form, with the times that are noted at the newer one. */
 function withNotes<T extends object>(from: object, core: T): T {
   const names = emptyMembers(from);
-  if (names.length > 0) noteEmpty(core, names.map((name) => coreNames[name] ?? name));
+  if (names.length > 0)
+    noteEmpty(
+      core,
+      names.map((name) => coreNames[name] ?? name),
+    );
   return core;
 }

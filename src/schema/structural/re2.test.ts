@@ -27,6 +27,20 @@ test("the states of an automaton are counted as they are made, and made once", (
   known.test("some-name", { spend: () => assert.fail("no state is new") });
 });
 
+test("the package has the members that are replaced, and its automaton uses them", () => {
+  const { program } = new LinearRegExp("^(a{1,100}){1,10}$");
+  const { dfa, ...engine } = program.re2Input as unknown as Record<string, unknown> & { readonly dfa: object }; // its own types do not show it
+  const inside = dfa as Record<string, unknown>;
+  assert.deepEqual(
+    [inside["memBudget"], inside["stateBudget"], inside["getState"], inside["match"]].map((member) => typeof member),
+    ["number", "number", "function", "function"],
+  );
+  assert.equal("onepass" in engine && "prefixComplete" in engine, true);
+  let calls = 0;
+  new LinearRegExp("^(a{1,100}){1,10}$").test("aaa", { spend: () => calls++ });
+  assert.ok(calls > 0, "no state was counted");
+});
+
 test("a test ends where its count says so, and the next one is right", () => {
   const pattern = new LinearRegExp("^(a{1,100}){1,10}$");
   const stop = (): never => {
