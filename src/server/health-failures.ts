@@ -1,4 +1,4 @@
-/** What the log tells of health checks that fail: anybody may ask for them, and as often as they like. */
+/** The lines of the log about health checks that fail: anybody may ask for them, and as often as they like. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { seldom } from "./seldom.ts";

@@ -1,13 +1,16 @@
 /**
  * Who reads in a turn of the event loop, and how much. Node reads a socket for as long as it has bytes, and all sockets
  * that have some, before anything else happens: thousands that send as fast as they can would leave no time for others.
- * Reading stops and starts at the handle of a socket, for three reasons:
+ * Reading stops and starts at the handle of a socket, for four reasons:
  *
  * - A connection took its share of a turn, or comes when the turn's share of all is used up. It goes on when those that
  *   stopped before it have had their turn, a few in each.
  * - A user, or the unknown together, have more connections than may be ready at once. The others are looked at in turn,
- *   so that a burst of all of them comes in batches, and everybody else's requests between these.
+ *   so that a burst of all of them comes in batches, and everybody else's requests between these. Those of a user all read
+ *   once all were idle in their turns, until they bring much at once.
  * - Nobody wants what comes: the body of a request that nobody asked for.
+ * - An HTTP/2 connection brings frames that belong to no request or body, which a sample of what it read shows. It has its
+ *   turn with those that stopped, and is closed when it goes on.
  *
  * Hot path: up to `connectionBytesMax` nothing is done but counting.
  */
