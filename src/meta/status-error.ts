@@ -57,7 +57,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What is known of an error beyond what clients see. */
+/** These are facts about an error beyond what clients see. */
 export interface StatusErrorOptions extends ErrorOptions {
   readonly invalid?: InvalidObject;
   readonly showsValues?: boolean;
