@@ -1,4 +1,4 @@
-/** What counts as one address where connections come in. */
+/** Tests of what counts as one address where connections come in. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { networkOf } from "./acceptor.ts";

@@ -36,7 +36,7 @@ export class Acceptor {
   readonly server: Server;
   readonly #options: AcceptorOptions;
   readonly #sockets = new Set<Socket>();
-  /** Those of which no user is known, the oldest first. */
+  /** The connections of which no user is known, the oldest first. */
   readonly #unauthenticated = new Set<Socket>();
   readonly #perAddress = new Map<string, number>();
   /** The newest last. */
@@ -126,7 +126,7 @@ export class Acceptor {
   }
 }
 
-/** What counts as one address: whoever has an IPv6 address has a network of 64 bits. */
+/** Names what counts as one address: whoever has an IPv6 address has a network of 64 bits. */
 export function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [, mapped] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];

@@ -205,7 +205,7 @@ test("bodies, requests and what is said of bytes that were sent are no flood of 
     reads.socket.bytesWritten += 1_000_000;
     reads.socket.bytesRead += 30_000;
     clock.advance(sampleMs);
-    // What was taken is counted by turns, and none passes here.
+    // A turn counts what was taken, and none passes here.
     if (requests.reader.node === undefined && reads.reader.node === undefined) continue;
     assert.ok(!requests.reader.isMetered && !reads.reader.isMetered && !body.reader.isMetered);
   }

@@ -415,7 +415,7 @@ export class ReadTurns {
     reader.bytesSeen += bytes;
     reader.bodyBytes = 0;
     reader.requests = 0;
-    // Those that are idle, and most others, need no more than this.
+    // Idle connections, and most others, need no more than this.
     if (bytes < quietBytes && reader.unaccountedBytes === 0) return false;
     const { bytesWritten } = reader;
     const frames = bytes - 2 * bodyBytes - (bytesWritten - reader.bytesSent) / writtenPerRead;
