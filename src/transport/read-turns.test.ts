@@ -212,6 +212,24 @@ test("bodies, requests and what is said of bytes that were sent are no flood of 
   assert.equal(abuses, 0);
 });
 
+test("bodies that come after their requests, and are read long after they came, are no flood of frames", async () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const { reader, socket } = open(turns, "user");
+  reader.sample(() => assert.fail("it was closed"));
+  for (let round = 0; round < 20; round++) {
+    socket.bytesRead += 20 * 100;
+    for (let request = 0; request < 20; request++) reader.tookRequest();
+    clock.advance(sampleMs);
+    for (let count = 0; count < 40; count++) {
+      socket.bytesRead += 50_000;
+      clock.advance(sampleMs);
+      await turn();
+    }
+    reader.tookBody(40 * 50_000);
+  }
+});
+
 test("pings of a connection that is idle for days are forgiven", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);

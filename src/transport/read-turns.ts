@@ -62,6 +62,8 @@ const requestBytesMax = 256 * 1024;
 /** Frames for which no request accounts, beyond what is forgiven in each sample: a connection with more is closed. */
 export const unaccountedBytesMax = 512 * 1024;
 const forgivenBytes = 256;
+/** Bodies come after their requests, and may wait unread for long: as many requests as a client may have open account so far. */
+const accountedBytesMax = 100 * requestBytesMax;
 /** Clients say of about every 4 KiB that they have read them. */
 const writtenPerRead = 8;
 
@@ -413,15 +415,15 @@ export class ReadTurns {
     const bytes = reader.bytesRead - reader.bytesSeen;
     const { bodyBytes, requests } = reader;
     reader.bytesSeen += bytes;
+    // Connections with little need no more than this. Their requests account for bodies that are still to come.
+    if (bytes < quietBytes && reader.unaccountedBytes <= 0) return false;
     reader.bodyBytes = 0;
     reader.requests = 0;
-    // Idle connections, and most others, need no more than this.
-    if (bytes < quietBytes && reader.unaccountedBytes === 0) return false;
     const { bytesWritten } = reader;
     const frames = bytes - 2 * bodyBytes - (bytesWritten - reader.bytesSent) / writtenPerRead;
     reader.bytesSent = bytesWritten;
     const unaccounted = reader.unaccountedBytes + frames - requests * requestBytesMax - forgivenBytes;
-    reader.unaccountedBytes = Math.max(0, unaccounted);
+    reader.unaccountedBytes = Math.max(-accountedBytesMax, unaccounted);
     if (unaccounted > unaccountedBytesMax) {
       reader.abuse();
       reader.close();
