@@ -35,7 +35,7 @@ const victimToken = "victim-token";
 /** Lines of a token file: the sender, and the reader. */
 export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`];
 
-/** Of the server: mutating policies are alpha. */
+/** The server needs these flags: mutating policies are alpha. */
 export const hostileFlags = [
   "--feature-gates=MutatingAdmissionPolicy=true",
   "--runtime-config=admissionregistration.platform.io/v1alpha1=true",

@@ -7,7 +7,7 @@ interface Excuse {
   readonly ours: readonly RegExp[];
   /** The same of the other server. */
   readonly theirs: readonly RegExp[];
-  /** What was sent matches this; left out: anything was. */
+  /** The request has to match this; when it is left out, any request does. */
   readonly sent?: RegExp;
 }
 
@@ -30,7 +30,7 @@ const excuses: readonly Excuse[] = [
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
-  // What Go shows of this field is a struct with addresses.
+  // Go prints this field as a struct with addresses.
   {
     resource: "persistentvolumeclaims",
     ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": must match dataSourceRef/],
@@ -50,7 +50,7 @@ const excuses: readonly Excuse[] = [
       /^the server rejected our request due to an error in our request$/,
     ],
   },
-  // What cannot be applied is the client's mistake.
+  // An object that cannot be applied is the client's mistake.
   { ours: [/^400 BadRequest$/], theirs: [/^500 $/] },
   // Terms that mean the same are findings in another number.
   {

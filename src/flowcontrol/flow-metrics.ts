@@ -53,7 +53,7 @@ export interface KindTimes {
   readonly waiting: TimedCount;
 }
 
-/** What the labels name: metrics of levels and schemas go with them. */
+/** Labels name levels and schemas; their metrics go with them. */
 export interface NamedFlows {
   hasLevel(name: string): boolean;
   hasSchema(name: string): boolean;

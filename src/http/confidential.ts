@@ -21,7 +21,7 @@ interface GroupResource {
 
 const notShown = "what was given is not shown, since objects of this kind are confidential";
 
-/** What the client of a scope is told. */
+/** Returns the error that the client of a scope is told. */
 export const shownError = ({ parts, definition }: Pick<Scope, "parts" | "definition">, error: unknown): unknown =>
   parts.isConfidential(definition) ? concealed(error) : error;
 
@@ -110,7 +110,7 @@ function withoutValue(error: FieldError): FieldError {
   return { type, field, message: decoded === undefined ? message : `Invalid value: ${discreet(decoded)}` };
 }
 
-/** What a finding begins with, in the words of `field-error.ts`. */
+/** A finding begins with one of these labels, in the words of `field-error.ts`. */
 const label = (message: string): string => labels.exec(message)?.[0] ?? notShown;
 
 const labels =
@@ -124,7 +124,7 @@ const withoutKeys = (cause: StatusCause): StatusCause => ({
   ...(cause.field === undefined ? {} : { field: pathWithoutKeys(cause.field) }),
 });
 
-/** What is around messages of decoding: names of kinds, versions and objects. */
+/** These stand around messages of decoding: names of kinds, versions and objects. */
 const prefixes = [
   /^\w+ in version "\w*" cannot be handled as a \w+: /,
   /^error decoding patch: /,

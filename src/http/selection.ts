@@ -27,7 +27,7 @@ function fieldSelectorOf(definition: ResourceDefinition, text: string): FieldSel
   });
 }
 
-/** Those of objects that are not stored, which have no namespace, that the selectors match. Throws as `selectionOf`. */
+/** Picks the objects that the selectors match, among some that are not stored and have no namespace. Throws as `selectionOf`. */
 export function selectedOf(
   definition: ResourceDefinition,
   options: Pick<ListOptions, "labelSelector" | "fieldSelector">,

@@ -48,7 +48,7 @@ export interface TableRequest {
 export const tableOf = (table: TableRequest, object: Unstructured, withColumns = true): object => ({
   kind: "Table",
   apiVersion: table.apiVersion,
-  // Of a dry run there is none.
+  // A dry run has none.
   metadata: object.metadata.resourceVersion === undefined ? {} : { resourceVersion: object.metadata.resourceVersion },
   columnDefinitions: withColumns ? columnDefinitions(table.definition) : null,
   rows: [tableRow(table, object)],

@@ -116,14 +116,14 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
   };
 }
 
-/** What others rely on. Everything else is made of it again. */
+/** A key that others rely on; everything else is made of it again. */
 interface Root {
   readonly key: string;
   /** It is derived from the key, and others know it. */
   readonly known?: string;
   /** Whether it was always there. */
   readonly isFirst: boolean;
-  /** What is lost with it. */
+  /** This is lost with the key. */
   readonly lost: string;
 }
 

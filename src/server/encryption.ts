@@ -79,7 +79,7 @@ export class Encryption {
   readonly #open: Open;
   readonly #wrap: Wrap;
   readonly #environment: ProviderEnvironment;
-  /** Those in force. */
+  /** The rules in force. */
   #rules: readonly EncryptionRule[];
   #providers: OpenProviders | undefined;
   #encrypted: EncryptedLog | undefined;

@@ -135,7 +135,7 @@ interface Inputs {
   readonly clientTrust: ClientTrust;
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
-  /** Of a data folder that was used before. */
+  /** A data folder that was used before has one. */
   readonly marker: Marker | undefined;
 }
 

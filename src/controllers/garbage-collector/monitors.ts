@@ -24,7 +24,7 @@ export interface MonitorsOptions {
 
 /** An object is read with so many others at most. */
 const pageLength = 500;
-/** Of a resource that is going, so many rounds find nothing until its monitor ends. */
+/** The monitor of a resource that is going ends when so many rounds have found nothing. */
 const missingMax = 5;
 /** Lists at the same time. */
 const listsMax = 8;

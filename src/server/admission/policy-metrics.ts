@@ -2,7 +2,7 @@
 import type { ObservedCheck, ValidatingPolicies } from "#admission/validating-policy.ts";
 import type { Metrics } from "#std/metrics.ts";
 
-/** Those of policies and bindings that are gone are dropped. */
+/** Makes the metrics of policies; they are dropped with a policy or binding that goes. */
 export function policyMetrics(metrics: Metrics, policies: ValidatingPolicies): (check: ObservedCheck) => void {
   const labels = ["enforcement_action", "error_type", "policy", "policy_binding"];
   const isThere = ([_action, _error, policy = "", binding = ""]: readonly string[]): boolean =>

@@ -33,7 +33,7 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
 }
 
 function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
-  /** Those of webhooks that are gone are dropped. */
+  /** Series of webhooks that are gone are dropped. */
   const named = (place: number) => ({
     isThere: (values: readonly string[]) =>
       [lists.mutating, lists.validating].some((list) => list.has(values[place] ?? "")),

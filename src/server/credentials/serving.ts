@@ -149,7 +149,7 @@ export function keepRenewed(renewal: Renewal): () => void {
     void renew().catch(failed);
   }
   async function renew(): Promise<void> {
-    // What is lost while the server runs is not accepted.
+    // A loss while the server runs is not accepted.
     const asNow = { ...renewal, options: { ...options, acceptDataLoss: false }, expected: "all" as const };
     const next = await readServingCredentials(asNow);
     if (isStopped) return;
