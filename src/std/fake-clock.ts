@@ -30,6 +30,14 @@ export class FakeClock implements Clock {
     };
   }
 
+  /** Moves time forward as when the event loop is busy: what falls due is called at the end, late. */
+  block(ms: number): void {
+    this.#now += ms;
+    const due = this.#timers.filter((timer) => timer.at <= this.#now).sort((a, b) => a.at - b.at);
+    this.#timers = this.#timers.filter((timer) => !due.includes(timer));
+    for (const { callback } of due) callback();
+  }
+
   /** Moves time forward, calling what falls due in order. */
   advance(ms: number): void {
     const end = this.#now + ms;

@@ -412,6 +412,7 @@ class TlsListener implements Listener {
   #serveHttp1(socket: TLSSocket, exchange: Http1Exchange): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
+    connection.reader.tookRequest();
     const { method = "GET", url = "/", headers, rawHeaders } = exchange.request;
     const target = splitTarget(url);
     const coding = headers["transfer-encoding"];

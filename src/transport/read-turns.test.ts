@@ -14,6 +14,7 @@ import {
   batchMs,
   batchUsual,
   quietBytes,
+  requestBytes,
   type SocketReader,
   readersMax,
   sampleMs,
@@ -138,6 +139,48 @@ test("batches of a user grow while they bring short requests, and shrink while t
   assert.deepEqual(sizes(6, shortBytes), [32, 64, 128, 256, batchOfUserMax, batchOfUserMax]);
   assert.deepEqual(sizes(8, shortBytes + 1), [256, 128, 64, 32, 16, 8, batchMin, batchMin]);
   assert.deepEqual(sizes(2, 0), [8, 16]);
+});
+
+test("what a connection of a batch has read counts when it has ended", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const all = many(turns, 1000, "user");
+  for (let batch = 0; batch < 3; batch++) clock.advance(batchMs);
+  const before = reading(all) - activeOfUserMax;
+  // The newest are not of the batch.
+  for (const { socket, reader } of all.slice(0, -activeOfUserMax)) {
+    if (!socket.reads) continue;
+    socket.bytesRead += shortBytes + 1;
+    reader.close();
+  }
+  clock.advance(batchMs);
+  assert.equal(reading(all) - activeOfUserMax, before / 2);
+});
+
+test("a batch that keeps the event loop busy is followed by a smaller one", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const all = many(turns, 1000, "user");
+  for (let batch = 0; batch < 3; batch++) clock.advance(batchMs);
+  const before = reading(all) - activeOfUserMax;
+  clock.block(3 * batchMs);
+  assert.equal(reading(all) - activeOfUserMax, before / 2);
+});
+
+test("a batch ends with the share of a turn, which requests and ends of connections use up as well", () => {
+  for (const use of [(reader: SocketReader) => reader.tookRequest(), (reader: SocketReader) => reader.close()]) {
+    const clock = new FakeClock();
+    const turns = new ReadTurns(clock);
+    const all = many(turns, 2000, "user");
+    while (reading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
+    let used = 0;
+    for (const { socket, reader } of all.slice(0, -activeOfUserMax)) {
+      if (!socket.reads) continue;
+      use(reader);
+      used++;
+    }
+    assert.equal(used, turnBytesMax / requestBytes);
+  }
 });
 
 test("a user's connections that are all idle all read, and in batches when they bring much at once", () => {

@@ -43,7 +43,7 @@ export const batchMs = 5;
 /** The size of short requests, on an average. */
 export const shortBytes = 2 * 1024;
 /** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
-export const idleBytes = shortBytes / 16;
+export const idleBytes = 32;
 
 /**
  * How often HTTP/2 connections are looked at for what their protocol does not show, and how many of them at a time. The
@@ -51,12 +51,14 @@ export const idleBytes = shortBytes / 16;
  */
 export const sampleMs = 20;
 export const samplesMax = 64;
-/** A sample that is late by this much finds the event loop busy, and looks at all. */
+/** A sample that is late by this much finds the event loop busy, and looks at more. */
 const lateMs = 10;
+const samplesMaxLate = 1024;
 /** Less than this in a turn, or between two samples, is neither a body nor a flood of frames. */
 export const quietBytes = 4 * 1024;
-/** A request accounts for so many bytes: as it counts for its turn, as it has usually, and with a body that nobody read. */
-export const requestBytes = 128;
+/** A request, and the end of a connection, count as so many bytes in their turn, in which 256 of them have room. */
+export const requestBytes = 1024;
+/** A request accounts for so many bytes: as it has usually, and with a body that nobody read. */
 const requestBytesUsual = 1024;
 const requestBytesMax = 256 * 1024;
 /** Frames for which no request accounts, beyond what is forgiven in each sample: a connection with more is closed. */
@@ -87,8 +89,9 @@ interface Group {
   readonly active: LinkedList<SocketReader>;
   /** The members whose turn it is. */
   readonly batch: LinkedList<SocketReader>;
-  /** Most of these, and what they had read together when their turn began. */
+  /** Most of these; how many had their turn last, and what these had read together when it began. */
   batchSize: number;
+  batchCount: number;
   batchBytes: number;
   /** Members that had their turn in a row of idle batches. */
   idleCount: number;
@@ -104,6 +107,7 @@ const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Gr
   active: new LinkedList(),
   batch: new LinkedList(),
   batchSize: batchUsual,
+  batchCount: 0,
   batchBytes: 0,
   idleCount: 0,
   queued: new LinkedList(),
@@ -165,7 +169,7 @@ export class SocketReader {
     this.took(bytes);
   }
 
-  /** HTTP/2: a request has come. */
+  /** A request has come. */
   tookRequest(): void {
     this.requests++;
     this.took(requestBytes);
@@ -298,7 +302,7 @@ export class ReadTurns {
     this.#await();
     if (reader.bytes < connectionBytesMax && this.#bytes < turnBytesMax) return;
     this.#wait(reader);
-    if (this.#bytes >= turnBytesMax) this.#closeGroup(reader.group);
+    if (this.#bytes >= turnBytesMax) this.#endBatch(reader.group);
   }
 
   sample(reader: SocketReader, abuse: () => void): void {
@@ -340,6 +344,10 @@ export class ReadTurns {
     if (reader.sampled !== undefined) this.#sampled.remove(reader.sampled);
     reader.sampled = undefined;
     this.#leaveGroup(reader);
+    this.#bytes += requestBytes;
+    if (this.#bytes < connectionBytesMax) return;
+    this.#await();
+    if (this.#bytes >= turnBytesMax) this.#endBatch(reader.group);
   }
 
   /** The connections of which no user is known read nothing, or go on. */
@@ -400,7 +408,7 @@ export class ReadTurns {
   #sample(): void {
     const sampled = this.#sampled;
     const isLate = this.#clock.monotonic() - this.#sampleDueMs > lateMs;
-    for (let count = isLate ? sampled.size : Math.min(samplesMax, sampled.size); count > 0; count--) {
+    for (let count = Math.min(isLate ? samplesMaxLate : samplesMax, sampled.size); count > 0; count--) {
       const reader = sampled.first;
       if (reader?.sampled === undefined) break;
       sampled.remove(reader.sampled);
@@ -449,10 +457,10 @@ export class ReadTurns {
     this.#rotating.add(group);
   }
 
-  /** The members of a group that all read bring much at once: from now on they read in batches. */
-  #closeGroup(group: Group): void {
+  /** A group's turn ends early, as it brought much at once: those that are not read yet stay unread. */
+  #endBatch(group: Group): void {
     const { batch, queued } = group;
-    if (!isOpen(group)) return;
+    if (batch.size === 0) return;
     for (const reader of batch.members()) this.#queue(reader, queued);
     group.batchSize = batchUsual;
     this.#startRotating(group);
@@ -463,6 +471,8 @@ export class ReadTurns {
     if (place === undefined) return;
     list.remove(place);
     reader.place = undefined;
+    // What it read in its turn counts.
+    if (list === group.batch) group.batchBytes -= reader.bytesRead;
     if (sizeOf(group) === 0) group.dispose?.();
   }
 
@@ -479,13 +489,14 @@ export class ReadTurns {
   }
 
   #rotateSoon(): void {
-    this.#clock.after(batchMs, () => this.#rotate());
+    const dueMs = this.#clock.monotonic() + batchMs;
+    this.#clock.after(batchMs, () => this.#rotate(this.#clock.monotonic() - dueMs));
   }
 
   /** The next batch of each group that is not open. */
-  #rotate(): void {
+  #rotate(overdueMs: number): void {
     for (const group of this.#rotating) {
-      adapt(group);
+      adapt(group, overdueMs > batchMs);
       const { batch, batchSize, queued } = group;
       for (let count = Math.min(batchSize, queued.size); count > 0; count--) {
         const next = queued.first!; // there are that many
@@ -493,6 +504,7 @@ export class ReadTurns {
         next.start();
       }
       while (batch.size > batchSize) this.#queue(batch.first, queued);
+      group.batchCount = batch.size;
       group.batchBytes = bytesOf(batch);
       if (queued.size === 0) this.#rotating.delete(group);
     }
@@ -500,12 +512,12 @@ export class ReadTurns {
   }
 }
 
-/** Decides how large the next batch is. */
-function adapt(group: Group): void {
-  const { batch, batchSize, batchBytes, batchMax, queued } = group;
+/** Decides how large the next batch is: smaller if the last one brought much, or was `costly`. */
+function adapt(group: Group, isCostly: boolean): void {
+  const { batch, batchSize, batchCount, batchBytes, batchMax, queued } = group;
   const bytes = bytesOf(batch) - batchBytes;
-  group.idleCount = bytes > batch.size * idleBytes ? 0 : group.idleCount + batch.size;
-  if (bytes > batch.size * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
+  group.idleCount = bytes > batchCount * idleBytes ? 0 : group.idleCount + batchCount;
+  if (isCostly || bytes > batchCount * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
   else group.batchSize = Math.min(batchMax, batchSize * 2);
   // All of a user's were idle in their turns: they cost nothing, and turns would only keep them waiting.
   if (isOfUser(group) && group.idleCount > batch.size + queued.size) {
