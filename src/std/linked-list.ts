@@ -20,7 +20,7 @@ export class LinkedList<T> {
     return this.#size;
   }
 
-  /** The member added before all others. */
+  /** The member that stands before all others. */
   get first(): T | undefined {
     return this.#first?.member;
   }
@@ -30,6 +30,16 @@ export class LinkedList<T> {
     if (this.#last !== undefined) this.#last.after = node;
     else this.#first = node;
     this.#last = node;
+    this.#size++;
+    return node;
+  }
+
+  /** Adds one before all others. */
+  addFirst(member: T): Node<T> {
+    const node: Node<T> = { member, before: undefined, after: this.#first };
+    if (this.#first !== undefined) this.#first.before = node;
+    else this.#last = node;
+    this.#first = node;
     this.#size++;
     return node;
   }
@@ -48,7 +58,7 @@ export class LinkedList<T> {
     this.#size--;
   }
 
-  /** The present members, the latest first. */
+  /** The present members, the last one first. */
   members(): T[] {
     const all: T[] = [];
     for (let node = this.#last; node !== undefined; node = node.before) all.push(node.member!);

@@ -183,6 +183,19 @@ test("a batch ends with the share of a turn, which requests and ends of connecti
   }
 });
 
+test("of a batch that ends early, those that were not read come first in the next one", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const all = many(turns, activeUnauthenticatedMax + 4 * batchUsual);
+  clock.advance(batchMs);
+  const batch = all.slice(0, -activeUnauthenticatedMax).filter(({ socket }) => socket.reads);
+  for (const { reader } of batch.slice(0, readersMax)) reader.took(connectionBytesMax);
+  assert.equal(reading(batch), 0);
+  clock.advance(batchMs);
+  assert.equal(reading(batch.slice(0, readersMax)), 0);
+  assert.equal(reading(batch.slice(readersMax)), batch.length - readersMax);
+});
+
 test("a user's connections that are all idle all read, and in batches when they bring much at once", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);

@@ -302,7 +302,7 @@ export class ReadTurns {
     this.#await();
     if (reader.bytes < connectionBytesMax && this.#bytes < turnBytesMax) return;
     this.#wait(reader);
-    if (this.#bytes >= turnBytesMax) this.#endBatch(reader.group);
+    if (this.#bytes >= turnBytesMax) this.#endBatch(reader);
   }
 
   sample(reader: SocketReader, abuse: () => void): void {
@@ -347,7 +347,7 @@ export class ReadTurns {
     this.#bytes += requestBytes;
     if (this.#bytes < connectionBytesMax) return;
     this.#await();
-    if (this.#bytes >= turnBytesMax) this.#endBatch(reader.group);
+    if (this.#bytes >= turnBytesMax) this.#endBatch(reader);
   }
 
   /** The connections of which no user is known read nothing, or go on. */
@@ -457,27 +457,41 @@ export class ReadTurns {
     this.#rotating.add(group);
   }
 
-  /** A group's turn ends early, as it brought much at once: those that are not read yet stay unread. */
-  #endBatch(group: Group): void {
+  /**
+   * A member of a batch used up the share of a turn: the batch ends. Those that have read nothing in this turn come first
+   * in the next one. Node asks for the next socket only when it has handed over what it read, so that those stay unread.
+   */
+  #endBatch({ group, list }: SocketReader): void {
     const { batch, queued } = group;
-    if (batch.size === 0) return;
-    for (const reader of batch.members()) this.#queue(reader, queued);
+    if (list !== batch) return;
+    for (const reader of batch.members()) {
+      const isUnread = reader.round !== this.#round;
+      this.#leaveList(reader);
+      reader.list = queued;
+      reader.place = isUnread ? queued.addFirst(reader) : queued.add(reader);
+      reader.stop();
+    }
     group.batchSize = batchUsual;
     this.#startRotating(group);
   }
 
   #leaveGroup(reader: SocketReader): void {
+    if (reader.place === undefined) return;
+    this.#leaveList(reader);
+    if (sizeOf(reader.group) === 0) reader.group.dispose?.();
+  }
+
+  #leaveList(reader: SocketReader): void {
     const { group, list, place } = reader;
     if (place === undefined) return;
     list.remove(place);
     reader.place = undefined;
-    // What it read in its turn counts.
+    // What it read in its turn counts, although it is no longer asked.
     if (list === group.batch) group.batchBytes -= reader.bytesRead;
-    if (sizeOf(group) === 0) group.dispose?.();
   }
 
   #move(reader: SocketReader, list: LinkedList<SocketReader>): void {
-    if (reader.place !== undefined) reader.list.remove(reader.place);
+    this.#leaveList(reader);
     reader.list = list;
     reader.place = list.add(reader);
   }
