@@ -7,6 +7,7 @@
  */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";
+import { ForwardingLog } from "#storage/forwarding-log.ts";
 import {
   type CommitResult,
   type Compacted,
@@ -23,7 +24,6 @@ import {
   type PastEvent,
   type PastEvents,
   type Revision,
-  type StorageFull,
   StorageRefusal,
   type Unversioned,
 } from "#storage/log-store.ts";
@@ -77,8 +77,7 @@ const unreadableOrigin = "?";
 
 const nothing = { bytes: Buffer.alloc(0), place: -1 };
 
-export class EncryptedLog implements LogStore {
-  readonly #log: LogStore;
+export class EncryptedLog extends ForwardingLog {
   #transformers: Transformers;
   #follower: LogFollower | undefined;
   /** Of current values, those that are not in clear. */
@@ -91,28 +90,8 @@ export class EncryptedLog implements LogStore {
   #tail: Promise<void> | undefined;
 
   constructor(log: LogStore, transformers: Transformers) {
-    this.#log = log;
+    super(log);
     this.#transformers = transformers;
-  }
-
-  get revision(): Revision {
-    return this.#log.revision;
-  }
-
-  get compactedRevision(): Revision {
-    return this.#log.compactedRevision;
-  }
-
-  get keepsHistory(): boolean {
-    return this.#log.keepsHistory;
-  }
-
-  get failure(): Error | undefined {
-    return this.#log.failure;
-  }
-
-  get full(): StorageFull | undefined {
-    return this.#log.full;
   }
 
   /** How many current values cannot be read. */
@@ -126,10 +105,10 @@ export class EncryptedLog implements LogStore {
   }
 
   /** Resolves when everything was delivered, values that had to be waited for included. */
-  async follow(follower: LogFollower): Promise<void> {
+  override async follow(follower: LogFollower): Promise<void> {
     this.#follower = follower;
     const extraBytes = (): number => this.#extraBytes;
-    await this.#log.follow({
+    await this.log.follow({
       load: (entry) => this.#load(entry),
       changed: (event, write) => this.#changed(event, write),
       compacted: (revision) => this.#deliver(() => follower.compacted(revision)),
@@ -143,52 +122,49 @@ export class EncryptedLog implements LogStore {
     while (this.#tail !== undefined) await this.#tail;
   }
 
-  latest(): MaybePromise<Revision> {
-    return this.#log.latest();
-  }
-
-  commit(write: LogWrite): Promise<CommitResult> {
+  override commit(write: LogWrite): Promise<CommitResult> {
     const { key, value } = write;
-    if (value === undefined) return this.#log.commit(write);
+    if (value === undefined) return this.log.commit(write);
     const transformer = this.#transformers.of(key);
-    if (transformer.origin === "") return this.#log.commit(write);
+    if (transformer.origin === "") return this.log.commit(write);
     try {
       const bytes = transformer.encrypt(packed(value), Buffer.from(key));
       const stored = this.#form(transformer.origin ?? "", bytes.length - value.bytes.length);
-      return this.#log.commit(new EncryptedWrite(write, bytes, stored));
+      return this.log.commit(new EncryptedWrite(write, bytes, stored));
     } catch (error) {
       if (!(error instanceof TransformError)) throw error;
       return Promise.reject(new StorageRefusal(error.message, { cause: error }));
     }
   }
 
-  isStale(key: string): boolean {
+  override isStale(key: string): boolean {
     const { origin } = this.#transformers.of(key);
     return origin !== undefined && origin !== (this.#stored.get(key)?.origin ?? "");
   }
 
-  async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
-    const range = await this.#log.range(prefix, options);
+  override async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    const range = await this.log.range(prefix, options);
     if (isCompacted(range)) return range;
     return { ...range, entries: await Promise.all(range.entries.map((entry) => this.#clear(entry))) };
   }
 
-  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
-    const past = await this.#log.history(prefix, exact, after, upTo);
+  override async history(
+    prefix: string,
+    exact: boolean,
+    after: Revision,
+    upTo: Revision,
+  ): Promise<PastEvents | undefined> {
+    const past = await this.log.history(prefix, exact, after, upTo);
     return past && { ...past, events: await Promise.all(past.events.map((event) => this.#clearEvent(event))) };
   }
 
-  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
-    const kept = await this.#log.versions(key, before, limit);
+  override async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    const kept = await this.log.versions(key, before, limit);
     return { ...kept, versions: await Promise.all(kept.versions.map((version) => this.#clearVersion(version))) };
   }
 
-  compact(revision: Revision): Promise<void> {
-    return this.#log.compact(revision);
-  }
-
-  async close(): Promise<void> {
-    await this.#log.close();
+  override async close(): Promise<void> {
+    await this.log.close();
     await this.#tail;
   }
 

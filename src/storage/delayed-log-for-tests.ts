@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "#std/random.ts";
+import { ForwardingLog } from "./forwarding-log.ts";
 import type {
   CommitResult,
   Compacted,
@@ -17,45 +18,23 @@ import type {
   LogWrite,
   PastEvents,
   Revision,
-  StorageFull,
 } from "./log-store.ts";
 
-export class DelayedLog implements LogStore {
-  readonly #log: LogStore;
+export class DelayedLog extends ForwardingLog {
   readonly #random: Random;
   readonly #latencyMsMax: number;
   /** Changes on their way to the follower. */
   #told: Promise<void> = Promise.resolve();
 
   constructor(log: LogStore, random: Random, latencyMsMax = 5) {
-    this.#log = log;
+    super(log);
     this.#random = random;
     this.#latencyMsMax = latencyMsMax;
   }
 
-  get revision(): Revision {
-    return this.#log.revision;
-  }
-
-  get compactedRevision(): Revision {
-    return this.#log.compactedRevision;
-  }
-
-  get keepsHistory(): boolean {
-    return this.#log.keepsHistory;
-  }
-
-  get failure(): Error | undefined {
-    return this.#log.failure;
-  }
-
-  get full(): StorageFull | undefined {
-    return this.#log.full;
-  }
-
-  async follow(follower: LogFollower): Promise<void> {
+  override async follow(follower: LogFollower): Promise<void> {
     await this.#later();
-    await this.#log.follow({
+    await this.log.follow({
       load: (entry: LogEntry) => follower.load(entry),
       changed: (event: LogEvent, write: LogWrite | undefined) => {
         this.#told = this.#told.then(() => this.#later()).then(() => follower.changed(event, write));
@@ -70,41 +49,46 @@ export class DelayedLog implements LogStore {
     });
   }
 
-  async latest(): Promise<Revision> {
+  override async latest(): Promise<Revision> {
     await this.#later();
-    return this.#log.latest();
+    return this.log.latest();
   }
 
-  async commit(write: LogWrite): Promise<CommitResult> {
-    const result = this.#log.commit(write);
+  override async commit(write: LogWrite): Promise<CommitResult> {
+    const result = this.log.commit(write);
     // A refusal is told when it has come here.
     result.catch(() => undefined);
     await this.#later();
     return result;
   }
 
-  async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+  override async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
     await this.#later();
-    return this.#log.range(prefix, options);
+    return this.log.range(prefix, options);
   }
 
-  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+  override async history(
+    prefix: string,
+    exact: boolean,
+    after: Revision,
+    upTo: Revision,
+  ): Promise<PastEvents | undefined> {
     await this.#later();
-    return this.#log.history(prefix, exact, after, upTo);
+    return this.log.history(prefix, exact, after, upTo);
   }
 
-  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+  override async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
     await this.#later();
-    return this.#log.versions(key, before, limit);
+    return this.log.versions(key, before, limit);
   }
 
-  async compact(revision: Revision): Promise<void> {
-    await this.#log.compact(revision);
+  override async compact(revision: Revision): Promise<void> {
+    await this.log.compact(revision);
     await this.#later();
   }
 
-  async close(): Promise<void> {
-    await this.#log.close();
+  override async close(): Promise<void> {
+    await this.log.close();
     await this.#told;
   }
 

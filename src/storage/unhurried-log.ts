@@ -6,19 +6,8 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type {
-  CommitResult,
-  Compacted,
-  KeptVersions,
-  LogFollower,
-  LogRange,
-  LogRangeOptions,
-  LogStore,
-  LogWrite,
-  PastEvents,
-  Revision,
-  StorageFull,
-} from "./log-store.ts";
+import { ForwardingLog } from "./forwarding-log.ts";
+import type { CommitResult, LogStore, LogWrite, Revision } from "./log-store.ts";
 
 /** How long watchers have an object's first deletion mark, at least, before it is removed. */
 export const deletionPauseMs = 2;
@@ -26,54 +15,29 @@ export const deletionPauseMs = 2;
 /** The age that the newest write has when a read of the present is answered. */
 export const readDelayMs = 5;
 
-export class UnhurriedLog implements LogStore {
-  readonly #log: LogStore;
+export class UnhurriedLog extends ForwardingLog {
   readonly #clock: Clock;
   #writtenMs = Number.NEGATIVE_INFINITY;
   /** A promise for each key that was marked a moment ago; resolves when it may be removed. */
   readonly #marked = new Map<string, Promise<void>>();
 
   constructor(log: LogStore, clock: Clock) {
-    this.#log = log;
+    super(log);
     this.#clock = clock;
   }
 
-  get revision(): Revision {
-    return this.#log.revision;
-  }
-
-  get compactedRevision(): Revision {
-    return this.#log.compactedRevision;
-  }
-
-  get keepsHistory(): boolean {
-    return this.#log.keepsHistory;
-  }
-
-  get failure(): Error | undefined {
-    return this.#log.failure;
-  }
-
-  get full(): StorageFull | undefined {
-    return this.#log.full;
-  }
-
-  follow(follower: LogFollower): Promise<void> {
-    return this.#log.follow(follower);
-  }
-
-  latest(): MaybePromise<Revision> {
+  override latest(): MaybePromise<Revision> {
     const dueMs = this.#writtenMs + readDelayMs;
-    if (dueMs <= this.#clock.monotonic()) return this.#log.latest();
-    return this.#until(dueMs).then(() => this.#log.latest());
+    if (dueMs <= this.#clock.monotonic()) return this.log.latest();
+    return this.#until(dueMs).then(() => this.log.latest());
   }
 
-  async commit(write: LogWrite): Promise<CommitResult> {
+  override async commit(write: LogWrite): Promise<CommitResult> {
     const { key, value, isForDeletion } = write;
     const isRemoval = value === undefined;
     const pause = isRemoval ? this.#marked.get(key) : undefined;
     if (pause !== undefined) await pause;
-    const result = await this.#log.commit(write);
+    const result = await this.log.commit(write);
     if (!result.committed) return result;
     this.#writtenMs = this.#clock.monotonic();
     if (isForDeletion && !isRemoval && !this.#marked.has(key)) {
@@ -83,30 +47,6 @@ export class UnhurriedLog implements LogStore {
       );
     }
     return result;
-  }
-
-  range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
-    return this.#log.range(prefix, options);
-  }
-
-  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
-    return this.#log.history(prefix, exact, after, upTo);
-  }
-
-  versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
-    return this.#log.versions(key, before, limit);
-  }
-
-  compact(revision: Revision): Promise<void> {
-    return this.#log.compact(revision);
-  }
-
-  isStale(key: string): boolean {
-    return this.#log.isStale?.(key) === true;
-  }
-
-  close(): Promise<void> {
-    return this.#log.close();
   }
 
   async #pause(): Promise<void> {

@@ -1,0 +1,83 @@
+/**
+ * A log store around another one that passes everything on, both ways. Stores that change a part of what goes through
+ * them extend it and override that part.
+ */
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type {
+  CommitResult,
+  Compacted,
+  KeptVersions,
+  LogFollower,
+  LogRange,
+  LogRangeOptions,
+  LogStore,
+  LogWrite,
+  PastEvents,
+  Revision,
+  StorageFull,
+} from "./log-store.ts";
+
+export abstract class ForwardingLog implements LogStore {
+  /** The log that everything is passed on to. */
+  protected readonly log: LogStore;
+
+  constructor(log: LogStore) {
+    this.log = log;
+  }
+
+  get revision(): Revision {
+    return this.log.revision;
+  }
+
+  get compactedRevision(): Revision {
+    return this.log.compactedRevision;
+  }
+
+  get keepsHistory(): boolean {
+    return this.log.keepsHistory;
+  }
+
+  get failure(): Error | undefined {
+    return this.log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.log.full;
+  }
+
+  follow(follower: LogFollower): Promise<void> {
+    return this.log.follow(follower);
+  }
+
+  latest(): MaybePromise<Revision> {
+    return this.log.latest();
+  }
+
+  commit(write: LogWrite): Promise<CommitResult> {
+    return this.log.commit(write);
+  }
+
+  range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    return this.log.range(prefix, options);
+  }
+
+  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+    return this.log.history(prefix, exact, after, upTo);
+  }
+
+  versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+    return this.log.versions(key, before, limit);
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.log.compact(revision);
+  }
+
+  isStale(key: string): boolean {
+    return this.log.isStale?.(key) === true;
+  }
+
+  close(): Promise<void> {
+    return this.log.close();
+  }
+}
