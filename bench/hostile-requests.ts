@@ -126,6 +126,19 @@ const collection = ({ namespace }: HostileSetting, plural: string): string =>
   `/apis/${group}/v1/namespaces/${namespace}/${plural}`;
 const configMaps = ({ namespace }: HostileSetting): string => `/api/v1/namespaces/${namespace}/configmaps`;
 
+/** A create of an object of a resource that `define` made. */
+const customObject = (
+  at: HostileSetting,
+  plural: string,
+  kind: string,
+  name: string,
+  fields: object = {},
+): HostileRequest => ({
+  method: "POST",
+  path: collection(at, plural),
+  body: json({ apiVersion: `${group}/v1`, kind, metadata: { name }, ...fields }),
+});
+
 /** `{"apiVersion":…,"items":[{},{},…]}` */
 const manyEmpty = (kind: string, name: string, count: number): Buffer =>
   Buffer.from(
@@ -308,16 +321,11 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         },
       }),
     requests: (at, index) =>
-      Array.from({ length: 15 }, (_, i) => ({
-        method: "POST",
-        path: collection(at, "choices"),
-        body: json({
-          apiVersion: `${group}/v1`,
-          kind: "Choice",
-          metadata: { name: `w${index}-${i}` },
+      Array.from({ length: 15 }, (_, i) =>
+        customObject(at, "choices", "Choice", `w${index}-${i}`, {
           list: Array.from({ length: 6000 }, (_value, k) => `x${k}`),
         }),
-      })),
+      ),
   },
   "many-rules": {
     about: "50 questions what somebody may do who has 15,000 rules five times",
@@ -548,16 +556,11 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         },
       }),
     requests: (at, index) =>
-      Array.from({ length: 20 }, (_, i) => ({
-        method: "POST",
-        path: collection(at, "costlies"),
-        body: json({
-          apiVersion: `${group}/v1`,
-          kind: "Costly",
-          metadata: { name: `c${index}-${i}` },
+      Array.from({ length: 20 }, (_, i) =>
+        customObject(at, "costlies", "Costly", `c${index}-${i}`, {
           list: Array.from({ length: 300 }, (_value, k) => k),
         }),
-      })),
+      ),
   },
   "policy-writes": {
     about: "12 policies of 60 KB of expressions",
@@ -593,26 +596,15 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       }
     },
     requests: (at, index) =>
-      Array.from({ length: 5 }, (_, i) => ({
-        method: "POST",
-        path: collection(at, "policeds"),
-        body: json({ apiVersion: `${group}/v1`, kind: "Policed", metadata: { name: `p${index}-${i}` } }),
-      })),
+      Array.from({ length: 5 }, (_, i) => customObject(at, "policeds", "Policed", `p${index}-${i}`)),
   },
   "shared-values": {
     about: "20 objects of 60 bytes whose rules walk values of 2^30 parts",
     prepare: (at) => define(at, "shareds", "Shared", { type: "object", properties: sharedValueRules() }),
     requests: (at, index) =>
-      Array.from({ length: 20 }, (_, i) => ({
-        method: "POST",
-        path: collection(at, "shareds"),
-        body: json({
-          apiVersion: `${group}/v1`,
-          kind: "Shared",
-          metadata: { name: `s${index}-${i}` },
-          [`f${i % sharedValues.length}`]: "x",
-        }),
-      })),
+      Array.from({ length: 20 }, (_, i) =>
+        customObject(at, "shareds", "Shared", `s${index}-${i}`, { [`f${i % sharedValues.length}`]: "x" }),
+      ),
   },
   "doubling-variables": {
     about: "5 objects for which a mutating policy has variables that double a list 40 times",
@@ -627,11 +619,7 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       ]);
     },
     requests: (at, index) =>
-      Array.from({ length: 5 }, (_, i) => ({
-        method: "POST",
-        path: collection(at, "mutateds"),
-        body: json({ apiVersion: `${group}/v1`, kind: "Mutated", metadata: { name: `m${index}-${i}` } }),
-      })),
+      Array.from({ length: 5 }, (_, i) => customObject(at, "mutateds", "Mutated", `m${index}-${i}`)),
   },
   "pattern-states": {
     about: "an object of 3 texts for a pattern with a thousand ways to go on",
@@ -641,16 +629,9 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         properties: { texts: { type: "array", items: { type: "string", pattern: "^(a{1,100}){1,10}$" } } },
       }),
     requests: (at, index) => [
-      {
-        method: "POST",
-        path: collection(at, "patterneds"),
-        body: json({
-          apiVersion: `${group}/v1`,
-          kind: "Patterned",
-          metadata: { name: `p${index}` },
-          texts: Array.from({ length: 3 }, (_, k) => "a".repeat(998 + k)),
-        }),
-      },
+      customObject(at, "patterneds", "Patterned", `p${index}`, {
+        texts: Array.from({ length: 3 }, (_, k) => "a".repeat(998 + k)),
+      }),
     ],
   },
   "delete-definitions": {

@@ -1,4 +1,5 @@
 /** Attributes of writes, for tests of plugins. */
+import { testContext } from "#meta/context-for-tests.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionAttributes, MutationRound } from "./plugin.ts";
 
@@ -8,14 +9,7 @@ export function attributesOf(
   more: Partial<AdmissionAttributes> = {},
 ): AdmissionAttributes {
   return {
-    context: {
-      user: { name: "admin", groups: ["system:masters"] },
-      userAgent: "test",
-      signal: undefined,
-      deadlineMs: Number.MAX_SAFE_INTEGER,
-      warn() {},
-      annotate() {},
-    },
+    context: testContext(),
     operation: "CREATE",
     resource: { group: "", version: "v1", resource: "configmaps" },
     kind: { group: "", version: "v1", kind: "ConfigMap" },

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UserInfo } from "#meta/user-info.ts";
+import { attributes } from "./attributes-for-tests.ts";
 import { type Attributes, type Authorizer, type Decision, union } from "./authorizer.ts";
 import { forbiddenError } from "./forbidden.ts";
 import { privilegedGroups } from "./privileged-groups.ts";
@@ -9,24 +10,10 @@ import { privilegedGroups } from "./privileged-groups.ts";
 const bob: UserInfo = { name: "bob", groups: ["system:authenticated"] };
 const root: UserInfo = { name: "root", groups: ["system:masters", "system:authenticated"] };
 
-function attributes(over: Partial<Attributes>): Attributes {
-  return {
-    user: bob,
-    verb: "get",
-    isResourceRequest: true,
-    path: "",
-    group: "",
-    version: "v1",
-    resource: "configmaps",
-    subresource: "",
-    namespace: "",
-    name: "",
-    ...over,
-  };
-}
+const asks = (over: Partial<Attributes>): Attributes => attributes({ user: bob, namespace: "", name: "", ...over });
 
 const path = (user: UserInfo, text: string, verb = "get"): Attributes =>
-  attributes({ user, path: text, verb, isResourceRequest: false, resource: "" });
+  asks({ user, path: text, verb, isResourceRequest: false, resource: "" });
 
 async function decide(using: Authorizer, of: Attributes): Promise<Decision> {
   return (await using.authorize(of)).decision;
@@ -41,7 +28,7 @@ test("the first allow or deny is final, in the order given [AUTHZ-03] [AUTHZ-04]
     },
   });
   const verdict = async (...list: readonly Authorizer[]): Promise<string> => {
-    const { decision, reason } = await union(list).authorize(attributes({}));
+    const { decision, reason } = await union(list).authorize(asks({}));
     return `${decision} ${reason}`;
   };
   assert.equal(await verdict(stub("a", "allow"), stub("b", "deny")), "allow a");
@@ -49,19 +36,19 @@ test("the first allow or deny is final, in the order given [AUTHZ-03] [AUTHZ-04]
   assert.equal(await verdict(stub("e", "noOpinion"), stub("f", "allow")), "allow f");
   assert.equal(await verdict(stub("g", "noOpinion"), stub("h", "noOpinion")), "noOpinion g\nh");
   assert.deepEqual(asked, ["a", "c", "e", "f", "g", "h"]);
-  assert.equal((await union([]).authorize(attributes({}))).decision, "noOpinion");
+  assert.equal((await union([]).authorize(asks({}))).decision, "noOpinion");
 });
 
 test("system:masters may do everything [AUTHZ-52] [AUTHZ-53]", async () => {
   const using = union([privilegedGroups(["system:masters"]), { authorize: () => ({ decision: "deny", reason: "" }) }]);
-  assert.equal(await decide(using, attributes({ user: root, verb: "delete" })), "allow");
+  assert.equal(await decide(using, asks({ user: root, verb: "delete" })), "allow");
   assert.equal(await decide(using, path(root, "/metrics")), "allow");
-  assert.equal(await decide(using, attributes({})), "deny");
+  assert.equal(await decide(using, asks({})), "deny");
 });
 
 test("a refusal names user, verb, resource, group and scope [AUTHZ-07] [AUTHZ-09] [AUTHZ-10] [AUTHZ-11] [AUTHZ-12] [ERR-09]", () => {
   const refusal = (over: Partial<Attributes>, reason = ""): unknown => {
-    const { status } = forbiddenError(attributes(over), reason);
+    const { status } = forbiddenError(asks(over), reason);
     return [status.code, status.reason, status.message, status.details];
   };
   assert.deepEqual(refusal({ verb: "list", namespace: "x" }), [

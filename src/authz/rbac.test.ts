@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule, Subject } from "#api/rbac/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { attributes } from "./attributes-for-tests.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
 import { rbac } from "./rbac.ts";
@@ -12,21 +13,8 @@ const group = "rbac.authorization.k8s.io";
 const eve: UserInfo = { name: "eve", groups: ["readers", "system:authenticated"] };
 const read: PolicyRule = { verbs: ["get", "list"], apiGroups: [""], resources: ["configmaps"] };
 
-function asks(over: Partial<Attributes> = {}): Attributes {
-  return {
-    user: eve,
-    verb: "list",
-    isResourceRequest: true,
-    path: "",
-    group: "",
-    version: "v1",
-    resource: "configmaps",
-    subresource: "",
-    namespace: "shop",
-    name: "",
-    ...over,
-  };
-}
+const asks = (over: Partial<Attributes> = {}): Attributes =>
+  attributes({ user: eve, verb: "list", namespace: "shop", name: "", ...over });
 
 const user = (name: string): Subject => ({ kind: "User", name });
 const members = (name: string): Subject => ({ kind: "Group", name });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectMaker } from "#api/objects-for-tests.ts";
 import type { SelfSubjectRulesReview, SubjectAccessReview } from "#api/authorization/v1.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -44,7 +45,7 @@ async function ask(
   };
   const action = accessReviews(authorizer, group, hasSelectors)[resource]!;
   const answer = await action({
-    context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
+    context: testContext({ user: asking }),
     namespace,
     name: "",
     object: { ...make("authorization.k8s.io/v1", kinds[resource]!, object), metadata: object.metadata ?? {} },
@@ -229,7 +230,7 @@ test("the rules of the user are listed, with what could not be determined [AUTHR
   });
   const review = async (spec: unknown): Promise<SelfSubjectRulesReview> => {
     const answer = await action({
-      context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
+      context: testContext({ user: asking }),
       namespace: "",
       name: "",
       object: { metadata: {}, spec } as ApiObject,

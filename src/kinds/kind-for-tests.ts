@@ -1,6 +1,7 @@
 /** Definitions of kinds, and writes as the store makes them, for tests of this folder. */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type ApiDomain, apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import { type FieldError, printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
@@ -129,18 +130,7 @@ function printed(found: readonly FieldError[], late: MaybePromise<readonly Field
 
 /** Attributes of a write, for hooks. */
 export function writing(subresource = "", dryRun = false): WriteAttributes {
-  return {
-    context: {
-      user: { name: "admin", groups: ["system:masters"] },
-      userAgent: "test",
-      signal: undefined,
-      deadlineMs: Number.MAX_SAFE_INTEGER,
-      warn() {},
-      annotate() {},
-    },
-    subresource,
-    dryRun,
-  };
+  return { context: testContext(), subresource, dryRun };
 }
 
 /** Stored objects are shared: a hook that writes into one throws. */

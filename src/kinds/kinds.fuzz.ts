@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -103,14 +104,7 @@ function objectOf(random: Random, definition: ResourceDefinition): Unstructured 
 }
 
 const writing = (subresource: string): WriteAttributes => ({
-  context: {
-    user: { name: "admin", groups: [] },
-    userAgent: "fuzz",
-    signal: undefined,
-    deadlineMs: Number.MAX_SAFE_INTEGER,
-    warn() {},
-    annotate() {},
-  },
+  context: testContext({ user: { name: "admin", groups: [] } }),
   subresource,
   dryRun: false,
 });

@@ -1,6 +1,7 @@
 /** What a store does beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase deletion. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { testContext } from "#meta/context-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { invalidObject, StatusError } from "#meta/status-error.ts";
@@ -10,53 +11,16 @@ import { seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import { WriterReplaced } from "#storage/log-store.ts";
 import { openMemoryStore } from "#storage/memory.ts";
-import type { Schema } from "#schema/schema.ts";
 import type { StoreEvent } from "#storage/watch-cache.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
-import { typedDecoder } from "./object-decoder.ts";
-import type { ResourceDefinition, Strategy, WriteAttributes } from "./resource-definition.ts";
+import { thingDefinition } from "./definition-for-tests.ts";
+import type { Strategy, WriteAttributes } from "./resource-definition.ts";
 import { Store } from "./store.ts";
 import { StoredObjects } from "./stored-object.ts";
 
-const schema: Schema = { type: "object", fields: new Map() };
-const definition: ResourceDefinition = {
-  group: "example.com",
-  version: "v1",
-  kind: "Thing",
-  resource: "things",
-  singular: "thing",
-  listKind: "ThingList",
-  namespaced: true,
-  verbs: [],
-  shortNames: [],
-  categories: [],
-  subresources: [],
-  schema,
-  decoder: typedDecoder(() => schema),
-  storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
-  storageVersionHash: "",
-  stored: true,
-  nameRule: "dns1123subdomain",
-  generation: true,
-  defaultPropagation: "Background",
-  returnDeletedObject: false,
-  createOnUpdate: false,
-  unconditionalUpdate: true,
-  selectableFields: [],
-  fieldAliases: {},
-  columns: [],
-  strategy: {},
-  routes: "installed",
-};
+const definition = thingDefinition({ type: "object", fields: new Map() }, { generation: true });
 
-const context: RequestContext = {
-  user: { name: "tester", groups: [] },
-  userAgent: "test",
-  signal: undefined,
-  deadlineMs: 0,
-  warn() {},
-  annotate() {},
-};
+const context = testContext({ user: { name: "tester", groups: [] } });
 const attributes: WriteAttributes = { context, subresource: "", dryRun: false };
 const readable = (): StatusError => invalidObject({ group: "", kind: "DeleteOptions" }, "", []);
 

@@ -6,6 +6,7 @@ import { loadDefinitions } from "#api/definitions.ts";
 import { CustomResourceController } from "#extensions/custom-resource-controller.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import { waitForSync } from "#registry/informer.ts";
 import { Store } from "#registry/store.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
@@ -22,18 +23,7 @@ const [definition] = builtInDefinitions(
   ({ resource }) => resource === "customresourcedefinitions",
 );
 
-const write: WriteAttributes = {
-  context: {
-    user: { name: "", groups: [] },
-    userAgent: "",
-    signal: undefined,
-    deadlineMs: 0,
-    warn() {},
-    annotate() {},
-  },
-  subresource: "",
-  dryRun: false,
-};
+const write: WriteAttributes = { context: testContext(), subresource: "", dryRun: false };
 
 const widgets = (plural: string) => ({
   apiVersion: "apiextensions.k8s.io/v1",

@@ -6,6 +6,7 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { Store } from "#registry/store.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
@@ -30,18 +31,7 @@ const roles = builtInDefinitions(
   ({ resource }) => resource === "roles",
 )[0]!;
 
-const write: WriteAttributes = {
-  context: {
-    user: { name: "", groups: [] },
-    userAgent: "",
-    signal: undefined,
-    deadlineMs: 0,
-    warn() {},
-    annotate() {},
-  },
-  subresource: "",
-  dryRun: false,
-};
+const write: WriteAttributes = { context: testContext(), subresource: "", dryRun: false };
 const role = (name: string): Unstructured => ({
   kind: "Role",
   apiVersion: "rbac.authorization.k8s.io/v1",

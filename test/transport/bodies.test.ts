@@ -35,6 +35,17 @@ async function serve(
 
 const text = (value: string, code = 200): Reply => ({ code, contentType: "text/plain", bytes: Buffer.from(value) });
 
+/** A watch that has one event; `closed` is told of its end. */
+const watch = (closed: () => void): Reply => ({
+  code: 200,
+  stream: {
+    open(sink) {
+      sink.onClose = closed;
+      sink.write(Buffer.from("event"));
+    },
+  },
+});
+
 async function until(holds: () => boolean): Promise<void> {
   for (let i = 0; i < 3000 && !holds(); i++) await sleep(10);
   assert.ok(holds(), "still not so");
@@ -219,15 +230,7 @@ test("an HTTP/2 client that goes on with a connection that was closed is cut off
 
 test("that a client has left is seen although it never sent the body of its watch", async (t) => {
   let closes = 0;
-  const { port } = await serve(() => ({
-    code: 200,
-    stream: {
-      open(sink) {
-        sink.onClose = () => closes++;
-        sink.write(Buffer.from("event"));
-      },
-    },
-  }));
+  const { port } = await serve(() => watch(() => closes++));
   for (const length of [100, long]) {
     const client = await socketTo(port, t);
     client.write(`${headOf("GET", "/", length)}x`);
@@ -239,15 +242,7 @@ test("that a client has left is seen although it never sent the body of its watc
 
 test("of the body of a watch over HTTP/1.1 a short rest is read, and the watch ends if more comes", async (t) => {
   let closes = 0;
-  const { port } = await serve(() => ({
-    code: 200,
-    stream: {
-      open(sink) {
-        sink.onClose = () => closes++;
-        sink.write(Buffer.from("event"));
-      },
-    },
-  }));
+  const { port } = await serve(() => watch(() => closes++));
   const chunks = "Host: a\r\nTransfer-Encoding: chunked\r\n\r\nf00000\r\n";
   for (const head of [headOf("GET", "/", long), `GET / HTTP/1.1\r\n${chunks}`]) {
     const sockets = accepted(t);

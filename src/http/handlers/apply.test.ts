@@ -5,10 +5,10 @@ import { admissionChain } from "#admission/chain.ts";
 import type { Attributes } from "#authz/authorizer.ts";
 import { encodings } from "#codec/encodings.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { Timestamps } from "#meta/time.ts";
-import { typedDecoder } from "#registry/object-decoder.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { thingDefinition } from "#registry/definition-for-tests.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -30,35 +30,7 @@ const object = (fields: Readonly<Record<string, Schema>>): Schema => ({
 const metadata = object({ name: text, namespace: text, uid: text, resourceVersion: text, creationTimestamp: text });
 
 const schema = object({ apiVersion: text, kind: text, metadata, color: text });
-const definition: ResourceDefinition = {
-  group: "example.com",
-  version: "v1",
-  kind: "Thing",
-  resource: "things",
-  singular: "thing",
-  listKind: "ThingList",
-  namespaced: true,
-  verbs: [],
-  shortNames: [],
-  categories: [],
-  subresources: [],
-  schema,
-  decoder: typedDecoder(() => schema),
-  storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
-  storageVersionHash: "",
-  stored: true,
-  nameRule: "dns1123subdomain",
-  generation: false,
-  defaultPropagation: "Background",
-  returnDeletedObject: false,
-  createOnUpdate: false,
-  unconditionalUpdate: true,
-  selectableFields: [],
-  fieldAliases: {},
-  columns: [],
-  strategy: {},
-  routes: "installed",
-};
+const definition = thingDefinition(schema);
 
 test("with permission to patch but not to create, an apply changes existing objects and creates none [SSA-26]", async () => {
   const clock = new FakeClock();
@@ -111,7 +83,7 @@ test("with permission to patch but not to create, an apply changes existing obje
       info,
       user: { name: "pat", groups: [] },
     } as unknown as ApiRequest; // what an apply reads of it
-    const context = { user: request.user, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} };
+    const context = testContext({ user: request.user });
     const where = { namespace: "ns", name: "one", subresource: "", updates: {} };
     const scope: Scope = { parts, request, context, definition, store: stores.of(definition), ...where };
     return applyObject(scope);

@@ -1,6 +1,7 @@
 /** Definitions for tests of discovery and OpenAPI: built-in kinds without behaviour, and custom ones. */
 import { type ApiTables, type KindFacts, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { withoutBehaviour } from "#registry/definition-for-tests.ts";
 import { typedDecoder } from "#registry/object-decoder.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
@@ -39,19 +40,6 @@ export function builtinDefinitions(
     };
   });
 }
-
-const withoutBehaviour = {
-  nameRule: "dns1123subdomain",
-  generation: false,
-  defaultPropagation: "Background",
-  returnDeletedObject: false,
-  createOnUpdate: false,
-  unconditionalUpdate: true,
-  selectableFields: [],
-  fieldAliases: {},
-  columns: [],
-  strategy: {},
-} as const;
 
 /** A custom resource as the extensions would define it. */
 export function customDefinition(

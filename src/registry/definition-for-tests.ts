@@ -1,0 +1,41 @@
+/** Definitions of resources without behaviour, for tests. */
+import type { Schema } from "#schema/schema.ts";
+import { typedDecoder } from "./object-decoder.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+/** A kind has this where it says nothing else. */
+export const withoutBehaviour = {
+  nameRule: "dns1123subdomain",
+  generation: false,
+  defaultPropagation: "Background",
+  returnDeletedObject: false,
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  selectableFields: [],
+  fieldAliases: {},
+  columns: [],
+  strategy: {},
+} as const;
+
+/** The resource `things` of `example.com/v1`, in namespaces. */
+export const thingDefinition = (schema: Schema, over: Partial<ResourceDefinition> = {}): ResourceDefinition => ({
+  ...withoutBehaviour,
+  group: "example.com",
+  version: "v1",
+  kind: "Thing",
+  resource: "things",
+  singular: "thing",
+  listKind: "ThingList",
+  namespaced: true,
+  verbs: [],
+  shortNames: [],
+  categories: [],
+  subresources: [],
+  schema,
+  decoder: typedDecoder(() => schema),
+  storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
+  storageVersionHash: "",
+  stored: true,
+  routes: "installed",
+  ...over,
+});
