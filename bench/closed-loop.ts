@@ -60,7 +60,7 @@ export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Meas
 }
 
 export interface CreateLoop extends Omit<ClosedLoop, "next"> {
-  /** Of the collection. */
+  /** The collection has this path. */
   readonly path: string;
   /** The body of an object of this name. */
   object(name: string): string;

@@ -9,7 +9,7 @@ export interface HostileRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: Buffer;
-  /** Of the body. */
+  /** The body is sent with this type. */
   readonly type?: string;
   readonly accept?: string;
   /** Answers it may have; left out: any that is a clear refusal or a success, below 500. */
@@ -31,7 +31,7 @@ export interface HostileCase {
 }
 
 export interface HostileSetting {
-  /** Of an administrator. */
+  /** It asks as an administrator. */
   readonly client: Client;
   readonly namespace: string;
   readonly domain: string;

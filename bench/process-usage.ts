@@ -41,7 +41,7 @@ function treeOf(root: number): number[] {
   return found;
 }
 
-/** Of one thread; a thread that ended in between, or a kernel without this file, has none. */
+/** Lists the children of one thread; a thread that ended in between, or a kernel without this file, has none. */
 function childrenOf(pid: number, thread: string): string {
   try {
     return readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").trim();

@@ -13,7 +13,7 @@ export interface Server extends Target {
   stop(): Promise<void>;
 }
 
-/** Of a user who may do everything. */
+/** It belongs to a user who may do everything. */
 export const benchToken = "bench-token";
 
 const program = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;

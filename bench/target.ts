@@ -12,7 +12,7 @@ export interface Target {
   readonly port: number;
   /** The authority that signed its certificate; without one the certificate is not checked. */
   readonly ca: string | undefined;
-  /** Of a user who may do everything. */
+  /** It belongs to a user who may do everything. */
   readonly token: string;
   /** Root of the process tree whose CPU time counts; `undefined` when unknown. */
   readonly pid: number | undefined;

@@ -37,11 +37,11 @@ export async function compareKinds(
   }
 }
 
-/** Of all objects of the case's kind. */
+/** All objects of the case's kind are listed there. */
 const listPath = ({ kind }: KindCase, ns: string): string =>
   kind.isClusterScoped ? `${kind.path}/${kind.resource}` : `${kind.path}/namespaces/${ns}/${kind.resource}`;
 
-/** Of the object of a case. */
+/** Returns the path of the object of a case. */
 function pathOf(wanted: KindCase, ns: string): string {
   const { name } = wanted.bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
   return `${listPath(wanted, ns)}/${name}`;

@@ -10,7 +10,7 @@ export interface PolicyRequest {
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: Json;
-  /** Of patches: `merge`, `json` or `apply`. */
+  /** Patches have their type here: `merge`, `json` or `apply`. */
   readonly patch?: string;
   /** Who asks; the owner of the token by default. */
   readonly user?: string;

@@ -266,7 +266,7 @@ class Case {
   /** Compares what policies left in the audit log. */
   async #audited(logs: AuditLogs): Promise<void> {
     await pause(200);
-    // Of several policies or bindings, a random one is recorded there.
+    // When there are several policies or bindings, a random one is recorded there.
     const isRandom = this.#case.enforced.length > 2 || this.#case.enforced.some((one) => "selector" in paramRefOf(one));
     const [one, other] = logs.map((log) => annotationsIn(log, this.#recorded, isRandom));
     for (const [id, what] of this.#recorded) {

@@ -202,7 +202,7 @@ export function webhookCase(seed: number): Case {
       for (const phase of ["mutating", "validating"] as const) {
         const made: object[] = [];
         for (let at = 0; at < 1 + Math.floor(random.next() * 4); at++) {
-          // Of several refusals either server answers another one.
+          // Only the first webhook may refuse: the servers may answer different ones of several refusals.
           const answer =
             at === 0 && chance(random, 0.15)
               ? denies("no")

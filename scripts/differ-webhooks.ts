@@ -73,7 +73,7 @@ interface CaseDifference {
   readonly lines: number;
   /** A description of each line that differs. */
   readonly differences: readonly string[];
-  /** Of each server, in order. */
+  /** Each server has its lines here, in order. */
   readonly records: readonly (readonly Line[])[];
 }
 

@@ -15,7 +15,7 @@ const oddNames: ReadonlySet<string> = new Set([
   "[]",
   "allocatedResourceStatus",
   "attachedRequired",
-  // Of a configuration.
+  // A configuration has this field.
   "exemptions",
   "initiatorname",
   "patch",

@@ -53,7 +53,7 @@ const importList = /^import (type )?\{([^}]*)\} from "([^"]+)";/gm;
 export function aliasedTypes(file: string, code: string): ShapeFinding[] {
   if (file.startsWith("src/api/")) return [];
   const aliases: { name: string; alias: string; line: number; isApi: boolean }[] = [];
-  /** Of the API, under their own names. */
+  /** These types of the API are imported under their own names. */
   const plain = new Set<string>();
   for (const { 1: types, 2: list = "", 3: from = "", index } of code.matchAll(importList)) {
     const isApi = from.startsWith("#api/");

@@ -61,7 +61,7 @@ export interface TestServer {
   /** Text of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
   readonly endpoint: Endpoint;
-  /** Of a server whose time can be advanced. */
+  /** Only a server whose time can be advanced has one. */
   readonly clock?: MovingClock;
   /** Stops the server; first closes the connections of this endpoint, unless they are kept. */
   close(options?: { readonly keepConnections: boolean }): Promise<void>;

@@ -137,7 +137,7 @@ function base128(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...base128(Math.floor(value / 128))];
 }
 
-/** Of a message that has texts and bytes alone. */
+/** Reads the fields of a message that has texts and bytes alone. */
 function fieldsOf(bytes: Buffer): Fields {
   const fields = new Map<number, Buffer[]>();
   for (let at = 0; at < bytes.length; ) {

@@ -1,9 +1,9 @@
 /** Media types that the server speaks, as its refusals name them. */
 
-/** Of objects, in order. */
+/** Objects come in these types; refusals name them in this order. */
 export const objectTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] as const;
 
-/** Of watches, in order. */
+/** Watches come in these types; refusals name them in this order. */
 export const watchTypes = [
   "application/json;stream=watch",
   "application/vnd.kubernetes.protobuf;stream=watch",

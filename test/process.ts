@@ -35,7 +35,7 @@ export interface ProcessOptions {
   readonly domain: Domain;
   readonly dataDir?: string;
   readonly storage?: "disk" | "memory";
-  /** Of `--controllers`; those that leave a suite's objects alone unless they are named. */
+  /** `--controllers` gets these; controllers that leave a suite's objects alone run only when they are named. */
   readonly controllers?: readonly string[];
   readonly flags?: readonly string[];
 }

@@ -38,7 +38,7 @@ export interface RequestParts {
   request(): object;
   /** Those of the whole request, since each is asked once. */
   readonly checks: AuthorizationChecks;
-  /** Of a namespaced object, where expressions see it. */
+  /** Finds the namespace of a namespaced object, where expressions see it. */
   namespace?(): Namespace | undefined;
 }
 

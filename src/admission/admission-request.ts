@@ -8,7 +8,7 @@ import type { Matched } from "./matching.ts";
 import type { AdmissionAttributes, Operation } from "./plugin.ts";
 
 export interface AdmissionRequest {
-  /** Of one call of a webhook. */
+  /** One call of a webhook has this id. */
   readonly uid?: string;
   /** In the form in which the rules matched; the names with `request` are those of the request itself. */
   readonly kind: GroupVersionKind;

@@ -88,7 +88,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
             `unexpected operation ${goQuote(operation)}, node ${quoted} can only create and delete mirror pods`,
           );
         }
-        // Of a collection there is no name, and so no such pod.
+        // A collection has no name, and so there is no such pod.
         if (placed(attributes, attributes.name) !== node) {
           refuse(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
         }

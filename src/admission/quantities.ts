@@ -8,7 +8,7 @@ export const count = (value: number): Quantity => ({ unscaled: BigInt(value), ex
 export const one: Quantity = count(1);
 export const zero: Quantity = count(0);
 
-/** Of an object's field. What is no quantity, which validation refuses, is left out. */
+/** Reads the quantities of an object's field. A text that is none, which validation refuses, is left out. */
 export function quantitiesOf(texts: Readonly<Record<string, string>> | undefined | null): Map<string, Quantity> {
   const found = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {

@@ -21,7 +21,7 @@ export type { LimitedResource } from "./quota/check.ts";
 export type { Measurement } from "./quota/measure.ts";
 
 export interface QuotasOptions extends UsageOptions {
-  /** Of the store, at present. */
+  /** Returns the store's revision at present. */
   revision(): number;
   /** Resolves when `set` has been called with a quota as it is stored now. */
   caughtUp(namespace: string, name: string): MaybePromise<void>;

@@ -391,7 +391,7 @@ test(`any value applied to any object is merged or refused, and applying it agai
       const first = applyFields({ ...options, live, applied: body as JsonObject, manager, force: true });
       assert.ok(first.ok);
       live = frozen(first.object);
-      // Of an object without owners the next apply makes one up.
+      // The next apply makes up an owner of an object that has none.
       if (live.metadata?.managedFields === undefined) break;
       const again = applyFields({ ...options, live, applied: body as JsonObject, manager, force: false });
       assert.ok(again.ok && !again.changed, JSON.stringify({ live, body }));

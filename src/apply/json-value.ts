@@ -43,7 +43,7 @@ export function sameMembers(left: JsonObject, right: JsonObject, except: Readonl
   return true;
 }
 
-/** Of numbers in any of their three forms. */
+/** Reads numbers in any of their three forms. */
 function numberOf(value: unknown): number | bigint | undefined {
   if (typeof value === "number" || typeof value === "bigint") return value;
   if (!isRawNumber(value)) return undefined;

@@ -118,7 +118,7 @@ const owners = (entries: readonly ManagedFieldsEntry[]): string[] =>
     )
     .sort();
 
-/** Of these, stories show what was given only. */
+/** Stories show these fields only when they were given. */
 const defaults: JsonObject = { mode: "auto", extras: { a: "1" }, marks: ["q"] };
 
 function withoutDefaults(spec: unknown): unknown {

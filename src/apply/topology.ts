@@ -127,7 +127,7 @@ export function hasRepeats(elements: Elements): boolean {
 
 const repeating = new WeakMap<Elements, boolean>();
 
-/** Of so few elements, comparing each with each costs less than a set. */
+/** Comparing each with each costs less than a set for so few elements. */
 const fewMax = 12;
 
 function isRepeating(elements: Elements): boolean {

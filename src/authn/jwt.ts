@@ -111,7 +111,7 @@ export function timeProblem({ notBefore, expiry, issuedAt }: Times, nowMs: numbe
 interface Algorithm {
   readonly hash: "sha256" | "sha384" | "sha512";
   readonly keyType: "rsa" | "ec";
-  /** Of elliptic keys. */
+  /** Elliptic keys have a curve. */
   readonly curve?: string;
   /** The probabilistic padding of RSA. */
   readonly isPss?: true;

@@ -19,7 +19,7 @@ export interface RequestHeaderNames {
 
 export interface RequestHeaderOptions {
   readonly clock: Clock;
-  /** Of proxies; those that count now. */
+  /** Returns the authorities of proxies that count now. */
   authorities(): CertificateAuthorities;
   /** Common names of proxies; empty for any. */
   readonly allowedNames: readonly string[];

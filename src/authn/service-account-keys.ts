@@ -62,7 +62,7 @@ function keyId(key: KeyObject): string {
   return hash("sha256", key.export({ type: "spki", format: "der" }), "base64url");
 }
 
-/** Of service account tokens: RSA without the probabilistic padding, and ECDSA. */
+/** Service account tokens may be signed by these: RSA without the probabilistic padding, and ECDSA. */
 export const serviceAccountAlgorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"] as const;
 
 /** The algorithm a key signs with; `undefined` when it cannot. */

@@ -48,7 +48,10 @@ export interface BoundClaims {
   readonly account: ObjectRef;
   readonly pod?: ObjectRef;
   readonly secret?: ObjectRef;
-  /** Of the pod, or the object the token is bound to. The uid is empty for a node that does not exist. */
+  /**
+   * The pod, or the object that the token is bound to, is on this node. The uid is empty for a node that does not
+   * exist.
+   */
   readonly node?: ObjectRef;
   readonly audiences: readonly string[];
   /** Unique; names the token in audit events. */

@@ -23,7 +23,7 @@ export interface TokenRequestOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly find: FindObject;
-  /** Of new tokens. */
+  /** New tokens have this issuer. */
   readonly issuer: string;
   /** For requests that name none. */
   readonly audiences: readonly string[];

@@ -21,7 +21,7 @@ export interface WebhookTokenOptions {
   /** Credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outgoing: Outgoing;
-  /** Of the TokenReview that is sent, `authentication.k8s.io/v1`. */
+  /** The TokenReview that is sent has this version, `authentication.k8s.io/v1`. */
   readonly apiVersion: string;
   /** Names of this server, for requests that want no other. */
   readonly audiences: readonly string[];

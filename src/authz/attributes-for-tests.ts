@@ -16,6 +16,6 @@ export const attributes = (over: Partial<Attributes> = {}): Attributes => ({
   ...over,
 });
 
-/** Of a path outside the API. */
+/** User bob gets a path outside the API. */
 export const pathAttributes = (path: string, over: Partial<Attributes> = {}): Attributes =>
   attributes({ isResourceRequest: false, path, version: "", resource: "", namespace: "", name: "", ...over });

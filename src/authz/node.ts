@@ -12,7 +12,7 @@ import { allows, type PreparedRule, ruleResource } from "./rules.ts";
 export interface NodeOptions {
   readonly domain: ApiDomain;
   readonly graph: Pick<NodeGraph, "relates">;
-  /** Of the role `system:node`, for resources that need no closer look. */
+  /** The role `system:node` has these rules, for resources that need no closer look. */
   readonly rules: readonly PreparedRule[];
   /** Nodes read only themselves, and lists only with a selector for themselves: `AuthorizeNodeWithSelectors`. */
   readonly selectors: boolean;

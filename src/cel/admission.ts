@@ -58,7 +58,7 @@ export interface AdmissionVariables {
   readonly hasAuthorizer: boolean;
   /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
   readonly hasSelectors: boolean;
-  /** Of expressions that are not stored yet: they have no more than the release before knows. */
+  /** Expressions that are not stored yet are new: they have no more than the release before knows. */
   readonly isNew?: boolean;
 }
 

@@ -11,7 +11,7 @@ const allRepeatedMax = 20_000;
 /** How many instructions their regular expressions may have, about. */
 const allPatternsSizeMax = 500_000;
 
-/** Of one object: a policy, a schema with its rules. */
+/** One object has one: a policy, or a schema with its rules. */
 export class Allowance {
   readonly #whose: string;
   readonly #repetition: Repetition = { left: allRepeatedMax };

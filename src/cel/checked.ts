@@ -7,14 +7,14 @@ import type { Value } from "./values.ts";
 /** A tree that is free of findings. Both maps are by the ids of nodes. */
 export interface Checked {
   readonly ast: Expression;
-  /** Of every node that is evaluated. Without type parameters: what stayed unknown is `dyn`. */
+  /** Every node that is evaluated has its type here, without type parameters: one that stayed unknown is `dyn`. */
   readonly types: ReadonlyMap<number, CelType>;
   /**
-   * Of identifiers, calls and object literals, and of a select that is no field but a name with dots (its operand then
-   * has neither type nor reference, like the target of a call whose function has such a name).
+   * Identifiers, calls and object literals have references, and so has a select that is no field but a name with dots
+   * (its operand then has neither type nor reference, like the target of a call whose function has such a name).
    */
   readonly references: ReadonlyMap<number, Reference>;
-  /** Of the whole expression. */
+  /** The whole expression has this type. */
   readonly type: CelType;
 }
 

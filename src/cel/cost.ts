@@ -33,7 +33,7 @@ const scalars: ReadonlySet<string> = new Set(["bool", "double", "int", "uint", "
 interface Variable {
   readonly name: string;
   readonly source: Source;
-  /** Of one that begins as a literal. */
+  /** An argument that begins as a literal has its size here. */
   readonly size?: SizeRange | undefined;
 }
 
@@ -42,7 +42,7 @@ class Estimate {
   readonly #root: Source;
   readonly #sources = new Map<number, Source>();
   readonly #sizes = new Map<number, SizeRange>();
-  /** Of the variables of loops, the innermost last. */
+  /** The variables of loops are here, the innermost last. */
   readonly #scopes: Variable[] = [];
 
   constructor(checked: Checked, root: Declaration | undefined) {

@@ -15,7 +15,7 @@ import { CelError, type Value } from "./values.ts";
 const base = new Environment({ libraries: [...commonLibraries, authorizerLibrary, authorizerSelectorsLibrary] });
 
 interface Options {
-  /** Of variables; `dyn` where left out. */
+  /** Variables have these types; those left out are `dyn`. */
   readonly types?: Readonly<Record<string, CelType>>;
   readonly costLimit?: number;
 }

@@ -31,7 +31,7 @@ interface Place {
 
 class Lines {
   readonly #lines: readonly string[];
-  /** Of the first character of each line, in code points. */
+  /** The first character of each line is here, in code points. */
   readonly #starts: readonly number[];
 
   constructor(source: string) {

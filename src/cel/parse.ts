@@ -18,7 +18,7 @@ export interface ParseOptions {
   readonly depthMax?: number;
   /** The largest source, in code points; default 100,000. */
   readonly sizeMax?: number;
-  /** Of expressions that are kept together, what they may repeat together; by default each has its own. */
+  /** Expressions that are kept together share what they may repeat; by default each has its own. */
   readonly repetition?: Repetition;
 }
 

@@ -51,7 +51,7 @@ export class SchemaRules {
   }
 
   *#run(value: unknown, options: RuleOptions): Pieces<RuleFindings> {
-    // Of many requests at once, each waits for its turn where the first piece may be long.
+    // When there are many requests at once, each waits for its turn where the first piece may be long.
     if (this.#spent === undefined || this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);
     yield* run.object(this.#schema.node, value, options);

@@ -330,7 +330,7 @@ test("keys that objects inherit in JavaScript are ordinary ones", () => {
   );
 });
 
-/** Of a field `x`. */
+/** Returns the declaration of a field `x`. */
 function declarationOf(x: JsonSchemaProps): Declaration {
   const variable = schemaVariable(object({ x }), "selfType", false);
   assert.ok(variable?.declaration.kind === "object");

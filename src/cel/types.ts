@@ -23,8 +23,8 @@ export interface ListType {
   readonly kind: "list";
   readonly element: CelType;
   /**
-   * Of a list whose elements have an identity, which `==` and `+` go by: keys of objects, or none for the whole element.
-   * Whether types are the same does not depend on it.
+   * A list whose elements have an identity, which `==` and `+` go by, has the keys of objects here, or none for the
+   * whole element. Whether types are the same does not depend on it.
    */
   readonly uniqueBy?: readonly string[];
 }

@@ -92,7 +92,7 @@ export class Optional {
 /** Why an evaluation has no value. The message is what clients see. */
 export class CelError {
   readonly message: string;
-  /** Of the node that failed. */
+  /** The node that failed has this id. */
   readonly id: number;
 
   constructor(message: string, id = 0) {

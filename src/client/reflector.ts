@@ -16,7 +16,7 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly fieldSelector?: string;
   /** Only later changes matter: `replaced` gets no objects, and none are read for it. */
   readonly changesOnly?: boolean;
-  /** Of later changes, only deletions matter: others are not told, and not decoded. */
+  /** Only deletions matter of later changes: others are not told, and not decoded. */
   readonly deletionsOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -15,7 +15,7 @@ export interface WebhookCall {
 export class WebhookCallError extends Error {
   /** Whether there was no answer in the time of the call. */
   readonly isTimeout: boolean;
-  /** Of the answer; 503 for none. */
+  /** The answer has this code; 503 stands for none. */
   readonly code: number;
 
   constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {

@@ -125,7 +125,7 @@ interface Target {
   readonly host: string;
   /** Namespace, name and port. */
   readonly service?: readonly [string, string, number];
-  /** Of the certificate, when it is not the host of the URL. */
+  /** The certificate has this name, when it is not the host of the URL. */
   readonly serverName?: string;
 }
 

@@ -15,7 +15,7 @@ export interface Retry {
   readonly random: Random;
   /** Ends pauses, and there is no further call. */
   readonly signal: AbortSignal;
-  /** Of the monotonic clock; no pause goes on until then. */
+  /** No pause goes on until then, by the monotonic clock. */
   readonly deadlineMs?: number;
 }
 

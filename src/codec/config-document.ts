@@ -27,7 +27,7 @@ export interface DocumentKind<F extends Forms> {
   readonly apiVersions: readonly string[];
   /** What the same document was called before. */
   readonly former?: { readonly kind: string; readonly apiVersion: string };
-  /** Of all versions; made with `struct`. `apiVersion` and `kind` are added. */
+  /** All versions have these fields; they are made with `struct`. `apiVersion` and `kind` are added. */
   readonly fields: F;
   /** Ignores unknown fields and duplicate keys. */
   readonly lenient?: boolean;

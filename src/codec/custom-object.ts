@@ -31,7 +31,7 @@ import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 export interface CustomType {
   /** Compiled when first asked for. */
   readonly structural: StructuralSchema;
-  /** Of `metadata`, here and in embedded objects. */
+  /** This is the schema of `metadata`, here and in embedded objects. */
   readonly metadata: Schema;
 }
 

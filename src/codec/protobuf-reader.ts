@@ -12,7 +12,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Reads the fields of one message in their order. After `next`, exactly one of the other methods takes the value. */
 export class ProtobufReader {
-  /** Of the present field. */
+  /** The present field has this number, and the type below. */
   number = 0;
   type = 0;
   readonly #bytes: Buffer;

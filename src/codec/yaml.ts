@@ -68,7 +68,7 @@ interface Node {
   readonly value: unknown;
   /** The number of nodes, aliases expanded. */
   readonly size: number;
-  /** Of a mapping key: the value before it became text. */
+  /** A mapping key has the tag that its value had before it became text. */
   readonly tag?: ScalarTag;
 }
 
@@ -81,7 +81,7 @@ class Builder {
   readonly #source: string;
   readonly #events: readonly Event[];
   readonly #duplicates: string[] = [];
-  /** Of an anchor whose node is not complete yet, `undefined`. */
+  /** An anchor whose node is not complete yet has `undefined`. */
   readonly #anchors = new Map<string, Node | undefined>();
   #at = 0;
   #decoded = 0;

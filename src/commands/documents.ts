@@ -21,7 +21,7 @@ export async function* readDocuments(lines: AsyncIterable<string>): AsyncGenerat
   let length = 0;
   let start = 1;
   let at = 0;
-  /** Of a JSON value, where it is in its braces; `undefined` in YAML. */
+  /** A JSON value has its place here, inside of its braces; `undefined` in YAML. */
   let json: JsonPlace | undefined;
   const take = function* (): Generator<ReadDocument> {
     const text = current.join("\n");

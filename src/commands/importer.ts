@@ -66,7 +66,7 @@ export class Importer {
   /** Kinds that are not served, although it was asked for them. */
   readonly #unknown = new Set<string>();
   #lastKind = "";
-  /** Of a dry run: what would be there. Objects that need it cannot be checked. */
+  /** A dry run notes what would be there. Objects that need it cannot be checked. */
   readonly #plannedNamespaces = new Set<string>();
   readonly #plannedKinds = new Set<string>();
   /** Why the server can be asked no more. */
@@ -207,7 +207,7 @@ export class Importer {
     this.#counts.replaced++;
   }
 
-  /** Of kinds whose status is written by itself; others have none, or wrote it with the object. */
+  /** Writes the status of kinds that have it written by itself; others have none, or wrote it with the object. */
   async #writeStatus(path: string, query: string, status: unknown): Promise<void> {
     try {
       await this.#call("PATCH", `${path}/status?${query}`, { status }, "application/merge-patch+json");

@@ -13,7 +13,7 @@ export const requestsPath = ({ domain }: ControllerEnvironment): string =>
 export interface WaitingRequests {
   /** The action, for logs: `sign`. */
   readonly verb: string;
-  /** Of one signer only. */
+  /** Only requests to this signer are processed; left out: requests to any. */
   readonly signerName?: string;
   isWaiting(request: CertificateSigningRequest): boolean;
   /** Processes a current, still waiting request. `"again"`: it stays and is retried. */

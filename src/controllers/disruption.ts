@@ -24,7 +24,7 @@ export interface DisruptionOptions {
   readonly kinds: ScaledKinds;
 }
 
-/** Of budgets. */
+/** So many budgets are worked on at the same time. */
 const workersMax = 4;
 /** How long a budget waits whose number of pods is not known. */
 const askAgainMs = 30_000;

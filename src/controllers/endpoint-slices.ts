@@ -49,7 +49,7 @@ class EndpointSlices {
   readonly #zoneLabel: string;
   /** Names of the nodes that endpoints depend on, by key of the service. */
   readonly #nodes = new Map<string, Set<string>>();
-  /** Of all nodes; `"unknown"` when they have changed since. */
+  /** All nodes together have these shares; `"unknown"` when the nodes have changed since. */
   #shares: ZoneShares | "unknown" = "unknown";
   /** Families of services that have hints, or were told why not, by key of the service. */
   readonly #hinted = new Map<string, Map<string, boolean>>();

@@ -58,7 +58,7 @@ class ServiceEndpoints {
       what: "endpoints",
       path: "/api/v1/endpoints",
       replaced(all) {
-        // Of services that went while nobody followed, too.
+        // Endpoints of services that went while nobody followed are found here, too.
         for (const endpoints of all) {
           const isElection = endpoints.metadata.annotations?.[rename(electionAnnotation)] !== undefined;
           if (!isElection) queue.add(keyOf(endpoints));

@@ -28,7 +28,7 @@ const dangling = (level: string, isThere: boolean, nowMs: number): FlowSchemaCon
   }`,
 });
 
-/** Of the server itself, which reads and writes as one user. */
+/** The server itself runs it, and reads and writes as one user. */
 export const flowSchemaStatusController = async (environment: Omit<ControllerEnvironment, "reader">): Promise<void> => {
   const { client, clock, domain } = environment;
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;

@@ -15,7 +15,7 @@ export const trackingMaps = ({ rename }: ApiDomain): string => `/api/v1/namespac
 export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
   /** The last day of use; missing when there was none since tracking began. */
   lastUsed: rename("kubernetes.io/legacy-token-last-used"),
-  /** Of the day from which the token is no longer taken. */
+  /** It has the day from which the token is no longer taken. */
   invalidSince: rename("kubernetes.io/legacy-token-invalid-since"),
 });
 

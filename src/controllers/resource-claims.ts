@@ -28,7 +28,7 @@ export interface ResourceClaimsOptions {
 const workersMax = 50;
 /** Upstream: pods of a claim. */
 const reservedMax = 256;
-/** Of a claim that the scheduler allocated. */
+/** A claim that the scheduler allocated has it. */
 const protectionFinalizer = "resource.kubernetes.io/delete-protection";
 /** Says of a claim which of the pod's claims it is. */
 const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";

@@ -247,7 +247,7 @@ function followObjects(
   about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
 ): Promise<void> {
   const { id, resource, path, known } = about;
-  /** Of objects in namespaces with such quotas. */
+  /** Objects in namespaces with such quotas have their use here. */
   const uses = new Map<string, string>();
   const learn = (object: ApiObject): boolean => {
     const { namespace = "", name = "" } = object.metadata;
@@ -278,7 +278,7 @@ function followObjects(
   });
 }
 
-/** Of more names that are being written, all objects are read instead of asking for each. */
+/** When more names are being written, all objects are read instead of asking for each. */
 const namesMax = 200;
 
 /** Adds objects by their number alone; false where that is not enough, or where the server does not tell it. */

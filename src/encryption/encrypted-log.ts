@@ -72,7 +72,7 @@ export interface Unknown {
 /** Others have a turn after so many. */
 const valuesPerTurn = 256;
 
-/** Of unreadable values. */
+/** Unreadable values have this one. */
 const unreadableOrigin = "?";
 
 const nothing = { bytes: Buffer.alloc(0), place: -1 };
@@ -80,7 +80,7 @@ const nothing = { bytes: Buffer.alloc(0), place: -1 };
 export class EncryptedLog extends ForwardingLog {
   #transformers: Transformers;
   #follower: LogFollower | undefined;
-  /** Of current values, those that are not in clear. */
+  /** Current values that are not in clear have their forms here. */
   readonly #stored = new Map<string, StoredForm>();
   readonly #forms = new Map<string, StoredForm>();
   #extraBytes = 0;

@@ -6,7 +6,7 @@ import type { APIService, APIServiceCondition } from "#api/apiregistration/v1.ts
 
 /** A group version of another server. */
 export interface AggregatedApi {
-  /** Of the APIService. */
+  /** The APIService has this name. */
   readonly name: string;
   readonly group: string;
   readonly version: string;

@@ -22,7 +22,7 @@ import type { CustomKind } from "./custom-kind.ts";
 export interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   readonly domain: ApiDomain;
   readonly log: Log;
-  /** Of the definitions. */
+  /** This store has the definitions. */
   readonly definitions: Store;
   /** Whether built-in objects lie at the same place: those do not go with the definition. */
   isOverlapping(group: string, resource: string): boolean;

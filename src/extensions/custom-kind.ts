@@ -36,7 +36,7 @@ import { printerColumns } from "./printer-columns.ts";
 
 export interface CustomKindEnvironment {
   readonly domain: ApiDomain;
-  /** Of every object's metadata. */
+  /** Every object's metadata has this schema. */
   readonly metadata: Schema;
   /** The maximum size of a stored object, and of defaults added by later schemas. */
   readonly objectBytesMax: number;
@@ -62,7 +62,7 @@ export interface ServedBefore {
 }
 
 export class CustomKind {
-  /** Of the versions that are served, in the definition's order. */
+  /** Each version that is served has one, in the definition's order. */
   readonly definitions: readonly ResourceDefinition[];
   /** The stored version, served or not. */
   readonly stored: ResourceDefinition;

@@ -41,13 +41,13 @@ import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.
 type Place = Pick<ResourceDefinition, "group" | "resource">;
 
 export interface CustomResourceControllerOptions {
-  /** Of custom resource definitions; its strategy need not wait for this controller. */
+  /** It defines custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Always served. Custom ones of the same group version are not. */
   readonly builtIn: readonly ResourceDefinition[];
   /** Resources that custom ones never take the place of: the built-in ones, whether they are served or not. */
   readonly reserved: readonly Place[];
-  /** Of every object's metadata. */
+  /** Every object's metadata has this schema. */
   readonly metadata: Schema;
   /** Most bytes of a stored object. */
   readonly objectBytesMax: number;

@@ -13,7 +13,7 @@ import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 const expressions = lazy(() => import("#cel/schema-rules.ts"));
 
 export class CustomVersion implements CustomType {
-  /** Of every object's metadata. */
+  /** Every object's metadata has this schema. */
   readonly metadata: Schema;
   readonly decoder: ObjectDecoder = customDecoder(this);
   #load: () => JsonSchemaProps | undefined;

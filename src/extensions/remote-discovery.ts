@@ -38,7 +38,7 @@ const kindOf = (value: unknown): RemoteKind => {
   return { group: text(of["group"]), version: text(of["version"]), kind: text(of["kind"]) };
 };
 
-/** Of `APIGroupDiscoveryList`; `undefined` when the document does not have the version. */
+/** Reads an `APIGroupDiscoveryList`; `undefined` when the document does not have the version. */
 export function resourcesOfAggregated(document: Json, group: string, version: string): RemoteResource[] | undefined {
   const item = objects(document["items"]).find(({ metadata }) => isObject(metadata) && metadata["name"] === group);
   const found = objects(item?.["versions"]).find((candidate) => candidate["version"] === version);
@@ -64,7 +64,7 @@ export function resourcesOfAggregated(document: Json, group: string, version: st
   });
 }
 
-/** Of `APIResourceList`, the older form. */
+/** Reads an `APIResourceList`, the older form. */
 export function resourcesOfList(document: Json): RemoteResource[] {
   const all = objects(document["resources"]);
   return all.flatMap((of) => {

@@ -32,7 +32,7 @@ export interface FlowControlOptions {
 export interface Flow {
   readonly schema: CompiledSchema;
   readonly level: PriorityLevel;
-  /** Of every answer. */
+  /** Every answer gets these. */
   readonly headers: Readonly<Record<string, string>>;
   readonly flows: Map<string, FlowIdentity>;
 }

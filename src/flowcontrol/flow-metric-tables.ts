@@ -96,7 +96,7 @@ export const levelRows = {
   at: row("current_r", "R(time of last change)", level),
 };
 
-/** Of levels with queues, as of the last request that was let in. */
+/** Levels with queues have these rows, as of the last request that was let in. */
 export const dispatchRows = {
   at: row("dispatch_r", "R(time of last dispatch)", level),
   latest: row("latest_s", "S(most recently dispatched request)", level),

@@ -144,7 +144,7 @@ export class FlowMetrics {
     };
   }
 
-  /** Of reads, and of writes. */
+  /** Returns the times of reads, and of writes. */
   kinds(now: number): readonly [reads: KindTimes, writes: KindTimes] {
     const { kindUse } = this.#histograms;
     const of = (kind: string): KindTimes => ({

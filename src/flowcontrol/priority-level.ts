@@ -367,7 +367,10 @@ export class PriorityLevel {
     }
   }
 
-  /** Of the first requests of all queues the one that would be done first; those that wait for their own flow apart. */
+  /**
+   * Finds the request that would be done first, among the first ones of all queues that need not wait for others of
+   * their flow.
+   */
   #next(): QueuedRequest | undefined {
     let best: QueuedRequest | undefined;
     let soonest = Number.POSITIVE_INFINITY;

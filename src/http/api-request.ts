@@ -69,7 +69,7 @@ export interface ApiRequest {
   readonly mayWrite?: (() => boolean) | undefined;
   readonly warnings: string[];
   readonly auditId: string;
-  /** Of the audit event; made when there is a first one. */
+  /** The audit event has these; the map is made when there is a first one. */
   annotations: Map<string, string> | undefined;
   /** Whether body bytes may still arrive. */
   readonly bodyPending?: boolean;

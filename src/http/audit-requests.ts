@@ -313,7 +313,7 @@ function attempt<T>(make: () => T): T | undefined {
   }
 }
 
-/** Of an object, and of the row of a Table that is one. Fields keep their places. */
+/** Leaves managedFields out of an object, and of the row of a Table that is one. Fields keep their places. */
 function withoutManagedFields(object: object): object {
   const { metadata, rows } = object as { readonly metadata?: ObjectMeta; readonly rows?: unknown };
   if (metadata === undefined) return object;
@@ -324,7 +324,7 @@ function withoutManagedFields(object: object): object {
 const rowWithoutManagedFields = (row: unknown): unknown =>
   isObject(row) && "object" in row && isObject(row.object) ? { ...row, object: withoutManagedFields(row.object) } : row;
 
-/** Of the items of a list, and of the rows of a Table. */
+/** Leaves managedFields out of the items of a list, and out of the rows of a Table. */
 function listWithoutManagedFields(list: EncodableList): EncodableList {
   const item = (at: number): unknown => {
     const value = list.item(at);

@@ -62,7 +62,7 @@ export async function forwardRequest(
   }
 }
 
-/** Of requests whose server does not answer, or is not known to. */
+/** Answers requests whose server does not answer, or is not known to. */
 export const unavailable = (): Reply => plainText(503, "service unavailable\n");
 
 /** Whether it is about a group and version as a whole. The slashes at the end are found in linear time. */
@@ -189,7 +189,7 @@ async function bodyOf(request: ApiRequest): Promise<ForwardedBody | undefined> {
 
 function ignore(): void {}
 
-/** Of the connection, of this server, or of who may read the answer: not passed on. */
+/** These belong to the connection, to this server, or to who may read the answer, and are not passed on. */
 const droppedHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",

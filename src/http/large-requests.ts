@@ -47,7 +47,7 @@ export interface Sizes {
   copies?(): Room;
 }
 
-/** Of the event loop, which takes on what has at most `bytesMax`. */
+/** The event loop has these sizes: it takes on what has at most `bytesMax`. */
 export const sizesHere = (bytesMax: number): Sizes => ({
   check(weight) {
     if (weight > bytesMax) throw new TooLargeHere();

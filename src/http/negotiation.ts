@@ -11,7 +11,7 @@ import type { ApiRequest } from "./api-request.ts";
 
 /** The result. `transform` and its parameters are empty when the object itself was requested. */
 export interface Negotiated {
-  /** Of the answer. */
+  /** The answer has this encoding. */
   readonly encoding: Encoding;
   /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`; empty for none. */
   readonly transform: string;

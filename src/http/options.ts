@@ -31,7 +31,7 @@ export interface WriteOptions {
   readonly dryRun: boolean;
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** Of patches. */
+  /** Only patches have it. */
   readonly force: boolean | undefined;
 }
 

@@ -27,7 +27,7 @@ export interface HandlerParts {
   readonly random: Random;
   readonly cache: WatchCache;
   readonly objects: StoredObjects;
-  /** Of those who write. */
+  /** These name those who write. */
   readonly managers: ManagerNames;
   readonly admission: AdmissionChain;
   /** Options of writes that ask for nothing, for admission. */
@@ -68,9 +68,9 @@ export interface Scope {
   readonly context: RequestContext;
   readonly definition: ResourceDefinition;
   readonly store: Store;
-  /** Of views that are an object of another kind (`scale`): the resource they are part of. */
+  /** A view that is an object of another kind (`scale`) has the resource that it is part of. */
   readonly parent?: ResourceDefinition;
-  /** Of such views: how changes of one reach the store. */
+  /** Changes of such a view reach the store by this. */
   readonly writes?: Pick<Store, "update">;
   /** Empty for cluster-scoped resources and lists over all namespaces. */
   readonly namespace: string;

@@ -38,7 +38,7 @@ const defaultColumns: readonly Column[] = [
 
 export interface TableRequest {
   readonly definition: ResourceDefinition;
-  /** Of the Table, and of metadata in it. */
+  /** The Table, and metadata in it, have this version. */
   readonly apiVersion: string;
   readonly include: IncludeObject;
   readonly nowMs: number;

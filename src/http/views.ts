@@ -38,7 +38,7 @@ export interface View {
   item(object: Unstructured): unknown;
   /** The same as JSON text, where that is cheaper. Each function returns a part of the item, decoded or as text. */
   itemJson?(object: () => Unstructured, metadata: () => string): string;
-  /** Of one watch. */
+  /** Makes the view of one watch. */
   events(): EventView;
 }
 

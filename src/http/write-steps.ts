@@ -295,7 +295,7 @@ export function admissionAttributes(
   write: Pick<AdmissionAttributes, "object" | "oldObject" | "dryRun"> & {
     readonly operation: Operation;
     readonly name: string;
-    /** Of deletes. */
+    /** Only deletes have them. */
     readonly options?: AdmissionAttributes["options"];
   },
 ): AdmissionAttributes {

@@ -101,7 +101,7 @@ function isThere(value: unknown, path: Path, from: number, counts: (value: unkno
 /** Paths with what they share written once: nearly all objects have none of them, and are looked through once. */
 interface Branch {
   readonly isEnd: boolean;
-  /** Of every member of a list. */
+  /** Every member of a list continues here. */
   readonly each: Branch | undefined;
   readonly members: readonly (readonly [name: string, branch: Branch])[];
 }

@@ -31,7 +31,7 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
   return { renamed: (label) => names.get(label), advice: (label) => advices.get(label) };
 }
 
-/** Of fields that have labels; `pathOf` is the path of one. */
+/** Warns of labels in a field that has some; `pathOf` is the path of one. */
 export function labelWarnings(
   given: Iterable<string>,
   pathOf: (label: string) => FieldPath,
@@ -45,13 +45,13 @@ export function labelWarnings(
   return warnings;
 }
 
-/** Of a field that holds the name of a label. */
+/** Warns of a field that holds the name of a label. */
 export function keyWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
   const advice = labels.advice(label);
   return advice === undefined ? [] : [warningAt(path, `${label} is ${advice}`)];
 }
 
-/** Of a list of requirements, each of which names a label. */
+/** Warns of a list of requirements, each of which names a label. */
 export const requirementWarnings = (
   requirements: readonly (NodeSelectorRequirement | LabelSelectorRequirement)[] | null | undefined,
   path: FieldPath,

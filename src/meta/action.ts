@@ -10,9 +10,9 @@ import type { Status } from "./status-error.ts";
 
 export interface ActionRequest {
   readonly context: RequestContext;
-  /** Of the path; empty at the cluster scope. */
+  /** The path names it; empty at the cluster scope. */
   readonly namespace: string;
-  /** Of the path: of the object whose part this is. Empty for a resource of its own. */
+  /** The path names the object whose part this is. Empty for a resource of its own. */
   readonly name: string;
   /** The body, decoded by its schema, as mutating admission leaves it. */
   readonly object: ApiObject;

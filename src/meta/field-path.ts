@@ -9,7 +9,7 @@ export class FieldPath {
 
   readonly #parent: FieldPath | undefined;
   readonly #step: string | number;
-  /** Of a list or a map, so shown in brackets. */
+  /** A member of a list or a map is shown in brackets. */
   readonly #isMember: boolean;
   /** Kept once a path just below was shown, for others there. */
   #text: string | undefined;

@@ -146,7 +146,7 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
 }
 
 /**
- * Of numbers whose exponents are further apart than their digits reach, the smaller one does not count: hostile
+ * When the exponents of two numbers are further apart than their digits reach, the smaller one does not count: hostile
  * exponents are never expanded.
  */
 const spreadMax = 3000;

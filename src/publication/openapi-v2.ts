@@ -29,7 +29,7 @@ export class OpenApiV2 {
   readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
-  /** Of the present groups. */
+  /** The files show the present groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 

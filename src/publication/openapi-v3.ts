@@ -59,7 +59,7 @@ export class OpenApiV3 {
   readonly #documents = new Map<string, Document>();
   #keptBytes = 0;
   readonly #building = new Map<Source, Promise<Buffer>>();
-  /** Of the present sources. */
+  /** The index shows the present sources. */
   #index: Promise<Buffer> | undefined;
 
   constructor(options: OpenApiOptions) {

@@ -111,7 +111,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   pendingFinalizers?(object: T): readonly string[];
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
   terminate?(object: T, old: T): T;
-  /** Of kinds that delete gracefully: seconds to wait, given what the request asked for. */
+  /** Kinds that delete gracefully say how many seconds to wait, given what the request asked for. */
   graceSeconds?(object: T, requested: Int64 | undefined): Int64;
   /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
   fields?(object: T): Readonly<Record<string, string>>;
@@ -157,7 +157,7 @@ export interface RemoteConversion {
 
 /** Identifies schemas; those of another epoch may be equal. */
 export interface SchemaEpoch {
-  /** Of no other epoch. */
+  /** No other epoch has this name. */
   readonly name: string;
   /** Whether no served resource uses these schemas any more. */
   retired: boolean;

@@ -8,7 +8,7 @@ export class ResourceTable {
   readonly generation: number;
   readonly #groups = new Map<string, Group>();
 
-  /** Of groups that `before` has with the same definitions, its indexes are used again. */
+  /** The indexes of groups that `before` has with the same definitions are used again. */
   constructor(definitions: readonly ResourceDefinition[], generation: number, before?: ResourceTable) {
     this.definitions = definitions;
     this.generation = generation;

@@ -254,7 +254,7 @@ export class Store {
     return this.#listPresent(prefix, request, "");
   }
 
-  /** Of several large lists at the same time, one is served in each turn of the event loop. */
+  /** Serves one of several large lists at the same time in each turn of the event loop. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#cache.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;

@@ -232,7 +232,7 @@ const createdBytesMax = 2 * 1024 * 1024;
 const convertedMax = 1024;
 const convertedBytesMax = 16 * 1024 * 1024;
 const versionsMax = 8;
-/** Of more entries that may have to be converted, others have a turn in between. */
+/** When there are more entries that may have to be converted, others have a turn in between. */
 const readyAtOnce = 64;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */

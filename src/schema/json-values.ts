@@ -118,7 +118,7 @@ export function* isLongerThan(value: unknown, bytes: number): Pieces<boolean> {
   return left < 0;
 }
 
-/** Of a value by itself, with the comma after it. */
+/** Returns the length of a value by itself, with the comma after it. */
 function lengthOf(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value === "number" || typeof value === "bigint") return 2;

@@ -40,14 +40,14 @@ const byteSchema: Schema = { type: "integer", format: "uint8" };
 interface Place {
   /** Go name of the struct around, without its package; empty at the top. */
   readonly struct: string;
-  /** Of fields alone. */
+  /** It consists of fields alone, without list positions and map keys. */
   readonly path: FieldPath;
 }
 
 class Finder {
   first: string | undefined;
   fatal: string | undefined;
-  /** Of what is fatal, if the message does not say so. */
+  /** A fatal finding is at this path, if its message does not say so. */
   path: FieldPath | undefined;
 
   walk(schema: Schema, raw: unknown, place: Place): void {

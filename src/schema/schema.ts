@@ -27,9 +27,12 @@ export interface Schema {
   readonly special?: SpecialType;
   /** Definition name for a named built-in type, the domain applied (`io.k8s.api.core.v1.PodSpec`). */
   readonly name?: string;
-  /** Of `object`, in Go struct order, which is the order of JSON output. */
+  /** An `object` has these, in Go struct order, which is the order of JSON output. */
   readonly fields?: ReadonlyMap<string, Field>;
-  /** Of `array` (members) and `map` (values); of the special `schemaOr…` types the schema of that schema. */
+  /**
+   * An `array` has the schema of its members here and a `map` that of its values; the special `schemaOr…` types have
+   * the schema of that schema.
+   */
   readonly items?: Schema;
   readonly enum?: readonly string[];
   readonly nullable?: boolean;

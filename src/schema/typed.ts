@@ -64,10 +64,13 @@ type Json = Record<string, unknown>;
 interface Plan {
   /** One of the codes below. */
   readonly code: number;
-  /** Of structs: fields by name, and in order. */
+  /** A struct has its fields here by name, and below in order. */
   readonly index: ReadonlyMap<string, FieldPlan>;
   readonly fields: readonly FieldPlan[];
-  /** Of structs, per field: position of the first field from there on that must be in the output; length if none. */
+  /**
+   * A struct has, for each field, the position of the first field from there on that must be in the output; the length
+   * if there is none.
+   */
   readonly nextKept: readonly number[];
   /** Whether members that are given without content are noted. */
   readonly notesEmpty: boolean;

@@ -5,7 +5,7 @@ import type { AssembleConfig } from "./assemble-config.ts";
 import type { ServerState } from "./state.ts";
 
 export interface AccessConfig extends AssembleConfig, Pick<ServerState, "lookups" | "rbacIndex" | "nodeGraph"> {
-  /** Of the server itself; answers once there is a pipeline. */
+  /** The server itself asks with it; it is answered once there is a pipeline. */
   readonly client: RestClient;
   /** The server's own users, decided by RBAC alone. Identified by object, which no other code has. */
   readonly ownUsers: WeakSet<UserInfo>;

@@ -47,7 +47,7 @@ function byRolesAlone(
   };
 }
 
-/** Of the role that nodes had before there was an authorizer of their own. */
+/** Returns the rules of the role that nodes had before there was an authorizer of their own. */
 function nodeRules({ domain, serving }: AccessConfig): readonly PreparedRule[] {
   const policy = bootstrapPolicy(domain, serving.gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");

@@ -78,7 +78,7 @@ export function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema
   return schema;
 }
 
-/** Of the metadata of custom resources. */
+/** Returns the schema of the metadata of custom resources. */
 export function metadataSchema(tables: ApiTables, domain: ApiDomain): Schema {
   const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
   const schema = tables.schema(name);

@@ -8,7 +8,7 @@ import type { Stores } from "#registry/stores.ts";
 /** By Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
   readonly get: FindObject;
-  /** Of all namespaces. */
+  /** Lists the objects of all namespaces. */
   list<Resource extends keyof ObjectTypes>(resource: Resource): Iterable<ObjectTypes[Resource]>;
 }
 

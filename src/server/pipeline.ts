@@ -241,7 +241,7 @@ function openChain(
   });
 }
 
-/** Of the APIServices of custom resources. */
+/** APIServices of custom resources get these. */
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
 
 /** The group versions that this server serves itself. Upstream: all but the group of APIService. */

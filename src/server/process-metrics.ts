@@ -90,7 +90,7 @@ export function storageObserver(metrics: Metrics): StorageObserver {
   };
 }
 
-/** Of a store on disk: what its log holds. */
+/** Adds the metrics of a store on disk: what its log holds. */
 export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: number; readonly since: number }): void {
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => held().bytes);

@@ -49,7 +49,7 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
 }
 
 const defaultTimeoutMs = 30_000;
-/** Of one answer: a page of a hundred large objects. */
+/** One answer has at most so many: it may be a page of a hundred large objects. */
 const maxBytes = 256 * 1024 * 1024;
 
 /** No server answers at the address. */
@@ -58,7 +58,7 @@ export class Unreachable extends StartError {}
 /** The server answered that it does not do what was asked. */
 export class Refused extends StartError {
   readonly code: number;
-  /** Of its `Status`; empty where it gave none. */
+  /** Its `Status` has this reason; empty where it gave none. */
   readonly reason: string;
   /** The server's own words. */
   readonly said: string;
@@ -81,7 +81,7 @@ export interface ServerCall {
   /** With its query. */
   readonly path: string;
   readonly body?: unknown;
-  /** Of the body, which is JSON. */
+  /** The body, which is JSON, is sent with this type. */
   readonly contentType?: string;
   readonly timeoutMs?: number;
 }

@@ -167,7 +167,7 @@ interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
 interface Place {
   readonly group: string;
   readonly resource: string;
-  /** Of what follows, slashes between: namespace and name, or the name. */
+  /** The rest of the key is cut at its slashes: into namespace and name, or the name. */
   readonly rest: readonly string[];
 }
 
@@ -183,7 +183,7 @@ interface Kind {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly apiVersions: ReadonlySet<string>;
-  /** Of built-in kinds. */
+  /** Only built-in kinds have one. */
   readonly definition?: ResourceDefinition;
 }
 

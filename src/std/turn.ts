@@ -47,7 +47,7 @@ export function atOnce<T>(pieces: Pieces<T>): T {
   return next.value;
 }
 
-/** Of a list, others have a turn after so many. */
+/** Others have a turn after so many items of a list. */
 const itemsPerTurn = 64;
 
 /** What `map` makes of each; others have a turn now and then. */

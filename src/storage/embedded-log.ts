@@ -88,8 +88,8 @@ const hourMs = 60 * 60 * 1000;
 export class EmbeddedLog {
   readonly #options: EmbeddedLogOptions;
   /**
-   * Of each key the revision of its durable version, or its newest write that is not durable yet. One map, since entries
-   * that come and go with every write would keep garbage alive (`std/linked-list.ts`).
+   * Each key has the revision of its durable version here, or its newest write that is not durable yet. There is one
+   * map, since entries that come and go with every write would keep garbage alive (`std/linked-list.ts`).
    */
   readonly #keys = new Map<string, Revision | PendingWrite>();
   readonly #expiry = new Expiry((key, revision) => this.#durableRevision(key) === revision);

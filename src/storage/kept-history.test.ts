@@ -124,7 +124,7 @@ test("the history and its times outlast a restart", async () => {
   await store.cache.close();
 });
 
-/** Of versions of 4 KiB. */
+/** Waits until about a megabyte of versions of 4 KiB is kept. */
 async function untilAMegabyteIsKept({ cache }: Pick<Awaited<ReturnType<typeof open>>, "cache">): Promise<void> {
   let kept = Number.POSITIVE_INFINITY;
   await waitUntil(async () => {

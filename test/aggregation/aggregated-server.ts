@@ -48,7 +48,7 @@ export class AggregatedServer {
     this.#settings = settings;
   }
 
-  /** Of the service `api` in a namespace. */
+  /** Starts a server for the service `api` in a namespace. */
   static async start(
     api: Api,
     namespace: string,

@@ -34,7 +34,7 @@ const alice = (kubectl: Kubectl): RunOptions => as(kubectl, { token: "alice-toke
 const granterVerbs = "--verb=get,list,create,update,patch";
 const granterResources = "--resource=roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io";
 
-/** Of kubectl itself: 27 for 1.27. */
+/** Returns the minor version of kubectl itself: 27 for 1.27. */
 async function minorVersion(kubectl: Kubectl): Promise<number> {
   const text = await kubectl.run(["version", "--client", "-o", "json"]);
   const { clientVersion } = JSON.parse(text) as { clientVersion: { minor: string } };

@@ -12,7 +12,7 @@ import { type Ended, runProgram, type Serving, serveProgram } from "./program.ts
 const folders: string[] = [];
 const running: Serving[] = [];
 after(() => {
-  // Of tests that failed.
+  // Tests that failed leave them behind.
   for (const { child } of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });

@@ -8,9 +8,9 @@ type Names = Readonly<Record<string, readonly string[] | "all">>;
 
 export interface Skip {
   readonly reason: string;
-  /** Of this folder: `access/bootstrap-tokens`. */
+  /** Scenarios of this folder are named like `access/bootstrap-tokens`. */
   readonly scenarios?: Names;
-  /** Of the recordings: `core-create`. */
+  /** Recordings are named like `core-create`. */
   readonly recorded?: Names;
 }
 

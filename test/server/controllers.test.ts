@@ -25,7 +25,7 @@ interface Event {
 interface Running {
   readonly api: Api;
   readonly clock: MovingClock;
-  /** Of the server's controllers, with Kubernetes' names. */
+  /** Returns the events of the server's controllers, with Kubernetes' names. */
   events(): Event[];
 }
 

@@ -97,7 +97,7 @@ export class CostBudget {
     return this.#left;
   }
 
-  /** Of steps that costs do not show. */
+  /** So much work that costs do not show may still be done. */
   get workLeft(): number {
     return this.#workLeft;
   }
@@ -157,7 +157,7 @@ export class CostBudget {
 
 export type EvaluationOutcome = { readonly value: Value } | { readonly error: string };
 
-/** Of one evaluation. */
+/** Returns the limits of one evaluation. */
 export const limitsOf = ({
   left,
   workLeft,

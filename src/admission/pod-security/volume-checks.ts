@@ -26,7 +26,7 @@ export const restrictedVolumes: StandardCheck = ({ spec }) => {
   return { reason: "restricted volume types", detail: `${named("volume", names)} ${verb} ${list}` };
 };
 
-/** Of several sources an allowed one counts. Upstream: the one that was added last has no name. */
+/** An allowed source counts before others. Upstream: the one that was added last has no name. */
 function typeOf(volume: Volume): string | undefined {
   const types = Object.keys(volume).filter((key) => key !== "name");
   const type = types.find((key) => allowedTypes.has(key)) ?? types[0];

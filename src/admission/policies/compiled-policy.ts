@@ -40,7 +40,7 @@ export type CommonSpec = Pick<
 /** Variables, and the environment of expressions that use them. */
 interface WithVariables {
   readonly variables: readonly CompiledVariable[];
-  /** Of the variables that are compiled. */
+  /** The variables that are compiled have these types. */
   readonly types: ReadonlyMap<string, CelType>;
   readonly environment: Environment;
 }

@@ -33,6 +33,6 @@ export interface ValidatingOptions extends PolicyOptions {
 
 export interface MutatingOptions extends PolicyOptions {
   readonly forms: Pick<ObjectForms, "convertTo" | "reread">;
-  /** Of a served kind; `undefined` for one that only subresources have. */
+  /** Returns the schema of a served kind; `undefined` for one that only subresources have. */
   schemaOf(kind: GroupVersionKind): Schema | undefined;
 }

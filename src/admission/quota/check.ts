@@ -23,7 +23,7 @@ import type { Evaluator } from "./evaluator.ts";
 export interface LimitedResource {
   readonly apiGroup: string;
   readonly resource: string;
-  /** Of names of usage that contain one of these. */
+  /** Names of usage that contain one of these are limited. */
   readonly matchContains: readonly string[];
   /** By objects in these scopes. */
   readonly matchScopes: readonly ScopedResourceSelectorRequirement[];
@@ -42,7 +42,7 @@ export class QuotaState {
   readonly used: Map<string, Quantity>;
   readonly scopes: readonly ScopedResourceSelectorRequirement[];
   readonly #namesOf = new Map<Evaluator, readonly string[]>();
-  /** Of writes that all use the same. */
+  /** Writes that all use the same have their amounts here. */
   readonly #amountsOf = new Map<Evaluator, Quantities>();
 
   constructor(quota: ResourceQuota) {

@@ -14,7 +14,7 @@ export type AttemptOutcome = "answered" | "timeout" | "none";
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, "monotonic">;
   #pauseMs = 0;
-  /** Of the monotonic clock. */
+  /** The pause ends then, by the monotonic clock. */
   #pausedUntilMs = 0;
   #isTried = false;
 
@@ -35,7 +35,7 @@ export class CircuitBreaker {
     return (outcome) => {
       if (isTrial) this.#isTried = false;
       if (outcome === "answered") this.#pauseMs = 0;
-      // Of many calls at the same time, the first one without an answer begins the pause.
+      // When many calls are made at the same time, the first one without an answer begins the pause.
       else if (outcome === "timeout" && (isTrial || !this.isOpen)) this.#pause();
     };
   }

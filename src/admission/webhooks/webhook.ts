@@ -14,7 +14,7 @@ import { CircuitBreaker } from "./circuit-breaker.ts";
 import { type ReviewVersion, reviewVersions } from "./review.ts";
 
 export interface Webhook {
-  /** Of the configuration and the webhook. It is unique even if names in a configuration are equal. */
+  /** It names the configuration and the webhook, and is unique even if names in a configuration are equal. */
   readonly id: string;
   readonly configuration: string;
   readonly name: string;

@@ -37,7 +37,7 @@ import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
 
-/** Of a large tree, others have a turn after so many nodes, which take a few milliseconds. */
+/** In a large tree, others have a turn after so many nodes, which take a few milliseconds. */
 const nodesPerPiece = 1000;
 
 /** For one check. */

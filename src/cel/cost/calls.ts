@@ -11,7 +11,7 @@ export interface Argument {
   readonly elementCost: number;
   /** The largest element of a list. */
   readonly elementMax: number;
-  /** Of a value of a library's own type. */
+  /** A value of a library's own type has the name of that type. */
   readonly typeName?: string;
 }
 
@@ -105,7 +105,7 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["lastIndexOf", indexOf],
 ]);
 
-/** Of a call that means this overload. */
+/** Returns the bounds of a call that means this overload. */
 export function callMax(name: string, overload: Overload, args: readonly Argument[]): CallMax {
   const rule = rules.get(overload.id) ?? rules.get(name);
   if (rule !== undefined) return rule(args);

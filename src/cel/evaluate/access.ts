@@ -51,7 +51,7 @@ function findElement(list: readonly Value[], key: Value): Value | CelError | und
   return value === undefined ? undefined : read(value);
 }
 
-/** Of a key that maps can have. */
+/** Prints a key that maps can have. */
 function keyText(key: Value): string {
   if (key instanceof Double) return doubleText(key.value);
   if (key instanceof Uint) return String(key.value);

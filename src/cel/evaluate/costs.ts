@@ -19,13 +19,13 @@ type Cost = (a: Argument, b: Argument) => number;
 /** One traversal. */
 export const traversal = (size: number): number => Math.ceil(size * traversalFactor);
 
-/** Of numbers and other small values the cost of a comparison is 1. */
+/** A comparison of numbers and of other small values costs 1. */
 const comparison: Cost = (a, b) => {
   if (typeof a === "number" || typeof b === "number" || typeof a === "boolean" || typeof b === "boolean") return 1;
   return traversal(Math.min(sizeOf(a), sizeOf(b)));
 };
 
-/** Of a match; an empty text costs as much as one of one character. */
+/** Returns the cost of a match; an empty text costs as much as one of one character. */
 export const matching = (text: number, pattern: number): number =>
   Math.ceil((1 + text) * traversalFactor) * Math.ceil(pattern * patternFactor);
 

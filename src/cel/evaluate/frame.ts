@@ -19,7 +19,7 @@ export const workMax = 4_000_000;
 
 export class Frame implements EvaluationContext {
   readonly activation: Activation;
-  /** Of loops: their variables and accumulators. */
+  /** Variables and accumulators of loops are kept here. */
   readonly slots: (Value | CelError)[];
   /** Also raised directly by steps that cost little; loops and functions look at the limit. */
   cost = 0;

@@ -5,8 +5,8 @@ import type { Step } from "./frame.ts";
 export interface Compiled {
   readonly step: Step;
   /**
-   * Of names and of what is selected from values: the same without the cost of the whole, which is not counted where a
-   * conditional chooses it or another value is indexed by it.
+   * A name, and a selection from a value, have the same step without the cost of the whole, which is not counted where
+   * a conditional chooses it or another value is indexed by it.
    */
   readonly bare?: Step;
   /** The same for one who takes only parts of the value: lists, maps and objects are not read as their types say. */

@@ -81,7 +81,10 @@ export type Reader = (value: Value) => Value;
 
 const asItIs: Reader = (value) => value;
 
-/** Of types with parts. Expressions about one type share its reader, so that each value is read once for all of them. */
+/**
+ * Types with parts have their readers here. Expressions about one type share its reader, so that each value is read
+ * once for all of them.
+ */
 const readers = new WeakMap<CelType, Reader>();
 
 /** How values of a declared type are read. Values that do not fit it are left as they are. */

@@ -43,11 +43,11 @@ export interface CheckedResource {
 }
 
 const named = (name: string): OpaqueType => opaque(`kubernetes.authorization.${name}`);
-/** Of the variable `authorizer`. */
+/** The variable `authorizer` has this type. */
 export const authorizerType = named("Authorizer");
 const pathCheckType = named("PathCheck");
 const groupCheckType = named("GroupCheck");
-/** Of the variable `authorizer.requestResource`. */
+/** The variable `authorizer.requestResource` has this type. */
 export const resourceCheckType = named("ResourceCheck");
 const decisionType = named("Decision");
 

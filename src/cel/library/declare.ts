@@ -58,7 +58,7 @@ export function countElements(list: readonly Value[], context: EvaluationContext
   }
 }
 
-/** Of each element: a character costs a tenth, anything that is not text 1. */
+/** Returns the cost of looking at each element: a character costs a tenth, anything that is not text 1. */
 export function elementsCost(value: Value): number {
   if (typeof value === "string" || value instanceof Uint8Array) return Math.floor(sizeOf(value) * 0.1);
   if (!Array.isArray(value)) return 1;

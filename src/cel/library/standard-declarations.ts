@@ -66,7 +66,7 @@ const spelled: readonly (readonly [string, CelType])[] = [
 const idOf = (type: CelType): string => spelled.find(([, other]) => other === type)![0];
 const isNumber = (type: CelType): boolean => type === int || type === uint || type === double;
 
-/** Of one type, and of two numbers of different types. */
+/** Declares comparisons of two values of one type, and of two numbers of different types. */
 function ordering(name: string, prefix: string): FunctionDeclaration {
   const overloads = spelled.flatMap(([id, type]) => [
     plain(`${prefix}_${id}`, [type, type], bool),

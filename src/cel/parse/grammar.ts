@@ -35,7 +35,7 @@ export class Grammar {
   readonly #issues: Issue[];
   readonly #options: GrammarOptions;
   #depth = 0;
-  /** Of the expression that was read last: how many operators and members are nested in it. */
+  /** The expression that was read last has so many operators and members nested in it. */
   #height = 0;
   /** What a rule has read when it fails; set before what may fail. */
   #partial: Expression | undefined;

@@ -30,9 +30,9 @@ export class TokenReader {
   readonly #offsetOf: (index: number) => number;
   /** How many issues of the lexer were added to `#issues`: those about what was read. */
   #lexical = 0;
-  /** Of each rule in progress: what may follow it in the rule that called it. */
+  /** Each rule in progress has here what may follow it in the rule that called it. */
   readonly #followers: Kinds[] = [];
-  /** Of the next token. */
+  /** The next token is of this kind. */
   kind: Kind;
   #index = 0;
   #isRecovering = false;
@@ -206,7 +206,7 @@ export class TokenReader {
     this.giveUp(`Syntax error: error recovery attempt limit exceeded: ${recoveriesMax}`, this.offset());
   }
 
-  /** Of errors that follow from each other the first one is reported. */
+  /** Reports the first one of errors that follow from each other. */
   #report(message: string, index = this.#index): void {
     if (!this.#isRecovering) {
       this.#addLexical(index);

@@ -12,9 +12,9 @@ import { times } from "../cost/calls.ts";
 import { cardinality } from "../schema-types.ts";
 import { type CompiledRule, RuleCompiler, type StoredExpressions } from "./compile.ts";
 
-/** Of one expression, all its evaluations for an object together. */
+/** All evaluations of one expression for an object may cost so much together. */
 const expressionCostMax = 10_000_000;
-/** Of all expressions of a schema. */
+/** All expressions of a schema may cost so much together. */
 const schemaCostMax = 100_000_000;
 
 /** Where a part of a schema is. */

@@ -49,7 +49,7 @@ export interface RuleFindings {
 const everything = { isRule: () => true, isMessage: () => true };
 
 export interface RuleOptions {
-  /** Of an update. */
+  /** An update has the old object here. */
   readonly old?: unknown;
   /** Nothing is tolerated. */
   readonly isStrict?: boolean;

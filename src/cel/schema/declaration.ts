@@ -20,7 +20,7 @@ export interface ScalarDeclaration extends Declared {
 export interface ListDeclaration extends Declared {
   readonly kind: "list";
   readonly element: Declaration;
-  /** Of a list of type `set` none, of one of type `map` the keys; `undefined` where order matters. */
+  /** A list of type `set` has none, one of type `map` its keys; `undefined` where order matters. */
   readonly uniqueBy: readonly string[] | undefined;
 }
 

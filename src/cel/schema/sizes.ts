@@ -15,10 +15,10 @@ export interface Extent {
 
 const requestBytesMax = 3 * 1024 * 1024;
 
-/** Of a string that fills a request but for its quotes. */
+/** A string that fills a request but for its quotes has so many bytes. */
 export const requestTextMax = requestBytesMax - 2;
 
-/** Of values that have no length: the reference counts nothing for them where it compares. */
+/** Values that have no length have this one: the reference counts nothing for them where it compares. */
 const unsized = 0;
 
 /** By kind; of texts, lists and maps `sizeMax` depends on the schema. */
@@ -36,7 +36,10 @@ export const extents = {
 
 const atLeastZero = (limit: Int64): number => Math.max(0, nearestNumber(limit));
 
-/** Of a text whose characters have up to `bytesMax` bytes. Without a length, the longest value of the enum counts. */
+/**
+ * Returns the most bytes of a text whose characters have up to `bytesMax`. Without a length, the longest value of the
+ * enum counts.
+ */
 export function textMax(props: JsonSchemaProps, bytesMax: number): number {
   if (props.maxLength !== undefined) return atLeastZero(props.maxLength) * bytesMax;
   if (bytesMax === 1 || props.enum === undefined || props.enum.length === 0) return requestTextMax;
@@ -46,12 +49,12 @@ export function textMax(props: JsonSchemaProps, bytesMax: number): number {
   );
 }
 
-/** Of a list: each element has a comma. */
+/** Returns how many elements a list can have: each has a comma. */
 export function elementsMax({ maxItems }: JsonSchemaProps, element: Extent): number {
   return maxItems === undefined ? Math.floor(requestTextMax / (element.jsonMin + 1)) : atLeastZero(maxItems);
 }
 
-/** Of a map: each entry has a key with quotes, a colon and a comma. */
+/** Returns how many entries a map can have: each has a key with quotes, a colon and a comma. */
 export function entriesMax({ maxProperties }: JsonSchemaProps, value: Extent): number {
   return maxProperties === undefined ? Math.floor(requestTextMax / (value.jsonMin + 6)) : atLeastZero(maxProperties);
 }
@@ -62,7 +65,7 @@ interface Property {
   readonly declaration: Extent;
 }
 
-/** Of an object: its braces and the required properties that have no default. */
+/** Returns the extent of an object: its braces and the required properties that have no default count. */
 export function extentOfObject(properties: readonly Property[], required: ReadonlySet<string>): Extent {
   let jsonMin = 2;
   for (const { key, props, declaration } of properties) {

@@ -163,7 +163,7 @@ export class Http2 {
 /** In Go's words. */
 const lost = "http2: client connection lost";
 const streamIdMax = 2 ** 31 - 1;
-/** Of errors, by number. */
+/** Errors have these names, by number. */
 const codes = [
   "NO_ERROR",
   "PROTOCOL_ERROR",

@@ -77,7 +77,7 @@ export class ExpectedPods {
     return { count: [...scales.values()].reduce((sum, replicas) => sum + replicas, 0), unmanaged };
   }
 
-  /** Of the controller of a pod, or of the Deployment that controls it. */
+  /** Finds the scale of a pod's controller, or of the Deployment that controls it. */
   async #scaleOf(pod: Pod, controller: OwnerReference): Promise<{ readonly uid: string; readonly replicas: number }> {
     const { namespace = "", name = "" } = pod.metadata;
     const isReplicaSet = controller.kind === "ReplicaSet" && controller.apiVersion === "apps/v1";

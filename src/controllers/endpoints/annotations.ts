@@ -2,7 +2,7 @@
 
 /** When the change happened that made endpoints change. */
 export const triggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
-/** Of Endpoints that have not all addresses. */
+/** Endpoints that have not all addresses have it. */
 export const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
 /** On Endpoints that are only used for leader election, without a service and addresses. */
 export const electionAnnotation = "control-plane.alpha.kubernetes.io/leader";

@@ -15,7 +15,7 @@ import { planSlices, type SliceContent, type SliceGroup } from "./slice-plan.ts"
 /** What the slices of a service have in common. */
 export interface SliceSet {
   readonly namespace: string;
-  /** Of the service. */
+  /** The service has this name. */
   readonly name: string;
   /** Beside those that say whose slices they are; all others go. */
   readonly labels: Readonly<Record<string, string>>;

@@ -144,7 +144,7 @@ class Monitor {
     let version = await lists.run(() => this.#list());
     await inTurns(graph.unseen(this.#type, this.#round));
     tried();
-    // Of this server's own objects, the stored form costs nothing to send.
+    // The stored form of this server's own objects costs nothing to send.
     const accept = this.#of.isLocal ? "application/json" : metadataTypes(domain).one;
     let isCurrent = true;
     while (isCurrent && !signal.aborted) {
@@ -177,7 +177,7 @@ class Monitor {
     return version;
   }
 
-  /** Of a page whose objects do not matter, only the head. */
+  /** Reads only the head of a page whose objects do not matter. */
   #readPage(bytes: Buffer): Page {
     const start = bytes.indexOf(itemsStart);
     if (start >= 0 && !this.#concerns(bytes)) {

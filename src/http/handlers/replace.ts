@@ -67,7 +67,7 @@ export async function replaceObject(
         const admitted = admitting(scope, parts.admission.admit(about(next, current)));
         return andThen(admitted, (changed) => {
           const object = afterAdmission(scope, next, changed);
-          // Of an update, the name cannot change either; that is found with what else is immutable.
+          // An update cannot change the name either; that is found with what else is immutable.
           if (current === undefined) checkName(scope, object);
           return object;
         });

@@ -18,7 +18,7 @@ export interface ConditionCheck {
   readonly hasSelectors: boolean;
   /** Expressions that the object had before: they may use what new ones may not yet. */
   readonly stored?: ReadonlySet<string>;
-  /** Of all expressions of the object. */
+  /** All expressions of the object share it. */
   readonly allowance: Allowance;
 }
 

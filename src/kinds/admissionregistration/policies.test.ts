@@ -98,7 +98,7 @@ test("variables have names, and see those before them", () => {
     { name: "b", expression: "1" },
   ];
   check({ variables: later }, compiling("spec.variables[0].expression", "variables.b", 9, "undefined field 'b'"));
-  // Of types with fields of their own and of libraries nothing is known.
+  // Nothing is known of types with fields of their own and of types of libraries.
   const typed = (expression: string, use: string) => ({
     variables: [{ name: "a", expression }],
     validations: [{ expression: use }],

@@ -35,7 +35,7 @@ import { checkSelectableFields } from "./selectable-fields.ts";
 /** The settings of validation. */
 export interface DefinitionRules {
   readonly domain: ApiDomain;
-  /** Of every object's metadata: defaults of and in embedded objects must give some. */
+  /** Returns the schema of every object's metadata: defaults of and in embedded objects must give some. */
   metadata(): Schema | undefined;
 }
 

@@ -116,7 +116,7 @@ function validateSourceType(metric: MetricSpec, path: FieldPath): FieldError[] {
   return [required(path.child(member), "must populate information for the given metric source")];
 }
 
-/** Of several sources one is looked at, whichever the type names. */
+/** Looks at one of several sources, whichever the type names. */
 function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix): FieldError[] {
   const { object, external, pods, resource, containerResource } = metric;
   if (object !== undefined) {

@@ -9,7 +9,7 @@ import { validateJobSpec } from "./job-validation.ts";
 import { isTimeZone } from "./time-zone.ts";
 
 const policies = ["Allow", "Forbid", "Replace"];
-/** Of the messages about schedules, which repeat parts of them. */
+/** Messages about schedules repeat no more than this of them. */
 const detailLengthMax = 4096;
 
 const specPath = FieldPath.of("spec");

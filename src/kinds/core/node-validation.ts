@@ -36,7 +36,7 @@ export function validateNode({ spec, status }: Node, own: OwnPrefix): FieldError
   return errors;
 }
 
-/** Of a node and of its status. */
+/** Checks updates of a node and of its status. */
 export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): FieldError[] {
   const { spec, status } = node;
   const errors: Errors = [];

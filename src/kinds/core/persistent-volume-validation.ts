@@ -154,7 +154,7 @@ export type VolumePlace = "volume" | "attachment";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 
-/** Of the whole spec; `name` is that of the object. */
+/** Checks the whole spec; `name` is that of the object. */
 export function checkVolumeSpec(
   spec: PersistentVolumeSpec,
   name: string,

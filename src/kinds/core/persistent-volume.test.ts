@@ -20,7 +20,7 @@ const onNode = (...keys: readonly string[]) => ({
 
 const refuses = (spec: object, ...expected: readonly string[]): void =>
   assert.deepEqual(volumes.refuseCreate(volume(spec)), expected, JSON.stringify(spec));
-/** Of a volume with a host path. */
+/** Checks what is refused of a volume with a host path. */
 const refusesWith = (spec: object, ...expected: readonly string[]): void => refuses({ hostPath, ...spec }, ...expected);
 
 const badName = (name: string): string => `Invalid value: "${name}": ${dns1123Subdomain(name)[0]}`;

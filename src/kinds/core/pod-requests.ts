@@ -19,7 +19,7 @@ export function containerRequests({ containers, initContainers }: PodSpec): Read
       add(sums, resources.requests);
       add(lasting, resources.requests);
     } else {
-      // Of other resources no more is needed then than in the end, which has what lasts.
+      // No more of any other resource is needed at that time than in the end, which has all that lasts.
       raise(peak, addedTo(lasting, resources.requests));
     }
   }

@@ -11,7 +11,7 @@ const pod = (status: object, spec: object = {}): Unstructured => ({
   status,
 });
 const stored = pod({ phase: "Pending", qosClass: "BestEffort" });
-/** Of a write of the status of a pod with this spec. */
+/** Returns the findings about a write of the status of a pod with this spec. */
 const refused = (status: object, spec: object = {}): string[] =>
   pods.refuseUpdate(pod(status), pod({ phase: "Pending", qosClass: "BestEffort" }, spec), "status");
 

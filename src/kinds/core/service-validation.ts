@@ -294,7 +294,7 @@ const serviceAnnotations = perDomain(({ rename }) => ({
   topologyMode: rename("service.kubernetes.io/topology-mode"),
 }));
 
-/** Of creates and updates. */
+/** Creates and updates get these warnings. */
 export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain): string[] {
   const { clusterIPs = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
   const { topologyHints: annotation, topologyMode: instead } = serviceAnnotations(domain);

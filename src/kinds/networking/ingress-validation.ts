@@ -138,7 +138,7 @@ export function validateIngressStatus({ status }: Ingress): FieldError[] {
   return errors;
 }
 
-/** Of creates. */
+/** Creates get these warnings. */
 export function ingressWarnings({ metadata, spec }: Ingress, domain: ApiDomain): string[] {
   const name = classAnnotation(domain);
   if (metadata.annotations?.[name] === undefined || spec.ingressClassName !== undefined) return [];

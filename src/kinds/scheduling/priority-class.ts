@@ -41,7 +41,7 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
 
 const policies = ["PreemptLowerPriority", "Never"];
 
-/** Of a new class. Only the system's own classes may have the highest priorities. */
+/** Checks a new class. Only the system's own classes may have the highest priorities. */
 function validate({ metadata: { name = "" }, value, globalDefault, preemptionPolicy }: PriorityClass): FieldError[] {
   const errors: FieldError[] = [];
   if (name.startsWith("system-")) {

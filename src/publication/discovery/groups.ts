@@ -37,7 +37,7 @@ interface Candidate extends ServedVersion {
   readonly priority: number;
 }
 
-/** Of custom resources, and of their versions. */
+/** Custom resources have these priorities, as groups and as versions. */
 const customPriority = 1000;
 const customVersionPriority = 100;
 

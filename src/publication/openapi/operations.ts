@@ -26,7 +26,7 @@ export interface OpenApiOperation {
   readonly tag: string;
   /** The operation's verb, roughly as in authorization; absent for discovery. */
   readonly action?: string;
-  /** Of custom resources only. */
+  /** Only operations of custom resources have one. */
   readonly description?: string;
   readonly kind?: GroupVersionKind;
   readonly parameters: readonly Parameter[];

@@ -33,7 +33,7 @@ export function defaultFindings(props: JsonSchemaProps, path: FieldPath, checks:
 }
 
 interface Place {
-  /** Of the object around, and the way from it: a name, or `undefined` for an item. */
+  /** The object around has this schema, and the steps lead from it: a name each, or `undefined` for an item. */
   readonly root: SchemaNode;
   readonly steps: readonly (string | undefined)[];
   /** Inside of that object's apiVersion, kind or metadata. */

@@ -47,7 +47,7 @@ function isClean(node: SchemaNode, value: unknown): boolean {
   return true;
 }
 
-/** Of the items, or their members called `key`: all are texts, or all small integers, and no two are the same. */
+/** Whether the items, or their members called `key`, are all texts or all small integers, and no two are the same. */
 function areDifferent(list: readonly unknown[], key: string | undefined): boolean {
   const seen = list.length > 8 ? new Set<unknown>() : undefined;
   for (let at = 0; at < list.length; at++) {

@@ -58,7 +58,7 @@ export interface SchemaNode {
   readonly minItems: number;
   readonly maxItems: number;
   readonly uniqueItems: boolean;
-  /** Of strings. Without any of the three, `hasText` is false. */
+  /** Strings have these three bounds. Without any of them, `hasText` is false. */
   readonly hasText: boolean;
   readonly minLength: number;
   readonly maxLength: number;

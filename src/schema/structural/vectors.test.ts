@@ -44,7 +44,7 @@ const metadata: Schema = {
 };
 
 interface SchemaVector {
-  /** Of a field, or of the root. */
+  /** A vector has the schema of a field, or of the root. */
   readonly x?: JsonSchemaProps;
   readonly root?: JsonSchemaProps;
   readonly status?: boolean;

@@ -35,7 +35,7 @@ export interface ServedFormsOptions {
 /** What a table of served resources says about versions. */
 export class ServedForms implements ObjectForms {
   readonly #options: ServedFormsOptions;
-  /** Of the table of this generation. */
+  /** What follows was made from the table of this generation. */
   #generation = -1;
   readonly #equivalents = new Map<string, readonly Matched[]>();
 
@@ -109,7 +109,7 @@ export class ServedForms implements ObjectForms {
     return asInternal(() => this.#reread(value, kind, options));
   }
 
-  /** Of custom resources, unknown fields are always dropped. */
+  /** Unknown fields of custom resources are always dropped. */
   #reread(value: unknown, kind: GroupVersionKind, { isStrict }: { readonly isStrict: boolean }): Unstructured {
     const { table, schemaOf, objectBytesMax } = this.#options;
     const definition = table().findKind(kind.group, kind.version, kind.kind);

@@ -42,7 +42,7 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const { disableAdmissionPlugins: disabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
-  /** Of a plugin that does nothing without settings. */
+  /** Reads the settings of a plugin that does nothing without any. */
   const needed = async <T>(plugin: string, load: Load<T>): Promise<T | undefined> =>
     enabled.includes(plugin) ? ((await planSettings(plugins, plugin, load)) ?? refuseWithout(plugin)) : undefined;
   return {

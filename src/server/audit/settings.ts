@@ -38,7 +38,7 @@ export function logSettings(options: ServerOptions): LogSettings | undefined {
   };
 }
 
-/** Of either backend. */
+/** Reads the settings of either backend. */
 export function backendSettings(options: ServerOptions, backend: "log" | "webhook"): BackendSettings {
   const prefix = backend === "log" ? "auditLog" : "auditWebhook";
   return {

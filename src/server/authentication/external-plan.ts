@@ -27,7 +27,7 @@ export interface ExternalPlan {
   readonly algorithms: readonly string[];
   /** The content of `--authentication-config`. */
   readonly configText: string | undefined;
-  /** Of the file; `undefined` when the flag decides. */
+  /** The file says it; `undefined` when the flag decides. */
   readonly anonymous: AuthenticationConfig["anonymous"];
   readonly webhook: WebhookConnection | undefined;
 }

@@ -37,7 +37,7 @@ export function openIdentityProviders(
   const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
   // Providers may run on top of this server: they are waited for in the background.
   let current: readonly OpenIssuer[] = plan.issuers.map(open);
-  /** Of a changed file, waited for. */
+  /** Issuers of a changed file are here while they are waited for. */
   let added: readonly OpenIssuer[] = [];
   let closed = false;
   tokens.use(current);

@@ -20,7 +20,7 @@ import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface ServiceAccountIssuer {
-  /** Of new tokens first, then others whose tokens are taken. */
+  /** New tokens have the first one; tokens of the others are taken, too. */
   readonly issuers: readonly [string, ...string[]];
   /** Names of this server. */
   readonly audiences: readonly string[];

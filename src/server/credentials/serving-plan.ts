@@ -22,9 +22,9 @@ export interface ServingPlan {
   readonly gates: FeatureGates;
   /** Built-in kinds that are served. */
   readonly table: ResourceTable;
-  /** Of `--service-cluster-ip-range`. */
+  /** `--service-cluster-ip-range` says them. */
   readonly clusterIps: readonly IpRange[];
-  /** Of `--token-auth-file`. */
+  /** `--token-auth-file` names it. */
   readonly tokens: TokenFile | undefined;
 }
 

@@ -26,7 +26,7 @@ export function transformMetrics(metrics: Metrics): TransformObserver {
   };
 }
 
-/** Of KMS providers, by name. */
+/** Makes the metrics of KMS providers, by name. */
 export function kmsMetrics(metrics: Metrics, clock: Clock): (provider: string) => KmsObserver {
   const prefix = "apiserver_envelope_encryption";
   const calls = metrics.histogram({

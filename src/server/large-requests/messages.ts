@@ -49,7 +49,7 @@ export interface SentRequest {
   /** Where the object lies, when the path names one. */
   readonly entry: SentEntry | undefined;
   readonly revision: Revision;
-  /** Of custom resources: the definition, and which state of it is served. */
+  /** A custom resource has its definition here, and which state of it is served. */
   readonly definition: { readonly name: string; readonly revision: Revision } | undefined;
 }
 

@@ -71,7 +71,7 @@ export interface LogCheckpoints {
 }
 
 interface StoredRow extends LogRow {
-  /** Of layouts before 5: when the key was made. */
+  /** Layouts before 5 say when the key was made. */
   readonly created: Revision;
   readonly checksum: number;
 }

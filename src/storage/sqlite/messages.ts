@@ -98,7 +98,7 @@ export interface Answers {
   compact: {
     /** Bytes of the file that were given back. */
     readonly bytes: number;
-    /** Of values that are left, about. */
+    /** The values that are left have about so many. */
     readonly logBytes: number;
     /** Versions replaced, and deletions, up to here are gone. */
     readonly forgotten: Revision;

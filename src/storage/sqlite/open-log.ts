@@ -151,7 +151,7 @@ function lossWithin(path: string, head: FoundHead, { file, survey, walSize }: Re
   const lost = (message: string): Loss => ({ message, useless: [] });
   const { revision, keys } = survey;
   if (typeof head === "string") {
-    // Of a build that wrote no head files.
+    // Such a file is of a build that wrote no head files.
     if (head === "missing" && !file.hasHead) return undefined;
     return lost(
       `${headFilePath(dirname(path))} is ${head}: without it nobody can tell whether writes after revision ${revision}, which ${path} reaches, are missing`,

@@ -36,7 +36,7 @@ interface Segment {
   readonly table: string;
   start: Revision;
   rows: number;
-  /** Of values; after moves an estimate. */
+  /** Values have so many together; an estimate after moves. */
   bytes: number;
   /** Whether rows before `start` are still there. */
   hasRest: boolean;
@@ -90,7 +90,7 @@ export class Segments {
       this.#list.push({ id, table, start, ...counts, hasRest: least < start });
     }
     const open = this.#list.at(-1)!;
-    // Of the one that is appended to the list does not know.
+    // The list does not know the counts of the segment that is appended to.
     const counted = database
       .prepare(`SELECT count(*) AS rows, sum(length(value)) AS bytes FROM ${open.table} WHERE revision >= ?`)
       .get(open.start);
