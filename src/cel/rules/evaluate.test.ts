@@ -27,3 +27,23 @@ test("rules are compiled and evaluated in different pieces", () => {
   assert.equal(pauses(rules, props, { one: "b", list: ["b", "c", "d"] }), 1);
   assert.equal(pauses(rules, props, { one: "c", list: ["e", "f"] }), 0);
 });
+
+test("others have a turn before a rule that was costly, until it has been cheap for long", () => {
+  const rules = new CompiledRules(atOnce);
+  const rule = "self.size() < 100 || self.all(a, self.all(b, a == b))";
+  const props: JsonSchemaProps = {
+    type: "array",
+    items: { type: "string" },
+    "x-kubernetes-validations": [{ rule }],
+  };
+  const cheap = ["a"];
+  const costly = Array.from({ length: 300 }, () => "a");
+  pauses(rules, props, cheap);
+  assert.equal(pauses(rules, props, cheap), 0);
+  assert.equal(pauses(rules, props, costly), 0);
+  assert.equal(pauses(rules, props, costly), 1);
+  assert.equal(pauses(rules, props, cheap), 1);
+  let later = 0;
+  while (pauses(rules, props, cheap) > 0) later++;
+  assert.ok(later > 0 && later < 100, `${later} times`);
+});

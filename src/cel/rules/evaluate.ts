@@ -30,6 +30,10 @@ const objectCostMax = 10_000_000;
 const objectWorkMax = 32_000_000;
 /** Others have a turn after evaluations that cost so much, work included: about 4 ms. */
 const pieceCost = 500_000;
+/** Others have a turn before an evaluation that is expected to cost more than this, about 1 ms. */
+const costlyMin = 100_000;
+/** How much of what one evaluation cost is still expected of the next one: cheap ones hide no costly ones between them. */
+const keptCost = 0.9;
 /** What an evaluation counts as, however little it does. */
 const evaluationWork = 16;
 /** In bytes. */
@@ -60,10 +64,25 @@ export class CompiledRules {
   readonly #run: <T>(pieces: Pieces<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
   readonly #places = new Map<JsonSchemaProps, MaybePromise<CompiledPlace | undefined>>();
+  /** What is expected of programs that were costly. */
+  readonly #costly = new Map<Program, number>();
 
   /** `run` compiles, in turns or at once. */
   constructor(run: <T>(pieces: Pieces<T>) => MaybePromise<T>) {
     this.#run = run;
+  }
+
+  /** Whether an evaluation of the program will take long by itself. */
+  isCostly(program: Program): boolean {
+    return this.#costly.size > 0 && this.#costly.has(program);
+  }
+
+  /** An evaluation of the program cost so much. */
+  hasCost(program: Program, cost: number): void {
+    if (cost <= costlyMin && !this.isCostly(program)) return;
+    const expected = Math.max(cost, (this.#costly.get(program) ?? 0) * keptCost);
+    if (expected > costlyMin) this.#costly.set(program, expected);
+    else this.#costly.delete(program);
   }
 
   /** Whether the rules of a node are compiled, or being compiled. */
@@ -196,17 +215,18 @@ export class RuleRun implements RuleFindings {
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
     }
     for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
-      if (this.#isPauseDue()) yield undefined;
       const compiled = place.rules[at]!;
       const value = { node, self, old, place };
+      if (this.#isPauseDue(compiled.rule)) yield undefined;
       if (this.#holds(given, compiled, value)) continue;
-      if (this.#isPauseDue()) yield undefined;
+      if (this.#isPauseDue(compiled.message)) yield undefined;
       this.#broken(given, compiled, value);
     }
   }
 
-  #isPauseDue(): boolean {
-    if (this.#sincePause <= pieceCost) return false;
+  #isPauseDue(next: CompiledRule["rule"]): boolean {
+    const isCostly = next !== undefined && "program" in next && this.#rules.isCostly(next.program);
+    if (this.#sincePause <= pieceCost && !isCostly) return false;
     this.#sincePause = 0;
     return true;
   }
@@ -240,8 +260,10 @@ export class RuleRun implements RuleFindings {
       { self, oldSelf },
       { costLimit: callCostMax, workLimit: Math.min(this.#workLeft, workMax) },
     );
-    this.#workLeft -= found.work + evaluationWork;
-    this.#sincePause += found.cost + found.work + evaluationWork;
+    const work = found.work + evaluationWork;
+    this.#workLeft -= work;
+    this.#sincePause += found.cost + work;
+    this.#rules.hasCost(program, found.cost + work);
     if (found.cost > this.#costLeft) return undefined;
     this.#costLeft -= found.cost;
     return found;
