@@ -220,7 +220,11 @@ export function* evaluateAll(
     const pause = budget.pauseBefore(expression);
     if (pause !== undefined) yield pause;
     const prepared = expression.prepare();
-    if (prepared instanceof Promise) yield prepared;
+    if (prepared instanceof Promise) {
+      yield prepared;
+      // The last piece of compiling is enough for one turn, and many may have waited for it.
+      yield turn();
+    }
     const before = budget.sinceTurn;
     const outcome = evaluateExpression(expression, activation, budget);
     outcomes.push(outcome instanceof Promise ? ((yield outcome) as EvaluationOutcome) : outcome); // of that promise
