@@ -232,7 +232,7 @@ function buildGraph(): Measurement {
   return { name: "graph-1m", cpuUsPerOp: (used.user + used.system) / graph.size, rssMb };
 }
 
-/** What the process keeps. */
+/** Returns what the process keeps. */
 function usedMb(): number {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();

@@ -200,7 +200,7 @@ async function checkEnforced(client: Client, path: string, group: string, isRule
   if (!first.includes('"timeoutSeconds":30')) throw new Error("the default of timeoutSeconds is not there");
 }
 
-/** What breaks each rule. */
+/** Each of these breaks a rule. */
 const brokenRules = [
   ['"replicas":3', '"replicas":9'],
   ['"port":8080', '"port":80'],

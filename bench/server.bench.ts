@@ -92,7 +92,7 @@ async function fanOut(server: Server, watchers: number, seconds: number): Promis
   };
 }
 
-/** What the controllers do at once is over by then. */
+/** The work that controllers do at once is over by then. */
 const idleAfterMs = 3000;
 
 async function afterStart({ pid }: Server): Promise<Measurement> {

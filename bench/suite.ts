@@ -43,7 +43,7 @@ export interface Suite {
   readonly about: string;
   /** Names and descriptions of the rows, in the order of measurement. */
   readonly rows: Readonly<Record<string, string>>;
-  /** Those rows that can be compared with a peer. */
+  /** These rows can be compared with a peer. */
   readonly workloads: readonly Workload[];
   measure(run: Run): Promise<void>;
 }

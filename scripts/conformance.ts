@@ -121,7 +121,7 @@ interface ScenarioSet {
 
 const controllers = "*,bootstrapsigner,tokencleaner";
 
-/** What was recorded names owners that do not exist, and was recorded without controllers. */
+/** The recorded scenarios name owners that do not exist, and were recorded without controllers. */
 const sets: readonly ScenarioSet[] = [
   { files: /^(?!proto-)/, controllers: `${controllers},-garbage-collector-controller` },
   { files: /^proto-/, controllers },

@@ -80,7 +80,7 @@ export const ofCluster = { isClusterScoped: true };
 
 const notEdited = new Set(["apiVersion", "kind", "metadata", "status"]);
 
-/** What is edited at a field of an object, or of the whole object: its type, value and path. */
+/** Returns what is edited at a field of an object, or of the whole object: its type, value and path. */
 export function contentOf(
   { schema }: ComparedKind,
   object: Json,

@@ -91,7 +91,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
       shown = { edits: chosen, of: kind.root === undefined ? stored[0] : stored[0]![kind.root] };
     }
     const { isSame, isRefused } = compare(`change ${at} of ${subresource || "the object"}`, shown, answers);
-    // What they store differs now, so what follows would, too.
+    // The servers store different objects now, so what follows would differ, too.
     if (!isSame && !isRefused) return;
   }
 }

@@ -33,7 +33,7 @@ const some = <T>(random: Random, from: readonly T[], share: number): T[] => from
 const many = <T>(random: Random, max: number, make: (at: number) => T): T[] =>
   Array.from({ length: upTo(random, max) }, (_, at) => make(at));
 
-/** What requests are about. */
+/** Requests are about this. */
 interface Subject {
   readonly group: string;
   readonly versions: readonly string[];
@@ -571,7 +571,7 @@ const wrongParamKinds: readonly Json[] = [
   { apiVersion: "apps/", kind: "X" },
 ];
 
-/** What policies of both kinds have, and what their expressions may use. */
+/** Makes what policies of both kinds have, and returns what their expressions may use. */
 function common(random: Random, isSound: boolean, isMutating: boolean): { readonly spec: Json; readonly about: Made } {
   const chosen = some(random, subjects, 0.45);
   if (chosen.length === 0) chosen.push(pick(random, subjects));

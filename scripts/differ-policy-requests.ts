@@ -112,7 +112,7 @@ class Case {
   readonly #seed: number;
   readonly #ns: string;
   readonly #case: PolicyCase;
-  /** What was asked, by audit ID. */
+  /** The requests that were sent are here, by audit ID. */
   readonly #recorded = new Map<string, string>();
 
   constructor(comparison: Comparison, seed: number) {
@@ -288,7 +288,9 @@ const nameOf = ({ body = {} }: PolicyRequest): string => (body["metadata"] as { 
 const isRefusal = ({ code, body }: Answer): boolean =>
   code >= 400 && String(body["message"]).includes("denied request");
 
-/** What is compared of an answer: all but what is the server's own, and which of a policy's bindings came first. */
+/**
+ * Returns what is compared of an answer: all but what is the server's own, and which of a policy's bindings came first.
+ */
 function shownAnswer(answer: Answer): string {
   if (answer.code >= 300 || answer.body["kind"] === "Status") {
     return essence(answer).replaceAll(/(with binding 'differ-p\d-)\d'/g, "$1*'");
@@ -316,7 +318,7 @@ function withoutOwn(value: unknown): unknown {
 
 const paramRefOf = ({ body }: PolicyRequest): object => (body as { spec: { paramRef?: object } }).spec.paramRef ?? {};
 
-/** What policies said about requests, by audit ID. */
+/** Returns what policies said about requests, by audit ID. */
 function annotationsIn(
   log: string,
   wanted: ReadonlyMap<string, string>,

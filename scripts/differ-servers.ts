@@ -79,7 +79,7 @@ interface Failure {
 
 const isSuccess = (code: number): boolean => code > 0 && code < 400;
 
-/** What is compared of an answer: not names that are random, nor addresses in Go's syntax. */
+/** Returns what is compared of an answer: not names that are random, nor addresses in Go's syntax. */
 export function essence({ code, body, warnings }: Answer): string {
   const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or none of its members
   const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();

@@ -68,7 +68,7 @@ export async function compareWebhooks(servers: readonly Server[], options: Webho
   return differing;
 }
 
-/** What two servers made of one case, one after the other. */
+/** Two servers made this of one case, one after the other. */
 interface CaseDifference {
   readonly lines: number;
   /** A description of each line that differs. */

@@ -8,7 +8,7 @@ import type { TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { temporaryFolder } from "./harness.ts";
 
-/** What a SubjectAccessReview asks. */
+/** A SubjectAccessReview asks this. */
 export interface AccessSpec {
   readonly user?: string;
   readonly uid?: string;

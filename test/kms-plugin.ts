@@ -15,7 +15,7 @@ type Fields = ReadonlyMap<number, readonly Buffer[]>;
 
 export class KmsPlugin {
   readonly socket: string;
-  /** What the status says. */
+  /** The status says this. */
   keyId = "key-1";
   healthz = "ok";
   version = "v2";

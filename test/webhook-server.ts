@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { convert } from "./extensions/converter.ts";
 
-/** What is answered to every question at a path; without anything it is allowed. */
+/** Every question at a path is answered with this; without anything it is allowed. */
 export interface WebhookAnswer {
   /** Members of the response beside its uid. */
   readonly response?: object;
@@ -105,7 +105,7 @@ export class WebhookServer {
     return { url: `https://127.0.0.1:${this.port}${path}`, caBundle: this.caBundle };
   }
 
-  /** What was asked at a path since the last time, in order. */
+  /** Returns what was asked at a path since the last time, in order. */
   take(path: string): Received[] {
     const taken = this.received.filter((one) => one.path === path);
     for (const one of taken) this.received.splice(this.received.indexOf(one), 1);

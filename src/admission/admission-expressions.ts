@@ -36,7 +36,7 @@ export interface RequestParts {
   readonly oldObject: ApiObject | undefined;
   /** The variable `request`, made when it is first used. */
   request(): object;
-  /** Those of the whole request, since each is asked once. */
+  /** They are those of the whole request, since each is asked once. */
   readonly checks: AuthorizationChecks;
   /** Finds the namespace of a namespaced object, where expressions see it. */
   namespace?(): Namespace | undefined;
@@ -87,7 +87,7 @@ export class RequestValues {
   }
 }
 
-/** What expressions see beside the request itself. */
+/** Expressions see these beside the request itself. */
 export interface Visible {
   readonly params?: ApiObject | undefined;
   /** The `variables` of a policy, made when one is first used. */
@@ -144,7 +144,7 @@ class RequestActivation {
 
 const valueOf = (object: object | undefined): Value => (object ?? null) as Value; // plain JSON
 
-/** What expressions see of a namespace. */
+/** Returns what expressions see of a namespace. */
 function shownNamespace(namespace: Namespace | undefined): Value {
   if (namespace === undefined) return null;
   const { ownerReferences: _owners, managedFields: _managers, selfLink: _link, ...metadata } = namespace.metadata;

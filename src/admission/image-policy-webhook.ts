@@ -26,7 +26,7 @@ export interface ImagePolicyOptions {
   readonly denyTtlMs: number;
   /** Before the second call; each further wait is half as long again. */
   readonly retryBackoffMs: number;
-  /** What becomes of pods without an answer. */
+  /** Whether a pod is allowed when there is no answer. */
   readonly defaultAllow: boolean;
   readonly clock: Clock;
   readonly random: Random;

@@ -19,7 +19,7 @@ export interface LimitRangerOptions {
 
 export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPlugin {
   const annotation = domain.rename("kubernetes.io/limit-ranger");
-  /** Those that apply; `undefined` when there are none. */
+  /** Returns the ranges that apply; `undefined` when there are none. */
   const rangesFor = (attributes: AdmissionAttributes): readonly LimitRange[] | undefined => {
     const { namespace, resource } = attributes;
     if (resource.group !== "" || (resource.resource !== "pods" && resource.resource !== "persistentvolumeclaims")) {
@@ -104,7 +104,7 @@ function withResources(container: Container, what: string, defaults: Defaults, n
   return resources === container.resources ? container : { ...container, resources };
 }
 
-/** What is held against the bounds of one item. */
+/** This is held against the bounds of one item. */
 interface Asked {
   readonly requests: Quantities;
   readonly limits: Quantities;

@@ -46,7 +46,7 @@ export interface Matched {
   readonly kind: GroupVersionKind;
 }
 
-/** What matching asks of the server; answers come from memory. */
+/** Matching asks this of the server; answers come from memory. */
 export interface MatchEnvironment {
   /** The same resource or subresource in all its served groups and versions, the given one first. */
   equivalents(resource: GroupVersionResource, subresource: string): readonly Matched[];

@@ -8,7 +8,7 @@ export class NamespaceIndex<T> {
   /** Made when first asked for. */
   readonly #sorted = new Map<string, readonly T[]>();
 
-  /** Those of a namespace, by name; `undefined` when there are none. */
+  /** Returns the objects of a namespace, by name; `undefined` when there are none. */
   of(namespace: string): readonly T[] | undefined {
     const objects = this.#namespaces.get(namespace);
     if (objects === undefined) return undefined;

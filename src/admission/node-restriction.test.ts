@@ -19,7 +19,7 @@ const mirror = "kubernetes.io/config.mirror";
 const one: UserInfo = { name: "system:node:one", groups: ["system:nodes", "system:authenticated"] };
 
 const make = objectMaker();
-/** Those that are not in the core group. */
+/** These are not in the core group. */
 const versions = new Map([
   ["CSIDriver", "storage.k8s.io/v1"],
   ["CSINode", "storage.k8s.io/v1"],

@@ -39,7 +39,7 @@ export interface AdmissionAttributes {
 export interface MutationRound {
   readonly isSecond: boolean;
   repeat(): void;
-  /** What plugins remember from the first round to the second, by their names. */
+  /** Plugins remember these from the first round to the second, by their names. */
   readonly notes: Map<string, unknown>;
 }
 

@@ -163,7 +163,7 @@ const namespaces = {
   name: "n",
 };
 
-/** What a change of labels is answered with, where there are these pods. */
+/** Returns what a change of labels is answered with, where there are these pods. */
 async function relabeled(
   before: object,
   after: object,

@@ -38,7 +38,7 @@ export {
   versionMessage,
 } from "./pod-security/policy.ts";
 
-/** What metrics say about a request. */
+/** Metrics say this about a request. */
 export interface ObservedRequest {
   readonly operation: "create" | "update";
   readonly resource: "pod" | "controller";
@@ -100,7 +100,7 @@ export function podSecurity(options: PodSecurityOptions): AdmissionPlugin {
 
 const nothingForbidden = standardText(privilegedLatest);
 
-/** What is decided about one request. */
+/** This is decided about one request. */
 interface Decision {
   readonly attributes: AdmissionAttributes;
   readonly request: ObservedRequest;

@@ -14,7 +14,7 @@ export interface PriorityOptions {
   readonly classes: Pick<NamespaceIndex<PriorityClass>, "get" | "of">;
 }
 
-/** What pods get where there is no default class. */
+/** Pods get this where there is no default class. */
 const noClass: Pick<PriorityClass, "value" | "preemptionPolicy"> = {
   value: 0,
   preemptionPolicy: "PreemptLowerPriority",

@@ -36,7 +36,7 @@ export function difference(from: Quantities, less: Quantities): Map<string, Quan
   return result;
 }
 
-/** Those for whose names `keep` holds. */
+/** Returns the quantities for whose names `keep` holds. */
 export function picked(
   quantities: Quantities,
   keep: (name: string, quantity: Quantity) => boolean,

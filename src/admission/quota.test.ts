@@ -126,7 +126,7 @@ test("a charge waits until it knows the version that another writer has stored",
   const { options } = place;
   const known = Promise.withResolvers<void>();
   let tries = 0;
-  // What is known stays behind what is stored.
+  // The known quota stays behind the stored one.
   const write: ChargeOptions["write"] = async (quota) => {
     tries++;
     if (quota.spec.hard?.["secrets"] !== "3") throw conflict(quotaResource, "q", "newer");

@@ -50,7 +50,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** What writes of a batch found. */
+/** The writes of a batch found this. */
 interface Unsettled {
   /** To be tried again. */
   readonly again: Set<Waiting>;
@@ -104,7 +104,7 @@ export class Quotas {
     return this.#evaluators.of(resource)?.isConstant === true;
   }
 
-  /** What an object uses, as text. */
+  /** Returns what an object uses, as text. */
   useOf(resource: GroupResource, object: ApiObject): string {
     const evaluator = this.#evaluators.of(resource);
     if (evaluator === undefined) return "";

@@ -78,7 +78,7 @@ test("a role may hold what its author holds there [AUTHZ-26]", async () => {
     await outcome(own, write("roles", role([readMaps, readSecrets]))),
     `403 roles.${group} "r" is forbidden: ${beyond}`,
   );
-  // What is held in a namespace is not held in the cluster.
+  // A right that is held in a namespace is not held in the cluster.
   assert.match(
     await outcome(own, write("clusterroles", role([readMaps]))),
     /^403 clusterroles\.\S+ "r" is forbidden: user "author"/,

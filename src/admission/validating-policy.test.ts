@@ -34,7 +34,7 @@ interface Answer {
   readonly answer: string;
   readonly warnings: readonly string[];
   readonly annotations: readonly (readonly [string, string])[];
-  /** What metrics are told. */
+  /** Metrics are told these. */
   readonly observed: readonly string[];
 }
 

@@ -39,7 +39,7 @@ export interface Lifecycle {
   readonly replacement?: string;
 }
 
-/** What is said of a kind in one version of its group, be it built in or custom. */
+/** A kind is described so in one version of its group, be it built in or custom. */
 export interface KindDescription {
   readonly group: string;
   readonly version: string;

@@ -274,7 +274,7 @@ function prune(
     pruned = convert(apply, pruned, at, apiVersion, failed("pruned"));
     at = apiVersion;
     const left = fieldsWithStructs(here, pruned);
-    // What has another value now was filled in by the conversion, in the place of what went.
+    // A field that has another value now was filled in by the conversion, in the place of one that went.
     const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
     const kept = union(own, withStructs(here, unionAll(sets)));
     const isStart = whole === start.object && here === start.schema;

@@ -117,7 +117,7 @@ class LogFile implements EventWriter {
     }
   }
 
-  /** Those who wait and fit into the same file, at least one. */
+  /** Takes the writes that wait and fit into the same file, at least one. */
   #takeGroup(): Waiting[] {
     const { bytesMax } = this.#options;
     let bytes = this.#bytes >= bytesMax ? 0 : this.#bytes;
@@ -135,7 +135,7 @@ class LogFile implements EventWriter {
     const bytes = group.reduce((sum, one) => sum + one.bytes, 0);
     if (this.#bytes > 0 && this.#bytes + bytes > this.#options.bytesMax) await this.#rotate();
     this.#opened ??= await this.#reopen();
-    // What a failed write, or a process that was killed, left of a line does not spoil the next.
+    // A line that a failed write, or a process that was killed, left incomplete does not spoil the next.
     await this.#opened.handle.appendFile(this.#isTorn ? `\n${text}` : text);
     this.#isTorn = false;
     this.#bytes += bytes;

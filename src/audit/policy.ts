@@ -21,7 +21,7 @@ export interface AuditedAction extends Omit<RequestAttributes, "version"> {
   readonly user: UserInfo;
 }
 
-/** What is recorded of a request. One object per rule, shared. */
+/** It says what is recorded of a request. There is one object for each rule, which requests share. */
 export interface AuditDecision {
   readonly level: Level;
   readonly omitStages: ReadonlySet<Stage>;

@@ -35,8 +35,8 @@ export type Authentication =
       readonly outcome: "user";
       readonly user: UserInfo;
       /**
-       * Those of the requested audiences that the token has; absent when the method knows no audiences and the user is
-       * this server's.
+       * The token has these of the requested audiences; absent when the method knows no audiences and the user is this
+       * server's.
        */
       readonly audiences?: readonly string[];
       /** For the audit event of the request. */

@@ -12,7 +12,7 @@ import type { CertificateAuthorities } from "./certificate-authorities.ts";
 export interface ClientCertificateOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
-  /** Those that count now. */
+  /** Returns the authorities that count now. */
   authorities(): CertificateAuthorities;
 }
 

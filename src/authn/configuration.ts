@@ -75,7 +75,7 @@ export interface ExpressionCompiler {
 
 export interface ConfigRules {
   readonly domain: ApiDomain;
-  /** Those this server issues tokens as. */
+  /** This server issues tokens as these. */
   readonly ownIssuers: readonly string[];
   readonly expressions: ExpressionCompiler;
 }

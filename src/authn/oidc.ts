@@ -66,7 +66,7 @@ export class OidcTokens implements TokenAuthenticator {
   async #verify(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
     const { provider } = issuer;
     if (provider.keysFor("") === undefined) return refused(`authenticator for issuer ${issuer.url} is not initialized`);
-    // What needs no signature to be refused costs none.
+    // A token that can be refused without its signature costs none.
     const problem = problemOf(issuer, jwt, this.#clock.now());
     if (problem !== undefined) return refused(problem);
     let { generation } = provider;

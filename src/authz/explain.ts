@@ -71,7 +71,7 @@ function short({ rule }: PreparedRule): string {
   return text.length <= ruleTextMax ? text : `${text.slice(0, ruleTextMax)}…`;
 }
 
-// What keeps a rule from allowing an action, as bits: most rules of a refusal are looked at and never told.
+// The bits say what keeps a rule from allowing an action: most rules of a refusal are looked at and never told.
 const verbBit = 1;
 const groupBit = 2;
 const resourceBit = 4;

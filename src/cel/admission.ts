@@ -158,7 +158,9 @@ export function withVariables(environment: Environment, types: ReadonlyMap<strin
   return environment.extend({ variables: new Map([["variables", variables]]) });
 }
 
-/** What is known of a variable's type: upstream forgets those with fields of their own and those of libraries. */
+/**
+ * Returns what is known of a variable's type: upstream forgets those with fields of their own and those of libraries.
+ */
 function shownType(type: CelType): CelType {
   switch (type.kind) {
     case "list":

@@ -29,7 +29,7 @@ function result(source: string, authorize: Authorize): unknown {
   return "value" in found ? found.value : found.error.message;
 }
 
-/** What an authorizer is asked. */
+/** Returns what an authorizer is asked. */
 function asked(source: string): CheckAttributes {
   const all: CheckAttributes[] = [];
   result(source, (attributes) => {

@@ -52,7 +52,7 @@ function outcome(source: string, environment: Environment): Outcome {
   return { shown: showType(checked.type), overloads: overloads.sort() };
 }
 
-/** What the data says; overloads only of those that the environment knows. */
+/** Returns what the data says; overloads only of those that the environment knows. */
 function expected({ type, error, checkedAst = "" }: SerializedIncrementalTest, environment: Environment): Outcome {
   const known = new Set(
     [...environment.functions.values()]

@@ -37,7 +37,7 @@ const files = [
   "type_deductions",
 ];
 
-/** What a 1.32 server answers otherwise, by the reason; names are `file/section/test`. */
+/** A 1.32 server answers these otherwise, by the reason; names are `file/section/test`. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   "1.32 has no quoted field names": [
     "fields/quoted_map_fields/field_access_slash",
@@ -182,7 +182,7 @@ const noBudget = { spend: () => {}, work: () => {} };
 
 const isNan = (value: Value): boolean => value instanceof Double && Number.isNaN(value.value);
 
-/** What is wrong with a result; `undefined`: nothing. */
+/** Returns what is wrong with a result; `undefined`: nothing. */
 function difference(one: Case): string | undefined {
   const { original } = one.test;
   const result = run(one);

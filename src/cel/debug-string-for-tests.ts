@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import type { EntryNode, Expression } from "./ast.ts";
 import { Double, type Scalar, Uint } from "./values.ts";
 
-/** What stands behind a node: its kind, or its type and overload. Entries of literals have a kind too. */
+/** Returns what stands behind a node: its kind, or its type and overload. Entries of literals have a kind too. */
 export type Adorn = (node: Expression | "entry") => string;
 
 const kindNames = {

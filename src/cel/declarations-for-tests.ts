@@ -81,7 +81,7 @@ export const optionals: Library = {
   constants: new Map([["optional_type", { type: typeOf(opaque("optional_type")), value: opaque("optional_type") }]]),
 };
 
-/** What the macros with two variables call. */
+/** The macros with two variables call these. */
 export const insertions: Library = {
   name: "comprehensions",
   functions: [

@@ -6,7 +6,7 @@ import type { ConstantReference, FunctionReference, Validator, VariableReference
 import type { FunctionDeclaration, Library, Overload } from "./functions.ts";
 import type { CelType, ObjectType } from "./types.ts";
 
-/** What an environment has beyond the one it extends. */
+/** An environment has these beyond those of the one it extends. */
 export interface Declarations {
   /** Names may have dots; `a.b` is found before the field `b` of `a`. */
   readonly variables?: ReadonlyMap<string, CelType>;

@@ -32,10 +32,10 @@ const validators: Declarations["validators"] = [
   validFormats,
 ];
 
-/** What every expression may use, two-variable macros included: of stored expressions and configuration files. */
+/** Every expression may use this, two-variable macros included: stored expressions and configuration files do. */
 const base = new Environment({ libraries: commonLibraries, validators });
 
-/** What new expressions may use: no more than the release before knows, which may have to read them. */
+/** New expressions may use this: no more than the release before knows, which may have to read them. */
 const newBase = new Environment({
   libraries: commonLibraries.filter((library) => library !== comprehensionsLibrary),
   validators,

@@ -2,7 +2,7 @@
 import type { CelType } from "./types.ts";
 import type { CelError, Value } from "./values.ts";
 
-/** What an evaluation passes to functions that count more than their call. */
+/** An evaluation passes this to functions that count more than their call. */
 export interface EvaluationContext {
   /** Adds cost. Once the budget is over, the evaluation ends with an error. */
   spend(cost: number): void;
@@ -27,7 +27,7 @@ export interface Overload {
    */
   readonly call?: (args: readonly Value[], context: EvaluationContext) => Value | CelError | undefined;
   /**
-   * What a call costs beyond the evaluation of its arguments; default 1. `size` is a string's length in code points, a
+   * A call costs this beyond the evaluation of its arguments; default 1. `size` is a string's length in code points, a
    * list's or map's number of elements, 1 otherwise.
    */
   readonly cost?: CallCost;
@@ -40,7 +40,7 @@ export interface CallCost {
   estimate?(sizes: readonly SizeRange[]): CallEstimate;
 }
 
-/** What a call may cost at most and at least, and how large its result may be. */
+/** It says what a call may cost at most and at least, and how large its result may be. */
 export interface CallEstimate {
   readonly cost: SizeRange;
   /** Left out: as the result's type allows. */

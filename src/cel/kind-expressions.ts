@@ -59,7 +59,7 @@ const typeOf = ({ kind, schema }: NamedSchema): CelType => typeOfSchema(schema, 
 
 const prefix = "compilation failed: ";
 
-/** What is wrong with the expression there; `undefined` for nothing. */
+/** Returns what is wrong with the expression there; `undefined` for nothing. */
 export function* typeFindings(source: string, environment: Environment): Pieces<string | undefined> {
   const checked = yield* checkInPieces(source, environment);
   return "problem" in checked ? checked.problem.replace(prefix, "") : undefined;

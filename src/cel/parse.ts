@@ -10,7 +10,7 @@ import { tokenize } from "./parse/lexer.ts";
 import { Nodes, type Repetition } from "./parse/nodes.ts";
 import { GivenUp, TokenReader } from "./parse/token-reader.ts";
 
-/** What differs between environments. */
+/** Environments differ in these. */
 export interface ParseOptions {
   /** Whether the macros with two variables are there: `all(i, v, …)`, `transformMap`, … By default they are not. */
   readonly hasTwoVariables?: boolean;

@@ -43,8 +43,8 @@ export class SchemaRules {
   }
 
   /**
-   * What the rules say about a whole object, given the one before an update. Takes 0.5 s at most, in pieces of a few
-   * milliseconds.
+   * Returns what the rules say about a whole object, given the one before an update. Takes 0.5 s at most, in pieces of
+   * a few milliseconds.
    */
   check(value: unknown, options: RuleOptions = {}): MaybePromise<RuleFindings> {
     return inTurns(this.#run(value, options));

@@ -83,7 +83,7 @@ function typed(checked: Checked, node: Expression, isOptional: boolean): Typed {
   return { node, type: isOptional && type.kind === "opaque" ? (type.parameters[0] ?? dyn) : type };
 }
 
-/** What is of another type than the first, or the first such. */
+/** Reports the elements that are of another type than the first, or the first such. */
 function reportOther([first, ...others]: readonly Typed[], findings: CheckFindings, onlyOne: boolean): void {
   if (first === undefined) return;
   for (const { node, type } of others) {

@@ -20,7 +20,10 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly deletionsOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What the caller wants to know of an object; all of it when left out. Applied before all objects are in memory. */
+  /**
+   * Returns what the caller wants to know of an object; all of it when left out. Applied before all objects are in
+   * memory.
+   */
   trim?(object: T): T;
   /** Everything there is, after a list. */
   replaced(objects: readonly T[]): void;

@@ -21,7 +21,7 @@ import {
 import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
 import { type WebhookCall, WebhookCallError } from "./webhook-call.ts";
 
-/** What the server shows to a webhook to prove who it is; never print it. */
+/** The server proves with these to a webhook who it is; they must never be printed. */
 export interface WebhookCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: Pick<OutgoingOptions, "cert" | "key">;
@@ -205,7 +205,7 @@ const refusals: ReadonlyMap<number, string> = new Map([
   [504, "the server was unable to return a response in the time allotted, but may still be processing the request"],
 ]);
 
-/** What an answer with an error code says. Longer texts are cut. */
+/** Returns what an answer with an error code says. Longer texts are cut. */
 function refusalText(code: number, value: unknown, text: string): string {
   if (isObject(value) && value["kind"] === "Status" && typeof value["message"] === "string") {
     return value["message"].slice(0, shownMax);

@@ -94,7 +94,7 @@ export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCrede
   });
 }
 
-/** What questions to the webhook need. */
+/** Opens a connection to the webhook; questions to it need what is returned. */
 export const openWebhook = (
   { url, headers, trust }: WebhookConnection,
   clock: Clock,

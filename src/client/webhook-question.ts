@@ -29,7 +29,7 @@ export interface WebhookQuestion extends Retry {
   /** For each call, none of which goes on after `deadlineMs`. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
-  /** What is said of an answer that is none, before its code. */
+  /** This is said of an answer that is none, before its code. */
   readonly complaint?: string;
 }
 

@@ -5,7 +5,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { Counter, Family, Histogram, Metrics, Sample } from "#std/metrics.ts";
 
-/** What a queue holds. Times are of the monotonic clock, in milliseconds. */
+/** A queue holds this. Times are of the monotonic clock, in milliseconds. */
 export interface QueueState {
   /** Keys that wait for a worker. */
   readonly depth: number;

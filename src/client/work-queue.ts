@@ -20,7 +20,7 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly workersMax: number;
   readonly pauses?: RetryPauses;
-  /** What the queue is called in metrics, and where they are; not measured when left out. */
+  /** It has the name of the queue in metrics, and the metrics; left out: it is not measured. */
   readonly measured?: { readonly name: string; readonly metrics: WorkQueueMetrics } | undefined;
   /** Called for every failure except conflicts, which the next attempt resolves. */
   failed(key: string, error: unknown): void;

@@ -18,14 +18,14 @@ export interface Form<T> extends Schema {
 
 type Forms = Readonly<Record<string, Form<unknown>>>;
 
-/** What is decoded by forms. */
+/** Fields that are read by forms have these types. */
 export type Decoded<F> = { readonly [Name in keyof F]?: F[Name] extends Form<infer T> ? T : never };
 
 export interface DocumentKind<F extends Forms> {
   readonly kind: string;
-  /** Those that are read, with the domain's names; the first is for messages. */
+  /** These versions are read, with the domain's names; the first is for messages. */
   readonly apiVersions: readonly string[];
-  /** What the same document was called before. */
+  /** The same document had this name before. */
   readonly former?: { readonly kind: string; readonly apiVersion: string };
   /** All versions have these fields; they are made with `struct`. `apiVersion` and `kind` are added. */
   readonly fields: F;

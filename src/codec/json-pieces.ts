@@ -106,7 +106,7 @@ class LongPart {
   readonly #bytes: Buffer;
   readonly #end: number;
   readonly #decode: DecodeShort;
-  /** What is decoded next begins here. */
+  /** The next value to decode begins here. */
   #from: number;
   #at: number;
   /** Whether the member before `#from` is long, and was decoded by itself. */

@@ -20,7 +20,10 @@ class Counter {
     this.#bytes = bytes;
   }
 
-  /** Those within a range of bytes. What comes before a mistake counts: it is decoded before the body is refused. */
+  /**
+   * Counts the objects within a range of bytes. All before a mistake count: they are decoded before the body is
+   * refused.
+   */
   messages(from: number, end: number, depth: number): number {
     let count = 0;
     this.#at = from;

@@ -14,7 +14,7 @@ import { printable, printWarnings } from "./print.ts";
 export interface ImportOptions {
   /** Where objects go that name no namespace. */
   readonly namespace: string;
-  /** What becomes of objects that are there. */
+  /** It says what becomes of objects that are there. */
   readonly existing: "skip" | "replace" | "fail" | "apply";
   readonly writesStatus: boolean;
   readonly dryRun: boolean;
@@ -26,7 +26,7 @@ export interface ImportReport {
   readonly applied: number;
   readonly skipped: number;
   readonly failed: number;
-  /** What failed, as `kind namespace/name: reason`; the first thousand. */
+  /** These failed, as `kind namespace/name: reason`; the first thousand. */
   readonly failures: readonly string[];
 }
 

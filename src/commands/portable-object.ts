@@ -73,7 +73,7 @@ function shortName({ group, resource }: Pick<DiscoveredResource, "group" | "reso
   return group === "" ? resource : `${resource}.${group.split(".")[0] ?? ""}`;
 }
 
-/** Those that are exported when none is named, in the order in which they can be made. */
+/** Returns the resources that are exported when none is named, in the order in which they can be made. */
 export function carriedResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const seen = new Set<string>();
   const carried = resources.filter((one) => {
@@ -149,7 +149,7 @@ const withSpec =
   (object: Unstructured): Unstructured =>
     isObject(object["spec"]) ? { ...object, spec: change(object["spec"]) } : object;
 
-/** What kinds are given beyond metadata and status. */
+/** Objects of these kinds are given this beyond metadata and status. */
 const specOf: Readonly<Record<string, (object: Unstructured) => Unstructured>> = {
   // Addresses are of the other server's range. No address at all is asked for, and stays.
   services: withSpec((spec) => (spec["clusterIP"] === "None" ? spec : without(spec, "clusterIP", "clusterIPs"))),

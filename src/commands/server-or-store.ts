@@ -41,7 +41,7 @@ export async function withStore<T>(dataDir: string, { path, body, offline }: Sto
   }
 }
 
-/** What the running server answers; why none does, otherwise. */
+/** Returns what the running server answers; why none does, otherwise. */
 async function askServer<T>(dataDir: string, path: string, body: object): Promise<T | Unreachable> {
   // Without it no server has used the folder.
   if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);

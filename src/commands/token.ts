@@ -83,7 +83,7 @@ export interface TokenAnswer {
 export function requestToken(server: WebhookConnection, wanted: TokenWanted): Promise<TokenAnswer> {
   const { namespace, account, durationMs, audiences = [], bound } = wanted;
   const part = (name: string): string => {
-    // What could lead to another path, and what no object is called.
+    // Such a name could lead to another path, or is one that no object has.
     if (name === "" || name === "." || name === ".." || name.includes("/")) {
       throw new StartError(`${JSON.stringify(name)} is no name of an object`);
     }

@@ -26,7 +26,7 @@ const usualPeriodMs = 30_000;
 const workersMax = 8;
 const httpsPort = 443;
 
-/** What is found out about one. */
+/** This is found out about one APIService. */
 type Finding = Pick<APIServiceCondition, "status"> & { readonly reason: string; readonly message: string };
 
 export const apiServiceAvailabilityController =
@@ -117,7 +117,7 @@ class AvailabilityWatcher {
     const { service } = known.spec;
     const finding = service === undefined ? local : await this.#examine(name, service);
     if (signal.aborted) return undefined;
-    // What was checked may have changed meanwhile; then it is in the queue again.
+    // The APIService may have changed while it was checked; then it is in the queue again.
     const present = await found(client.get<APIService>(`${this.#path}/${encodeURIComponent(name)}`));
     if (present === undefined || !isSameSpec(present, known)) return undefined;
     await this.#write(present, finding);
@@ -170,7 +170,7 @@ const local: Finding = { status: "True", reason: "Local", message: "Local APISer
 const isSameSpec = (one: APIService, other: APIService): boolean =>
   one.metadata.uid === other.metadata.uid && JSON.stringify(one.spec) === JSON.stringify(other.spec);
 
-/** What keeps requests from the service; `undefined` when there is nothing. */
+/** Returns what keeps requests from the service; `undefined` when there is nothing. */
 async function reachable(
   client: RestClient,
   { namespace, name, port }: Required<ServiceReference>,

@@ -52,7 +52,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
     const path = `${collection}/${encodeURIComponent(name)}`;
     if (isBinding(wanted) && isBinding(object) && !isDeepStrictEqual(object.roleRef, wanted.roleRef)) {
-      // What a binding refers to never changes: it is made anew.
+      // The role that a binding refers to never changes: the binding is made anew.
       await client.delete(path, { preconditions: { uid: object.metadata.uid } });
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;

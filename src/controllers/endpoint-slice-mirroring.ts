@@ -41,7 +41,7 @@ export const endpointSliceMirroringController =
     const changed = (endpoints: Endpoints): void => {
       const { namespace = "", name = "" } = endpoints.metadata;
       const service = services.get(namespace, name);
-      // Those of services with selectors are another controller's.
+      // Endpoints of services with selectors are another controller's.
       if (service === undefined || isMirrored(service)) queue.add(`${namespace}/${name}`);
     };
     await Promise.all([

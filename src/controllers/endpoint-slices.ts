@@ -121,7 +121,7 @@ class EndpointSlices {
     return { ...Object.fromEntries(labels), ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
   }
 
-  /** What of a node matters to shares of zones. */
+  /** Returns the part of a node that matters to shares of zones. */
   #partOf(node: Node | undefined): string {
     const part = node && nodePart(node, this.#environment.domain);
     return part === undefined ? "" : `${part.milliCpus} ${part.zone}`;

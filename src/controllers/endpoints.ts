@@ -143,7 +143,7 @@ class ServiceEndpoints {
 const sortedText = (labels: Readonly<Record<string, string>>): string =>
   JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 
-/** What a pod adds: its address once for each port that it has; in the service's first family. */
+/** Returns what a pod adds: its address once for each port that it has, in the service's first family. */
 function entriesOf(pod: Pod, service: Service): PortAddress[] {
   const { ports = [], publishNotReadyAddresses = false, ipFamilies = [] } = service.spec;
   if (!isEndpoint(pod, publishNotReadyAddresses)) return [];

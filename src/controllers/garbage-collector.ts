@@ -47,7 +47,7 @@ class GarbageCollector {
   readonly #orphans: WorkQueue;
   /** Objects to examine once all resources have been listed; `undefined` afterwards. */
   #early: Set<string> | undefined = new Set();
-  /** Those that have to wait until other kinds are served. */
+  /** These have to wait until other kinds are served. */
   #parked = new Set<string>();
   #resources: ResourceMap;
   #isStale = false;
@@ -167,7 +167,7 @@ class GarbageCollector {
   #settled(uid: string, outcome: LookOutcome): "again" | undefined {
     if (outcome !== "unknown kind") return outcome === "again" ? "again" : undefined;
     this.#parked.add(uid);
-    // Those that are gone need not be kept.
+    // Objects that are gone need not be kept.
     if (this.#parked.size > 2 * this.#graph.size + 1000) {
       this.#parked = new Set([...this.#parked].filter((one) => this.#graph.get(one) !== undefined));
     }

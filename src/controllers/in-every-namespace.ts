@@ -15,7 +15,7 @@ import { follow, workQueue } from "./reconcile.ts";
 export interface NamespacedObject<T extends ApiObject> {
   /** The object's description, for logs: `service account`. */
   readonly what: string;
-  /** What the queue of namespaces is called in metrics. */
+  /** The queue of namespaces has this name in metrics. */
   readonly queue: string;
   /** Plural, in the core group. */
   readonly resource: string;

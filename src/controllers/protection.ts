@@ -14,7 +14,7 @@ interface Protection<T extends ApiObject> {
   readonly finalizer: string;
   /** The protected kind, for logs: `claim`. */
   readonly what: string;
-  /** What the queue is called in metrics. */
+  /** The queue has this name in metrics. */
   readonly queue: string;
   /** Path of all of them. */
   readonly path: string;

@@ -5,11 +5,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed" | "measured"> {
-  /** What the queue is called in metrics, as upstream's controllers call theirs. */
+  /** The queue has this name in metrics, as upstream's controllers call theirs. */
   readonly name: string;
-  /** What a key is in logs: `claim`. */
+  /** Logs call a key by this name: `claim`. */
   readonly logKey: string;
-  /** What is logged when the work fails. */
+  /** This is logged when the work fails. */
   readonly failure: string;
 }
 

@@ -35,7 +35,7 @@ export interface QuotaCount {
   /** Objects are read as they were at this revision. */
   readonly revision: number;
   readonly parts: readonly CountedPart[];
-  /** What the status of the quota, as it is now, should be; `undefined` when it is so already. */
+  /** Returns what the status of the quota, as it is now, should be; `undefined` when it is so already. */
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface QuotaCountOptions {
   resourceOf(name: string): GroupResource | undefined;
   /** Whether all objects of a resource use the same, so that only their number counts. */
   isConstant(resource: GroupResource): boolean;
-  /** What an object uses, as a text that is the same for the same use. */
+  /** Returns what an object uses, as a text that is the same for the same use. */
   useOf(resource: GroupResource, object: ApiObject): string;
   /** Path of a resource's group version, and whether its objects have namespaces; `undefined` when it is not served. */
   place(resource: GroupResource): string | undefined;

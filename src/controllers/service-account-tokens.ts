@@ -77,7 +77,7 @@ export const serviceAccountTokensController =
         if (type !== "DELETED") return seen(secret);
         const key = `${secret.metadata.namespace}/${secret.metadata.name}`;
         present.delete(key);
-        // What the account still says of it is taken back; then it is forgotten.
+        // The account may still name the secret, which is taken back; then the secret is forgotten.
         queue.add(key);
       },
     });

@@ -15,7 +15,7 @@ export interface SharedInformerOptions<T extends ApiObject> {
   readonly what: string;
   /** Path of all of them. */
   readonly path: string;
-  /** What is kept of an object. */
+  /** Returns what is kept of an object. */
   trim(object: T): T;
 }
 
@@ -50,7 +50,7 @@ export class SharedInformer<T extends ApiObject> {
     return this.#objects.get(namespace)?.get(name);
   }
 
-  /** Those of a namespace; of the whole cluster for kinds without namespaces and "". */
+  /** Lists the objects of a namespace; those of the whole cluster for kinds without namespaces and "". */
   in(namespace: string): Iterable<T> {
     return this.#objects.get(namespace)?.values() ?? [];
   }

@@ -29,7 +29,7 @@ export function sharedInformers(environment: Omit<ControllerEnvironment, "client
 
 function trimmedMeta({ managedFields: _, annotations, ...metadata }: ObjectMeta): ObjectMeta {
   if (annotations === undefined) return metadata;
-  // What a client applied last can be as large as the object, and no controller asks for it.
+  // The annotation of what a client applied last can be as large as the object, and no controller asks for it.
   const kept = Object.entries(annotations).filter(([name]) => !name.endsWith("/last-applied-configuration"));
   return kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
 }

@@ -37,7 +37,7 @@ class Remote implements ValueTransformer {
   readonly #inner = gcm(9);
   readonly prefix = this.#inner.prefix;
   readonly origin = this.#inner.origin;
-  /** What its answers wait for. */
+  /** Its answers wait for this. */
   answer: Promise<void> = Promise.resolve();
 
   encrypt(value: Buffer, context: Buffer): Buffer {

@@ -207,7 +207,7 @@ export class EncryptedLog extends ForwardingLog {
       this.#follower?.load(read.stored === undefined ? entry : { ...entry, value: read.value });
       return;
     }
-    // What the log gives is its own, and may be overwritten.
+    // The log owns the values that it gives, and may overwrite them.
     const kept = { ...entry, value: { bytes: Buffer.from(entry.value.bytes), place: entry.value.place } };
     this.#deliverRead(kept, read, (shown) => this.#follower?.load(shown));
   }

@@ -17,7 +17,7 @@ export interface Key {
 }
 
 interface KnownKey {
-  /** What values begin with that were encrypted by it: `k8s:enc:aescbc:v1:key1:`. */
+  /** Values that were encrypted by it begin with this: `k8s:enc:aescbc:v1:key1:`. */
   readonly prefix: Buffer;
   readonly origin: string;
   readonly cipher: Cipher;
@@ -26,7 +26,7 @@ interface KnownKey {
 export interface KeyedOptions {
   /** `k8s:enc:aescbc:v1:` */
   readonly prefix: string;
-  /** What messages call it. */
+  /** Messages call it by this name. */
   readonly title: string;
   readonly keys: readonly Key[];
   readonly cipher: (secret: Buffer) => Cipher;

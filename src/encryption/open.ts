@@ -22,7 +22,7 @@ export interface ProviderEnvironment {
 
 export interface OpenProviders {
   readonly transformers: Transformers;
-  /** Those that ask others, in the order of the configuration. */
+  /** These ask others, in the order of the configuration. */
   readonly kms: readonly { readonly name: string; readonly problem: string | undefined }[];
   close(): void;
 }

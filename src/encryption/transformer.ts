@@ -17,7 +17,7 @@ export interface Decrypted {
 export interface ValueTransformer {
   /** The origin that a value would have if it were written now; all others are stale. `undefined`: not known yet. */
   readonly origin: string | undefined;
-  /** What values of this provider begin with; empty for values in clear. */
+  /** Values of this provider begin with it; empty for values in clear. */
   readonly prefix: Buffer;
   /** `context` is authenticated, where the provider can, and the same when it is read. Throws `TransformError`. */
   encrypt(value: Buffer, context: Buffer): Buffer;
@@ -35,7 +35,7 @@ export class TransformError extends Error {
   }
 }
 
-/** What all encrypted values begin with, and no others. */
+/** All encrypted values begin with this, and no others. */
 export const encryptedPrefix = Buffer.from("k8s:enc:");
 
 export const startsWith = (value: Buffer, prefix: Buffer): boolean =>

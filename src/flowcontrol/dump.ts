@@ -48,7 +48,7 @@ interface ShownQueue extends QueueDump {
 /** Most queues shown of a level: a configuration may ask for millions. */
 const queuesMax = 10_000;
 
-/** Those that are not in use, too. */
+/** Returns the queues of a level, also those that are not in use. */
 function queuesOf(level: PriorityLevel): readonly ShownQueue[] {
   const used = new Map(level.queues().map((queue) => [queue.index, queue]));
   const unused = { waiting: [], executing: 0, seatsInUse: 0, nextAt: 0, waitingWork: 0 };

@@ -306,7 +306,7 @@ test("lists take seats by the objects they go through, writes by the watches the
     ...Array.from({ length: 8 }, () => watches.began(target({ name: "" }), "/x")),
     watches.began(target(), "/x"),
     watches.began(target({ namespace: "other", name: "" }), "/x"),
-    // Those of one node do not count.
+    // Watches of one node do not count.
     watches.began(target({ namespace: "", name: "" }), "/x?watch=1&fieldSelector=spec.nodeName%3Dn1"),
   ];
   assert.deepEqual(work({ verb: "update" }), { initialSeats: 1, finalSeats: 3, lingerMs: 5 });

@@ -211,7 +211,7 @@ export class PriorityLevel {
     queued.decided?.();
   }
 
-  /** Those that run, the latest first. */
+  /** Returns the requests that run, the latest first. */
   running(): readonly QueuedRequest[] {
     return this.#executing.members();
   }

@@ -8,7 +8,7 @@ import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks, BytePieces } from "#std/byte-pieces.ts";
 
-/** What filters and handlers know of the path and method besides. Source: upstream's request info. */
+/** Filters and handlers know this of the path and method besides. Source: upstream's request info. */
 export interface RequestInfo extends RequestAttributes {
   readonly apiPrefix: string;
   /** Path segments from the resource on. */

@@ -83,7 +83,7 @@ const escapePath = (path: string): string =>
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replace(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (escape) => decodeURIComponent(escape));
 
-/** Those of a connection, and those that are made anew. */
+/** These belong to a connection, or are made anew. */
 const ownHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",

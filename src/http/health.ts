@@ -15,7 +15,7 @@ export interface HealthCheck {
   readonly endpoints: readonly HealthEndpoint[];
   /** Why it failed, for the log; undefined when all is well. */
   problem(): string | undefined;
-  /** What is worth knowing although all is well, for those who ask for details. */
+  /** Returns what is worth knowing although all is well, for those who ask for details. */
   note?(): string | undefined;
   /** Whether `/livez` includes it while the server may still be starting. */
   readonly startup?: boolean;

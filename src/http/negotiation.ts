@@ -240,7 +240,7 @@ const rememberedLength = 1024;
 const acceptHeaders = new Map<string, readonly AcceptClause[]>();
 const contentTypes = new Map<string, string>();
 
-/** What `parse` makes of a header; that of short ones is kept. */
+/** Returns what `parse` makes of a header; that of short ones is kept. */
 function remembered<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
   const found = known.get(header);
   if (found !== undefined) return found;

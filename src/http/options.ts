@@ -174,7 +174,7 @@ export function writeOptions(
 /** Options as webhooks are sent them. */
 export type SentOptions = Readonly<Record<string, unknown>>;
 
-/** Those of writes that ask for nothing, made once. */
+/** Returns the options of writes that ask for nothing, made once. */
 export function plainOptions(domain: ApiDomain): Readonly<Record<"CREATE" | "UPDATE", SentOptions>> {
   const apiVersion = `${metaGroup(domain)}/v1`;
   return { CREATE: { kind: "CreateOptions", apiVersion }, UPDATE: { kind: "UpdateOptions", apiVersion } };

@@ -15,7 +15,7 @@ import { attributesOf } from "./filters/authorize.ts";
 import { findVersion, type HistoryOptions, nothingKept, type PastObject } from "./past-versions.ts";
 import { parseRequestInfo } from "./request-info.ts";
 
-/** What is asked for. */
+/** A request asks for this. */
 interface Wanted {
   /** Left out: the last version before the deletion. */
   readonly revision: Revision | undefined;

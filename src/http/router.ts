@@ -41,7 +41,7 @@ export interface RouterOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
-  /** What objects were. Left out: their history is not served. */
+  /** It tells what objects were. Left out: their history is not served. */
   readonly past?: PastReader;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;

@@ -54,7 +54,7 @@ export interface WatchStreamOptions {
   readonly exact: boolean;
   /** Objects to send first, as ADDED; empty for a plain watch. */
   readonly initial: readonly Entry[];
-  /** What keeps those readable that a webhook converted. */
+  /** It keeps those objects readable that a webhook converted. */
   readonly held?: ConvertedObjects;
   /** Only events after this revision. */
   readonly after: Revision;
@@ -401,7 +401,7 @@ function shownType(event: StoreEvent, filter: (entry: Entry) => boolean): EventT
   return before ? "DELETED" : undefined;
 }
 
-/** What an event shows under a type that its watcher's selector gave it. */
+/** Returns what an event shows under a type that its watcher's selector gave it. */
 const shownEntry = (event: StoreEvent, type: EventType): Entry =>
   type === "DELETED" && event.type !== "DELETED" ? event.previous! : event.entry; // it matched before
 

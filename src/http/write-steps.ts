@@ -135,8 +135,9 @@ export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = fa
 const shownUidsMax = 20;
 
 /**
- * What mutating admission left of an object: `changed` is `undefined` when that is the object itself. Plugins may not move
- * it to another namespace; what they did to its owners is mended with a warning. Source: upstream's handlers.
+ * Returns what mutating admission left of an object: `changed` is `undefined` when that is the object itself. Plugins
+ * may not move it to another namespace; what they did to its owners is mended with a warning. Source: upstream's
+ * handlers.
  */
 export function afterAdmission(scope: Scope, object: Unstructured, changed: Unstructured | undefined): Unstructured {
   if (changed === undefined || changed === object) return object;

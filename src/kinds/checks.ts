@@ -9,7 +9,7 @@ export type Errors = FieldError[];
 /** A warning about a field. */
 export const warningAt = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
 
-/** What the name check says about a text. */
+/** Adds what the name check says about a text. */
 export function checkName(text: string, check: NameCheck, path: FieldPath, errors: Errors): void {
   for (const message of check(text)) errors.push(invalid(path, text, message));
 }

@@ -17,7 +17,7 @@ export interface GatedFields<T = unknown> {
   readonly usedAt?: readonly string[];
   /** Which values count as use, where not any does. */
   readonly isUse?: (value: unknown) => boolean;
-  /** What becomes of a value, where it does not go. */
+  /** Returns what a value becomes that does not go. */
   becomes?(value: unknown): unknown;
   /** The place without the fields, where more goes than they. */
   without?(place: T): T;
@@ -42,7 +42,7 @@ interface Step {
   readonly usedAt: readonly Path[];
 }
 
-/** What a write drops while some gates are off; `undefined` for nothing. */
+/** Returns what a write drops while some gates are off; `undefined` for nothing. */
 export function dropFields(
   places: readonly GatedPlace[],
   write: Write,

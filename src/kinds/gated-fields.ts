@@ -163,7 +163,7 @@ const ofClaims: readonly GatedFields[] = [
   }),
 ];
 
-/** What agents write into the status stays, whatever it is; what nodes are made with does not. */
+/** Fields that agents write into the status stay, whatever they hold; fields that nodes are made with do not. */
 const ofNodes: readonly GatedFields[] = [
   {
     gates: ["RecursiveReadOnlyMounts", "UserNamespacesSupport"],

@@ -104,13 +104,13 @@ export interface GenericOptions {
   readonly generation: boolean;
   /** The status of a new object; `undefined` for no field at all. Computed at the first write. */
   zeroStatus(): unknown;
-  /** What writes drop because its gates are off. */
+  /** Writes drop this because its gates are off. */
   readonly drops?: Readonly<Partial<Record<Write, DropFields | undefined>>>;
 }
 
-/** What a subresource does that shows the whole object, beside the kind's own hooks, which have the last word. */
+/** A subresource that shows the whole object does this, beside the kind's own hooks, which have the last word. */
 interface SubresourceRules {
-  /** What its writes drop because gates are off; left out: nothing. */
+  /** Its writes drop this because gates are off; left out: nothing. */
   readonly drops?: Write;
   /** The new object as far as such a write may change it; left out: as it is. */
   prepare?(object: Unstructured, old: Unstructured, behaviour: KindBehaviour): Unstructured;
@@ -209,7 +209,7 @@ function subresourceStrategy(
   };
 }
 
-/** What clients write of metadata, for `statusKeeps`. */
+/** Clients write these members of metadata; they are for `statusKeeps`. */
 export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
 /** The old object with the new status and the new metadata, but for what the kind keeps. */

@@ -9,7 +9,7 @@ import { warningAt } from "./checks.ts";
 export interface NodeLabels {
   /** The new name of a beta label; `undefined` for other labels. */
   renamed(label: string): string | undefined;
-  /** What is said about a label that has a new name. */
+  /** Returns what is said about a label that has a new name. */
   advice(label: string): string | undefined;
 }
 

@@ -44,7 +44,7 @@ function partsOf(text: string): UrlParts {
   return { scheme, user, host, query, fragment };
 }
 
-/** What Go's parser says about a text that is no URL. */
+/** Returns what Go's parser says about a text that is no URL. */
 function urlProblem(text: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";

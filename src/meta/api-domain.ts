@@ -32,7 +32,7 @@ export function apiDomain(name: string): ApiDomain {
   };
 }
 
-/** What `make` makes of a domain, made once for each: for names that are needed while requests are served. */
+/** Returns what `make` makes of a domain, made once for each: for names that are needed while requests are served. */
 export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain) => T {
   const made = new WeakMap<ApiDomain, T>();
   return (domain) => {

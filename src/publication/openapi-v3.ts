@@ -151,7 +151,7 @@ export class OpenApiV3 {
     return bytes;
   }
 
-  /** Those who want the same document at the same time get one. */
+  /** Builds a document; all who want it at the same time get the same one. */
   #build(source: Source): Promise<Buffer> {
     let bytes = this.#building.get(source);
     if (bytes === undefined) {

@@ -87,7 +87,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: T): T;
-  /** What checks cost beyond those of plain fields, in bytes of ordinary JSON; by it, requests are large or not. */
+  /** Checks cost this beyond those of plain fields, in bytes of ordinary JSON; by it, requests are large or not. */
   weight?(object: T): number;
   /**
    * Sets fields derived from the name. Runs on creates once the name is known (generated ones too), before validation.
@@ -182,7 +182,7 @@ export interface ScaleDefinition {
 }
 
 export interface ResourceDefinition extends KindDescription {
-  /** Those that are served. */
+  /** These are served. */
   readonly subresources: readonly SubresourceDefinition[];
   /** Further subresources of 1.32, which are not served. */
   readonly unserved?: readonly SubresourceDefinition[];

@@ -22,7 +22,10 @@ export class ResourceTable {
     return this.#groups.get(group)?.byResource.get(`${version}/${resource}`);
   }
 
-  /** Those of a version whose plural or singular name is this one; without a group, of all groups. Upstream's REST mapper. */
+  /**
+   * Returns the resources of a version whose plural or singular name is this one; without a group, of all groups.
+   * Upstream's REST mapper.
+   */
   named({ group, version, resource }: GroupVersion & { readonly resource: string }): readonly ResourceDefinition[] {
     const name = resource.toLowerCase();
     return this.definitions.filter(

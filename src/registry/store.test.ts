@@ -1,4 +1,7 @@
-/** What a store does beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase deletion. */
+/**
+ * These tests show what a store does beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase
+ * deletion.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContext } from "#meta/context-for-tests.ts";

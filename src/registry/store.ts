@@ -101,7 +101,7 @@ export interface Listed {
   /** Empty on the last page. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
-  /** What a webhook converted for this list; the entries can be read in the definition's version while it is held. */
+  /** A webhook converted these for this list; the entries can be read in the definition's version while it is held. */
   readonly held?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
@@ -658,7 +658,8 @@ export class Store {
   async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
     const old = this.object(entry);
     const isFinished = this.#isFinished(next);
-    // What is stored in an outdated form or version is written again, so that keys and versions can be changed.
+    // An object that is stored in an outdated form or version is written again, so that keys and versions can be
+    // changed.
     const isCurrent = (): boolean =>
       attributes.dryRun || (!this.#cache.isStale(entry.key) && this.#objects.isInStoredVersion(this.definition, entry));
     if (!isFinished && jsonEquals(next, old) && isCurrent()) {
@@ -926,7 +927,7 @@ export class Store {
     remove: (object: Unstructured, entry: Entry) => Promise<unknown>,
   ): Promise<Listed> {
     const listed = await this.list(request);
-    // What cannot be read stops the deletion before it has begun.
+    // An entry that cannot be read stops the deletion before it has begun.
     for (const entry of listed.entries) this.#objects.checkShape(this.definition, entry);
     let next = 0;
     const pace = new Pace(this.#clock);

@@ -30,7 +30,7 @@ export interface EntryView {
   metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
-  /** What webhooks converted it to. `StoredObjects` holds the last ones, others live while a request uses them. */
+  /** Webhooks converted it to these. `StoredObjects` holds the last ones, others live while a request uses them. */
   converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
 }
 

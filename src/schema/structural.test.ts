@@ -273,7 +273,7 @@ test("an update need not keep rules that the stored definition breaks", () => {
   assert.equal(ratchetedChecks([{ $schema: "x" }]).structural, false);
 });
 
-// What follows is made to hurt.
+// The tests that follow are made to hurt.
 
 test("schemas nested too deeply are refused, those before are taken, in little time", () => {
   const deep = (levels: number): JsonSchemaProps =>

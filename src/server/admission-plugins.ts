@@ -180,7 +180,7 @@ function nameMissing({ options, log }: AssembleConfig, plugins: readonly Admissi
   log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
 }
 
-/** What pods are given for the scheduler. */
+/** These plugins give pods what the scheduler needs. */
 function schedulingPlugins({ domain, options }: AssembleConfig, state: ServerState): readonly AdmissionPlugin[] {
   return [
     priority({ domain, classes: state.priorityClasses }),

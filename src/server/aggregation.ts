@@ -21,7 +21,7 @@ export interface Aggregation {
   versions(): readonly RemoteVersion[];
   /** `changed` is called when there are other versions. */
   onChange(changed: () => void): void;
-  /** What is wrong with the server of an APIService, if anything. */
+  /** Returns what is wrong with the server of an APIService, if anything. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
   /** The server is about to end: requests that other servers have not begun to answer soon are given up. */
   drain(): void;

@@ -21,7 +21,7 @@ import type { ServerOptions } from "./options.ts";
 import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import type { ServingPlan } from "./credentials/serving-plan.ts";
 
-/** What flags and files say, read and checked before anything is opened or written. */
+/** Flags and files say this; it is read and checked before anything is opened or written. */
 export interface Plans {
   readonly serving: ServingPlan;
   readonly issuer: ServiceAccountIssuer;

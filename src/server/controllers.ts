@@ -104,7 +104,7 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
   ];
 }
 
-/** Those whose kinds are served with a feature gate only. */
+/** Returns the controllers whose kinds are served with a feature gate only. */
 function gatedControllers(
   named: (name: string, account: string, controller: Controller) => NamedController,
   { attributesClasses, migratesStorage, identity }: ControllersOptions,
@@ -172,7 +172,7 @@ export interface ControllersOptions extends AssembleConfig {
   readonly hasCandidates: boolean;
   /** Whether a built-in resource is served. */
   serves(resource: string): boolean;
-  /** What this server says of itself; `undefined` without the gate `APIServerIdentity`. */
+  /** This server says this of itself; `undefined` without the gate `APIServerIdentity`. */
   readonly identity: Identity | undefined;
   /** Whether storage version migrations are served. */
   readonly migratesStorage: boolean;
@@ -180,7 +180,7 @@ export interface ControllersOptions extends AssembleConfig {
   readonly served: ServedResources;
   readonly kinds: ServedKinds;
   readonly scaledKinds: ScaledKinds;
-  /** What is wrong with the server of an APIService, if anything. */
+  /** Returns what is wrong with the server of an APIService, if anything. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
   readonly quotas: QuotaCountOptions;

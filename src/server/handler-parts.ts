@@ -58,7 +58,10 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   };
 }
 
-/** Those without a gate, and those whose gate is on. Throws an `Error` for a gate that 1.32 does not have. */
+/**
+ * Returns the encodings without a gate, and those whose gate is on. Throws an `Error` for a gate that 1.32 does not
+ * have.
+ */
 export function servedEncodings(
   all: readonly BodyEncoding[],
   tables: Pick<ApiTables, "gates">,

@@ -1,6 +1,7 @@
 /**
- * What tells this server from others of its control plane: the name of its identity Lease, in StorageVersions, and, as a
- * hash, in labels of metrics. The same at every start on one machine. Source: upstream's `APIServerID`.
+ * This server's identity tells it from others of its control plane: it is the name of its identity Lease, stands in
+ * StorageVersions and, as a hash, in labels of metrics. It is the same at every start on one machine. Source:
+ * upstream's `APIServerID`.
  */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
@@ -22,7 +23,7 @@ export function serverId(host = hostname()): string {
   return `apiserver-${base32Of(hash("sha256", Buffer.concat(parts), "buffer").subarray(0, idBytes))}`;
 }
 
-/** What stands for this server in labels of metrics. */
+/** Returns what stands for this server in labels of metrics. */
 export const identityHash = (): string => `sha256:${hash("sha256", serverId())}`;
 
 function base32Of(bytes: Buffer): string {

@@ -88,7 +88,7 @@ export interface ServerCall {
 
 export interface ServerAnswer<T> {
   readonly value: T;
-  /** What the server warns of. */
+  /** The server warns of these. */
   readonly warnings: readonly string[];
 }
 

@@ -13,7 +13,7 @@ export function withServedParts(definition: ResourceDefinition): ResourceDefinit
 
 function isServed({ kind, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {
   if (part.scale !== undefined) return true;
-  // What shows the object can also be written; logs have the kind of the object and are none of it.
+  // A part that shows the object can also be written; logs have the kind of the object and are none of it.
   const isView = part.kind === kind && part.verbs.includes("update");
   return isView || actions?.has(part.name) === true;
 }

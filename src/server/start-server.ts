@@ -447,7 +447,7 @@ async function listen(
   }
 }
 
-/** What commands ask of the store. */
+/** Does what commands ask of the store. */
 const storeWork = (
   disk: SqliteStore | undefined,
   clock: Clock,

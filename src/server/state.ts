@@ -74,7 +74,7 @@ export function openState(config: AssembleConfig): ServerState {
   const limits = openLimits(config, informers);
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   const aggregation = new AggregationIndex(domain);
-  /** What hears of the objects of a resource before their writes are acknowledged. */
+  /** Returns what hears of the objects of a resource before their writes are acknowledged. */
   const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
     rbacHandlers(rbacIndex, definition) ??
     serviceHandlers(services, definition) ??

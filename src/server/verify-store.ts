@@ -36,7 +36,7 @@ export interface StoreReport {
   readonly resources: Readonly<Record<string, number>>;
   /** Objects that are encrypted. Without an encryption configuration, their content was not looked into. */
   readonly encrypted: number;
-  /** Those of them that could be read. */
+  /** So many of them could be read. */
   readonly decrypted: number;
   readonly problems: readonly StoreProblem[];
   /** Problems beyond those that are listed. */
@@ -83,7 +83,7 @@ export async function verifyStore({ store, encryption, progress }: VerifyOptions
   }
 }
 
-/** What has to be known before objects can be checked. */
+/** Finds out what has to be known before objects can be checked. */
 async function planOf(verification: Verification) {
   const plan = { domain: serverFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
   await verification.read(
@@ -171,14 +171,14 @@ interface Place {
   readonly rest: readonly string[];
 }
 
-/** What a key says: `/registry/GROUP/RESOURCE/[NAMESPACE/]NAME`. */
+/** Reads a key: `/registry/GROUP/RESOURCE/[NAMESPACE/]NAME`. */
 function placeOf(key: string): Place | undefined {
   const [empty, registry, group, resource, ...rest] = key.split("/");
   if (empty !== "" || registry !== "registry" || group === undefined || resource === undefined) return undefined;
   return { group: group === "core" ? "" : group, resource, rest };
 }
 
-/** What the objects of a resource must be. */
+/** The objects of a resource must be of this kind. */
 interface Kind {
   readonly kind: string;
   readonly namespaced: boolean;

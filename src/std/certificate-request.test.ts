@@ -120,7 +120,7 @@ const keyInfo = createPublicKey(signer).export({ type: "spki", format: "der" }).
 interface Parts {
   readonly version?: string;
   readonly subject?: string;
-  /** What `[0]` holds. */
+  /** `[0]` holds these. */
   readonly attributes?: string;
   /** Changes the whole, after it was signed. */
   readonly damage?: (whole: string) => string;

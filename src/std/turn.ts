@@ -50,7 +50,7 @@ export function atOnce<T>(pieces: Pieces<T>): T {
 /** Others have a turn after so many items of a list. */
 const itemsPerTurn = 64;
 
-/** What `map` makes of each; others have a turn now and then. */
+/** Returns what `map` makes of each; others have a turn now and then. */
 export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
   const made: R[] = [];
   for (const [index, item] of items.entries()) {

@@ -187,7 +187,7 @@ test("without it history goes with what readers may go back to", async () => {
   await store.cache.close();
 });
 
-/** What a key was, from a revision on. */
+/** A key was this, from a revision on. */
 interface Written {
   readonly revision: Revision;
   readonly text: string;
@@ -195,7 +195,7 @@ interface Written {
   replacedAt: number;
 }
 
-/** What must be kept when everything that was replaced up to `since` is gone. */
+/** Returns what must be kept when everything that was replaced up to `since` is gone. */
 const expectedSince = (all: readonly Written[], since: Revision): string[] =>
   all
     .filter(({ revision, text, replacedAt }) => (text === "deleted" ? revision > since : replacedAt > since))

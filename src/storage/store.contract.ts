@@ -792,7 +792,7 @@ export function storeContract(subject: ContractSubject): void {
       await waitUntil(() => many.every(({ events }) => events.length > 0));
       await second;
       await settle();
-      // Those who were served before the second event have it after the rest.
+      // Watchers who were served before the second event have it after the rest.
       for (const { batches } of served) assert.equal(batches.length, 1);
       clock.advance(4);
       for (const recorder of many) await recorder.until(2);

@@ -107,7 +107,7 @@ withOwnServer(
   async (api) => {
     (await api.get(claims, { as: "many" })).expect(200);
     await isKnownAs(api, { as: "plain" }, "plain");
-    // What every authenticated user may: discovery.
+    // Every authenticated user may discover what is served.
     (await api.get("/apis", { as: "plain" })).expect(200);
   },
 );

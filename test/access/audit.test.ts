@@ -476,7 +476,7 @@ withAudit(
   { auditLogMode: "batch", auditLogBatchMaxSize: 1000, auditLogBatchMaxWaitMs: 600_000 },
 );
 
-// What stops a start
+// The tests below are about what stops a start.
 
 test("a policy that cannot be used stops the start before anything is written, and is told by its path and rule", async () => {
   const kind = { apiVersion: policyVersion, kind: "Policy" };
@@ -536,7 +536,7 @@ test("nothing of the audit log is loaded by a server without a policy", () => {
     if (seen.has(path)) return;
     seen.add(path);
     const source = readFileSync(path, "utf8");
-    // What only gives types is not loaded, and neither is what is imported by a call.
+    // An import of types alone loads nothing, and neither does an import by a call.
     for (const [, names, target = ""] of source.matchAll(
       /^(?:import|export) ((?!type )[^;]*?) from "([#.][^"]+)";/gm,
     )) {

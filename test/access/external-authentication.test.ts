@@ -568,7 +568,7 @@ async function openProxy(api: Api, options: IssueOptions) {
   const agent = new https.Agent({ ca: api.server.ca, cert: own.certificate, key: own.key, keepAlive: true });
   const server = https.createServer({ cert: certificate, key }, (request, response) => {
     const [, user = "", path = ""] = /^\/as\/([^/]+)(.*)$/.exec(request.url ?? "") ?? [];
-    // What its clients say about themselves goes no further.
+    // Headers in which its clients tell of themselves go no further.
     const passed = Object.entries(request.headers).filter(([name]) => !/^x-remote-|^authorization$/.test(name));
     const headers = { ...Object.fromEntries(passed), "x-remote-user": user, "x-remote-group": "behind" };
     const onward = https.request(api.server.url + path, { agent, method: request.method, headers }, (answer) => {

@@ -141,7 +141,7 @@ inBothDomains(
       await refused({ ...dave, "impersonate-extra-scopes": ["view", "edit"] }, "userextras/scopes");
       await refused({ ...dave, "impersonate-extra-other": "view" }, "userextras/other");
       await refused({ "impersonate-user": "system:serviceaccount:default:robot" }, "serviceaccounts");
-      // What is no name of an account is the name of a user.
+      // A name that is none of an account is the name of a user.
       await refused({ "impersonate-user": "system:serviceaccount:default-:robot" }, "users");
       await refused({ "impersonate-user": "system:serviceaccount:default:a..b" }, "users");
       await refused({ "impersonate-user": "system:serviceaccount:default:robot:x" }, "users");

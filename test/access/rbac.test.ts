@@ -279,7 +279,7 @@ inBothDomains(
       clusterRole("r", [{ ...rule("get", "pods"), ...path }]),
       `${urls}rules cannot apply to both regular resources and non-resource URLs`,
     );
-    // What is wrong with an update is a cause twice, and named once.
+    // A mistake of an update is a cause twice, and named once.
     const noVerbs = "Required value: verbs must contain at least one value";
     (await api.post(`${rbac}/${roles}`, role("r", rule("get", "pods")))).expect(201);
     (await api.put(`${rbac}/${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
@@ -346,7 +346,7 @@ inBothDomains(
       403,
       "Forbidden",
     );
-    // What collecting garbage needs is no gain.
+    // A change that collecting garbage needs is no gain.
     (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, acting(who))).expect(200);
     (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, acting(who))).expect(200);
     await grant(api, ns, who, rule("bind", "roles", group, ["r"]));

@@ -78,7 +78,7 @@ inBothDomains(
       "spec.expirationSeconds": 3600,
       "spec.audiences": [defaultIssuer],
       "spec.boundObjectRef": null,
-      // What the request did not say is its sender's all the same.
+      // A field that the request did not set is its sender's all the same.
       "metadata.managedFields.0.fieldsV1": { "f:spec": { "f:expirationSeconds": {} } },
     });
     const token = answer.string("status.token");
@@ -516,7 +516,7 @@ withOwnServer(
         (await ask(api, forged)).refused(401, "Unauthorized", "Unauthorized");
       }
     }
-    // Those are signed with the right key.
+    // The tokens below are signed with the right key.
     const now = Math.floor(Date.now() / 1000);
     const named = claims[api.name("kubernetes.io")] as object;
     for (const change of [

@@ -12,7 +12,7 @@ export const apiServices = "/apis/apiregistration.k8s.io/v1/apiservices";
 export const group = "wardle.example.com";
 export const base = `/apis/${group}/v1`;
 
-/** What the route `flood` sends: far more than two connections can hold. */
+/** The route `flood` sends so much: far more than two connections can hold. */
 export const floodBytes = 256 * 1024 * 1024;
 
 const program = fileURLToPath(new URL("server-process.ts", import.meta.url));

@@ -318,7 +318,7 @@ for (const [protocol, ask] of Object.entries(ways)) {
       const answer = await ask(api, url, "Bearer admin-token");
       await eventually(() => Promise.resolve(assert.ok(flooded.has(url), "the other server is not held back")));
       const held = flooded.get(url)!;
-      // What two connections hold, in the system for the most part; the rest of the body waits at the other server.
+      // Two connections hold so much, in the system for the most part; the rest of the body waits at the other server.
       assert.ok(held < floodBytes, `${held} bytes were written`);
       let read = 0;
       for await (const piece of answer as AsyncIterable<Buffer>) {

@@ -344,7 +344,7 @@ test("an unused connection is closed after a while, and one with a silent watch 
   }
 });
 
-/** What the peer has sent before has arrived when its own ping is answered. */
+/** Everything that the peer has sent before has arrived when its own ping is answered. */
 const answeredPing = (session: ServerHttp2Session): Promise<void> =>
   new Promise((resolve) => void session.ping(() => resolve()));
 

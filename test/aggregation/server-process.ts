@@ -19,7 +19,7 @@ interface Settings {
   readonly domain: string;
   readonly hasAggregated: boolean;
   readonly floodBytes: number;
-  /** What it agrees to speak; HTTP/1.1 beside HTTP/2 too. */
+  /** It agrees to speak this; HTTP/1.1 beside HTTP/2 too. */
   readonly protocol: "HTTP/1.1" | "HTTP/2";
 }
 
@@ -156,7 +156,7 @@ function flood(request: IncomingMessage, response: ServerResponse): void {
   pour();
 }
 
-/** What misbehaves, by the name of the flunder that is asked for, or a parameter. */
+/** These misbehave, by the name of the flunder that is asked for, or a parameter. */
 const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
   redirect: (_request, response) => response.writeHead(302, { location: "https://elsewhere.example.com/" }).end(),
   reset: (request) => request.socket.destroy(),

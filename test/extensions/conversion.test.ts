@@ -158,7 +158,7 @@ inBothDomains("ownership that cannot be converted refuses an apply, and is dropp
   const written = await api.patch(ports.path("v1", "a"), annotation, patchTypes.merge);
   written.expect(200, { "metadata.managedFields": absent });
   (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(200);
-  // What the webhook leaves in an object and the other version does not have cannot be owned there.
+  // A field that the webhook leaves in an object and the other version does not have cannot be owned there.
   (await api.patch(ports.path("v1", "a"), { metadata: { annotations: { converter: null } } }, patchTypes.merge)).expect(
     200,
   );

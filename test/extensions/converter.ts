@@ -69,7 +69,7 @@ export function convert(object: Converted, apiVersion: string): Converted {
   return { ...object, apiVersion, spec };
 }
 
-/** What goes wrong, by name: with an object, or with the whole answer. */
+/** This goes wrong, by name: with an object, or with the whole answer. */
 const objectMistakes: Readonly<Record<string, (object: Converted) => unknown>> = {
   version: (object) => ({ ...object, apiVersion: "other.example.com/v9" }),
   kind: (object) => ({ ...object, kind: "Other" }),

@@ -419,7 +419,7 @@ for (const domain of domains) {
     (await api.get(`${widgets(group)}/x`)).expect(200, { spec: { a: "d" } });
     (await api.get(widgets(group))).expect(200, { "items.0.spec": { a: "d" } });
     (await api.post(widgets(group), custom(group, "y", { spec: {} }))).expect(201, { spec: { a: "d" } });
-    // What was under way goes on.
+    // A deletion that was under way goes on.
     (await api.patch(`${widgets("ending.example.com")}/held`, { metadata: { finalizers: null } })).expect(200);
     await eventually(async () => (await api.get(path("ending.example.com"))).expect(404));
     await stop();

@@ -60,7 +60,7 @@ inBothDomains("a changed schema changes the tag of its own document and of no ot
   const before = await addresses(api);
   const path = `${crds}/widgets.${one}`;
   const made = (await api.get(path)).expect(200).value as object;
-  // What is not published does not count.
+  // A change that is not published does not count.
   (await api.patch(path, { metadata: { labels: { a: "b" } } })).expect(200);
   assert.deepEqual(await addresses(api), before);
   const schema = { openAPIV3Schema: schemaWith({ a: { type: "string" }, b: { type: "integer" } }) };

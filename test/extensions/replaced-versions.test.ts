@@ -1,4 +1,7 @@
-/** What version 1 of webhook configurations and definitions changed against the versions that 1.22 removed. */
+/**
+ * These tests show what version 1 of webhook configurations and definitions changed against the versions that 1.22
+ * removed.
+ */
 import { crds, definition } from "../crds.ts";
 import { suite } from "../harness.ts";
 

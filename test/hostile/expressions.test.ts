@@ -170,7 +170,7 @@ test("others have a turn while a policy's one long expression is compiled", asyn
     };
     (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
     const creates = Array.from({ length: 3 }, (_, at) => () => api.post(configMaps, configMap(`first-${at}`)));
-    // Those that come meanwhile wait for the same compilation.
+    // Requests that come meanwhile wait for the same compilation.
     const first = await roundsDuring(async () => {
       for (const answer of await Promise.all(creates.map((create) => create()))) answer.expect(201);
     });

@@ -714,7 +714,7 @@ withOwnServer(
       2500,
     );
     assert.equal(write.headers["retry-after"], "1");
-    // Those who may do everything get through, watches need no seat.
+    // Users who may do everything get through, and watches need no seat.
     (await api.get(`${configMaps}/none`)).expect(404);
     (await api.watch(configMaps)).close();
     for (const answer of await Promise.all(waiting)) answer.expect(504);

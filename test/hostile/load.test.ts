@@ -113,7 +113,7 @@ loaded("a watcher that does not read is cut off, others are told everything", as
         "object.data.k": (value: unknown) => String(value).startsWith(`${i} `),
       });
     }
-    // What 20 watchers were not told would be 800 MB.
+    // The events that 20 watchers were not told would be 800 MB.
     const grown = (await server.memoryBytes()) - before;
     assert.ok(grown < 300 * megabyte, `${Math.round(grown / megabyte)} MB`);
   } finally {

@@ -1,4 +1,7 @@
-/** What clients see of warnings is bounded, and so is the work for them. Lengths: the answers of kube-apiserver 1.32.1. */
+/**
+ * These tests show that what clients see of warnings is bounded, and so is the work for them. Lengths: the answers of
+ * kube-apiserver 1.32.1.
+ */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";

@@ -188,7 +188,7 @@ const metadataOf = (object: unknown): string | undefined =>
 const initialEvents =
   "watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
-/** What a watch writes at first, to a sink that takes messages or one that takes bytes. */
+/** Returns what a watch writes at first, to a sink that takes messages or one that takes bytes. */
 async function begin(watch: Reply, isWebSocket = false): Promise<Buffer[]> {
   const sent: Buffer[] = [];
   const take = (bytes: Buffer): boolean => sent.push(bytes) > 0;

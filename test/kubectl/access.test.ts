@@ -309,7 +309,7 @@ kubectlSuite((test) => {
       /rolebindings\.rbac\.authorization\.k8s\.io "none" not found/,
       user,
     );
-    // What one holds may be given on, and with the verb bind also what one does not hold.
+    // Rights that one holds may be given on, and with the verb bind also rights that one does not hold.
     await kubectl.run(["create", "rolebinding", "same", "--role=granter", "--user=bob"], user);
     await kubectl.run([
       "create",

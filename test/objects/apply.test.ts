@@ -97,7 +97,7 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
     const first = made[index]!;
     const again = (await apply(api, at, "m1", body)).expect(200);
     assert.deepEqual(again.at("metadata"), first.at("metadata"));
-    // What the server owns counts as little as it is kept.
+    // Fields that the server owns count as little as they are kept.
     for (const creationTimestamp of [null, "2001-01-01T00:00:00Z"]) {
       const { metadata } = body as { readonly metadata: object };
       const nothing = { uid: null, resourceVersion: null };
@@ -522,7 +522,7 @@ for (const domain of domains) {
       { name: "n0", value: 2 },
       { name: "n1", value: 1 },
     ]);
-    // What m1 leaves out goes, unless it is m2's.
+    // Fields that m1 leaves out go, unless they are m2's.
     const half = (await meanwhile(apply(api, path, "m1", body(4_000, 1, 1), "force=true"))).expect(200);
     const names = itemsOf(half).map(({ name }) => name);
     assert.equal(names.length, 6_000);

@@ -13,7 +13,7 @@ interface Row {
   /** A spec that has it. */
   readonly spec: Fields;
   readonly path: string;
-  /** What is stored while the gate is off, where it is not nothing. */
+  /** This is stored while the gate is off, where it is not nothing. */
   readonly becomes?: Expected;
 }
 

@@ -303,7 +303,7 @@ inBothDomains("an object to be created carries no resourceVersion [META-22]", as
     message: /resourceVersion should not be set on objects to be created/,
   });
   (await api.get(`${claims}/c1`)).expect(404);
-  // What cannot be a version is passed over, as in 1.32.
+  // A text that cannot be a version is passed over, as in 1.32.
   for (const [i, resourceVersion] of ["", "0", "00", "abc", "-1", "99999999999999999999"].entries()) {
     (await api.post(claims, claim(`none${i}`, {}, { resourceVersion }))).expect(201, {
       "metadata.resourceVersion": /^[1-9]\d*$/,

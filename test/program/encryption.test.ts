@@ -35,7 +35,7 @@ const config = (kms: readonly object[]): string =>
     ],
   });
 
-/** What each object holds: in clear, in base64 as a Secret's data, and the same elsewhere in a longer text. */
+/** Each object holds this: in clear, in base64 as a Secret's data, and the same elsewhere in a longer text. */
 const marker = (name: string): string => `marker-of-${name}-in-clear`;
 const formsOf = (name: string): string[] => {
   const text = marker(name);
@@ -103,7 +103,7 @@ test("nothing of an encrypted object is in clear in any file, with history, afte
       name,
     );
   }
-  // What is not encrypted is found, so this search finds things; and so are the providers' prefixes.
+  // Values that are not encrypted are found, so this search finds things; and so are the providers' prefixes.
   const shown = files.map((path) => filesWith(path, formsOf("serviceaccounts")).length);
   assert.ok(
     shown.every((count) => count > 0),

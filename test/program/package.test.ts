@@ -97,7 +97,7 @@ test("a signal to npm start stops the server in good order", {
 test("an older Node.js is told which one the program needs, in one line and by a file that it can read", () => {
   const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { engines: { node: string } };
   const entry = join(root, "bin/binnacle.ts");
-  // What an old one reads is this file alone: it names no other before it has looked.
+  // An old Node.js reads this file alone: it names no other before it has looked.
   assert.doesNotMatch(readFileSync(entry, "utf8"), /^import /m);
   const older = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.1.0" } });';
   const run = spawnSync(process.execPath, [`--import=data:text/javascript,${encodeURIComponent(older)}`, entry]);

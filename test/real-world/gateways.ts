@@ -609,7 +609,7 @@ export const gateways: OperatorSet = {
       spec: { rules: [{ retry: { attempts: 5, codes: [503] } }] },
     }),
     olderVersion: "v1",
-    // What the older version does not know is not shown in it, and stays stored.
+    // Fields that the older version does not know are not shown in it, and stay stored.
     freshInOlder: {
       apiVersion: `${group}/v1`,
       "spec.rules": [{ matches: [{ path: { type: "PathPrefix", value: "/" } }] }],

@@ -3,7 +3,7 @@ import { load } from "js-yaml";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What is answered instead, by the path in the answer, `body.code`. */
+/** This is answered instead, by the path in the answer, `body.code`. */
 type Answer = Readonly<Record<string, unknown>>;
 
 export interface Amendment {

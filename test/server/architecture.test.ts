@@ -41,7 +41,7 @@ async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]
   const nameOf = (value: unknown): string | undefined => {
     const object = value as { kind?: string; metadata?: { name?: string } } | null | undefined;
     const name = object?.metadata?.name;
-    // What the server looks at by itself now and then is nothing a request caused.
+    // Reads that the server makes by itself now and then are nothing a request caused.
     return object?.kind === "APIService" || name === "kubernetes" ? undefined : name;
   };
   JSON.stringify = ((...args: Parameters<typeof stringify>) => {

@@ -263,7 +263,7 @@ const writes: Readonly<Record<string, readonly string[]>> = {
   "ttl-after-finished-controller": ["delete jobs"],
 };
 
-/** What depends on how fast they are. */
+/** These depend on how fast they are. */
 const sometimes = ["create events", "update endpoints", "update endpointslices", "delete endpointslices"];
 
 const readVerbs = ["get", "list", "watch"];
@@ -300,7 +300,7 @@ withServer("every controller acts as an account of its own, and its role lets it
     if (user.username !== manager) assert.equal(user.username, `${accountPrefix}${userAgent}`);
     if (verb === "watch") assert.equal(user.username, manager);
   }
-  // What was written names who wrote it.
+  // A written object names who wrote it.
   const map = await api.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt");
   map.expect(200, { "metadata.managedFields.0.manager": "root-ca-cert-publisher" });
 });

@@ -109,7 +109,7 @@ for (const domain of domains) {
   });
 }
 
-/** What one owner and its dependents should come to. */
+/** One owner and its dependents should come to this. */
 interface Family {
   readonly names: readonly string[];
   /** Whether its deletion was acknowledged; `undefined` when it was sent and nobody knows. */

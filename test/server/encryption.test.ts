@@ -281,7 +281,7 @@ for (const domain of domains) {
         );
         return Promise.resolve();
       });
-      // What follows the objects in memory goes on.
+      // Everything that follows the objects in memory goes on.
       (await api.post(`${inNamespace}/services`, { metadata: { name: "y" }, spec: { ports } })).expect(201);
       (await api.get("/readyz")).expect(200);
     });

@@ -1,4 +1,6 @@
-/** What servers say of themselves: identity Leases, and the StorageVersions of those that are there. */
+/**
+ * These tests show what servers say of themselves: identity Leases, and the StorageVersions of those that are there.
+ */
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";

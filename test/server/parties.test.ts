@@ -196,7 +196,7 @@ for (const [who, role] of Object.entries(roles)) {
         party.calls = 0;
         party.taken.length = 0;
         logged.length = 0;
-        // Those that the last misdeed keeps busy, and pauses after failures, end here.
+        // Whoever the last misdeed keeps busy, and pauses after failures, end here.
         clock.advance(60_000);
         const answer = role.provoke(api);
         const { said } = misdeeds[misdeed];

@@ -46,13 +46,13 @@ function open(dice: Dice): World {
 const namespaces = ["a", "b", ""];
 const hold = "example.com/hold";
 
-/** What users do: make objects with owners of all sorts, give them others, delete them in every way, hold them. */
+/** Users do this: make objects with owners of all sorts, give them others, delete them in every way, hold them. */
 function act(api: OwnedObjects, dice: Dice, uids: Map<string, string>): void {
   const somewhere = (): string => pathOf({ namespace: namespaces[dice(3)]!, name: `t${dice(6)}` });
   const path = somewhere();
   const owners = (): OwnerReference[] => {
     const chosen = Array.from({ length: [0, 1, 1, 1, 2, 3][dice(6)]! }, () => {
-      // What an object of the cluster says of namespaces is a mistake that has a test of its own.
+      // A namespace that an object of the cluster names is a mistake that has a test of its own.
       const owner = path.includes("/worlds/") ? pathOf({ name: `t${dice(6)}` }) : somewhere();
       // Sometimes the one there is now, sometimes one there was, sometimes another's.
       const now = api.objects.get(owner)?.uid;
@@ -78,7 +78,7 @@ function act(api: OwnedObjects, dice: Dice, uids: Map<string, string>): void {
   }
 }
 
-/** Those who hold an object let it go. */
+/** Takes back the finalizer that holds an object. */
 function release(api: OwnedObjects, path: string): void {
   const { finalizers = [] } = api.objects.get(path) ?? {};
   if (finalizers.includes(hold)) api.change(path, { finalizers: finalizers.filter((one) => one !== hold) });

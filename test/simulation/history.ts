@@ -127,7 +127,7 @@ function checkWrites({ changes, writes, unknown }: History): void {
     if (explained.has(change.version)) continue;
     assert.ok(unknown.has(change.key), `${change.type} of ${change.key} at ${change.version}: nobody did this`);
   }
-  // What ended before something else began comes before it.
+  // A write that ended before something else began comes before it.
   const ordered = writes.filter((write) => write.version !== undefined).sort((a, b) => a.startedMs - b.startedMs);
   const ended = ordered.toSorted((a, b) => a.endedMs - b.endedMs);
   let highest = 0;

@@ -20,7 +20,7 @@ const lease = `/apis/${apiVersion}/namespaces/${namespace}/leases/controllers`;
 /** One server: a clock of its own, and a way to the store that may fail. */
 class Server {
   readonly identity: string;
-  /** What goes wrong with its requests, each from 0 to 1. */
+  /** This goes wrong with its requests, each from 0 to 1. */
   faults = { lost: 0, answerLost: 0, lateMs: 0 };
   /** Milliseconds that its wall clock is wrong. */
   aheadMs = 0;

@@ -76,7 +76,7 @@ interface Watcher {
   readonly resource: string;
   readonly onEvent: (event: ReceivedEvent) => void;
   readonly end: () => void;
-  /** What it was not told yet. */
+  /** It was not told these yet. */
   readonly late: string[];
   isTelling: boolean;
 }
@@ -100,7 +100,7 @@ export const noFaults: Faults = { delayMs: 0, lost: 0, ended: 0 };
 
 export class OwnedObjects {
   readonly objects = new Map<string, ObjectMeta>();
-  /** What the collector did that it must not do. */
+  /** The collector did these and must not do them. */
   readonly problems: string[] = [];
   /** Messages of events. */
   readonly events: string[] = [];

@@ -261,7 +261,7 @@ async function simulate(seed: number): Promise<void> {
   await running;
 }
 
-/** What is left of the quota may be used, and not one object more. */
+/** Uses up what is left of the quota; not one object more may be made. */
 async function fill(cluster: Cluster): Promise<void> {
   const left = cluster.hard - cluster.present.size;
   let stored = 0;

@@ -1026,7 +1026,7 @@ test("more streams than allowed on one connection wait, they are not lost", asyn
   const answers = Array.from({ length: 25 }, () => on(client, "/"));
   for (let ended = 0; ended < 25; ) {
     await until(() => sinks.length > ended);
-    // What the client has sent before, the server has seen.
+    // The server has seen everything that the client has sent before.
     await new Promise<void>((resolve) => void client.ping(() => resolve()));
     assert.ok(sinks.length - ended <= 10);
     while (ended < sinks.length) sinks[ended++]!.end();

@@ -10,7 +10,7 @@ import { View } from "../view.ts";
 
 /** One request or one question. */
 export interface Line {
-  /** What tests expect. */
+  /** Tests expect this. */
   readonly brief: string;
   /** All of it. */
   readonly whole: string;
@@ -291,8 +291,8 @@ export class Session {
   }
 
   /**
-   * What webhooks were asked about the session's own requests since the last time: mutating ones in their order, then the
-   * others, which are asked at once, by name. When converters are asked is a server's choice.
+   * Returns what webhooks were asked about the session's own requests since the last time: mutating ones in their
+   * order, then the others, which are asked at once, by name. When converters are asked is a server's choice.
    */
   async #questions(): Promise<Line[]> {
     await this.#server.at(`${this.#prefix}all-has-arrived`);

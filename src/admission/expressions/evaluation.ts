@@ -27,7 +27,7 @@ export class LazyExpression {
     this.#compile = compile;
   }
 
-  /** What it will cost, as far as that can be known. */
+  /** It will cost so much, as far as that can be known. */
   get expectedCost(): number {
     return this.#compiled === undefined ? this.source.length * compileCost : this.#lastCost;
   }
@@ -58,10 +58,12 @@ export class LazyExpression {
   }
 }
 
-/** What a single expression may cost. */
+/** A single expression may cost so much. */
 const callCostMax = 1_000_000;
 
-/** What the expressions of one policy may cost together for one request; match conditions have one of their own. */
+/**
+ * The expressions of one policy may cost so much together for one request; match conditions have a budget of their own.
+ */
 export const policyCostMax = 10_000_000;
 export const conditionsCostMax = 2_500_000;
 
@@ -72,7 +74,7 @@ const repeatedMax = 16_000_000;
 /** Others have a turn after expressions that took a few milliseconds, and before one that will take one by itself. */
 const turnCost = 500_000;
 const turnCostOfNext = 100_000;
-/** What compiling a character costs, in the same units. */
+/** Compiling a character costs so much, in the same units. */
 const compileCost = 500;
 
 /** Thrown when expressions together cost more than they may. Upstream's words. */
@@ -131,7 +133,7 @@ export class CostBudget {
     };
   }
 
-  /** What everything has cost since the last pause. */
+  /** Everything has cost so much since the last pause. */
   get sinceTurn(): number {
     return this.#sinceTurn;
   }

@@ -1,4 +1,7 @@
-/** What a check of the Pod Security Standards sees and finds, and the words that several checks share. */
+/**
+ * This file says what a check of the Pod Security Standards sees and finds, and has the words that several checks
+ * share.
+ */
 import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from "#api/core/v1.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { compareCodePoints } from "#std/code-points.ts";
@@ -24,7 +27,7 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** What the pod violates; `undefined` when it does not. */
+/** Returns what the pod violates; `undefined` when it does not. */
 export type StandardCheck = (pod: CheckedPod) => Finding | undefined;
 
 const none = Object.freeze({});

@@ -19,7 +19,7 @@ export const procMount: StandardCheck = ({ containers, hasOwnUsers }) => {
   };
 };
 
-/** Those that every version allows. */
+/** Every version allows these. */
 export const safeSysctls: readonly string[] = [
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",

@@ -83,7 +83,9 @@ function isStricter(next: Standard, last: Standard): boolean {
   return next.version !== last.version || strictness(next) > strictness(last);
 }
 
-/** What the labels of an exempt namespace ask for; `undefined` when that is nothing, or what is so by default. */
+/**
+ * Returns what the labels of an exempt namespace ask for; `undefined` when that is nothing, or what is so by default.
+ */
 function ignoredPolicy(read: ReadPolicy, labels: Labels, options: NamespaceOptions): string | undefined {
   const { policy } = read;
   const { defaults } = options;

@@ -40,7 +40,7 @@ export const keptCapabilities: StandardCheck = (pod) => {
   return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };
 };
 
-/** What containers add beyond `allowed`, in words. */
+/** Returns what containers add beyond `allowed`, in words. */
 function forbiddenAdditions(
   { containers }: Parameters<StandardCheck>[0],
   allowed: ReadonlySet<string>,

@@ -85,7 +85,7 @@ export class Standards {
     this.#entries = entries(podAnnotations(domain));
   }
 
-  /** What of the standard the pod violates. */
+  /** Returns what of the standard the pod violates. */
   *evaluate(standard: Standard, pod: CheckedPod): Pieces<readonly Finding[]> {
     const findings: Finding[] = [];
     for (const check of this.#checksOf(standard)) {

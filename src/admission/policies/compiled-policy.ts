@@ -19,7 +19,7 @@ export interface CompiledValidation {
   readonly message: LazyExpression | undefined;
 }
 
-/** What policies of all kinds have. */
+/** Policies of all kinds have these. */
 export interface CompiledCommon {
   readonly conditions: CompiledConditions;
   readonly variables: readonly CompiledVariable[];

@@ -10,7 +10,10 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 export interface ParamObjects {
   readonly namespaced: boolean;
   get(namespace: string, name: string): MaybePromise<ApiObject | undefined>;
-  /** Those that the selector matches, in the order of their names. `namespace` is empty for cluster-scoped kinds. */
+  /**
+   * Lists the objects that the selector matches, in the order of their names. `namespace` is empty for cluster-scoped
+   * kinds.
+   */
   list(namespace: string, selector: LabelSelector): MaybePromise<readonly ApiObject[]>;
 }
 
@@ -30,8 +33,8 @@ export function paramObjects({ apiVersion = "", kind = "" }: ParamKind, find: Fi
 }
 
 /**
- * What a binding makes a policy's parameters for a request in `namespace`; one without a reference has the only parameter
- * `undefined`. Throws `ParamProblem`.
+ * Returns what a binding makes a policy's parameters for a request in `namespace`; one without a reference has the only
+ * parameter `undefined`. Throws `ParamProblem`.
  */
 export function collectParams(
   objects: ParamObjects | undefined,

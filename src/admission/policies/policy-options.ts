@@ -1,4 +1,4 @@
-/** What the plugins for policies are given. */
+/** The plugins for policies are given these options. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
@@ -23,7 +23,7 @@ export interface ObservedCheck {
   readonly binding: string;
   readonly action: "deny" | "audit" | "warn" | "allow";
   readonly errorType: "invalid_error" | "out_of_budget";
-  /** What the policy took for the request. */
+  /** The policy took so long for the request. */
   readonly seconds: number;
 }
 

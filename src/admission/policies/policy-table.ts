@@ -11,7 +11,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { type Matched, type MatchEnvironment, type MatchRule, RequestMatcher } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 
-/** What policies of both kinds have. */
+/** Policies of both kinds have these. */
 interface PolicyObject extends ApiObject {
   readonly spec: Pick<ValidatingAdmissionPolicy["spec"], "paramKind" | "matchConstraints">;
 }
@@ -131,7 +131,10 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     return this.#bound.size === 0;
   }
 
-  /** Those whose rules name the resource and the operation, by name; whether they match is still to be asked. */
+  /**
+   * Returns the policies whose rules name the resource and the operation, by name; whether they match is still to be
+   * asked.
+   */
   candidates(
     { operation, resource, subresource }: AdmissionAttributes,
     environment: MatchEnvironment,

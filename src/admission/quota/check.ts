@@ -75,7 +75,7 @@ export class QuotaState {
     return names;
   }
 
-  /** What of a write's use is limited. */
+  /** Returns what of a write's use is limited. */
   amountOf({ evaluator, delta }: UsageRequest): Quantities {
     const known = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
     if (known !== undefined) return known;
@@ -110,7 +110,7 @@ export class UsageRequest {
     return this.attributes.object!; // creates and updates have one
   }
 
-  /** What the object will use. */
+  /** Returns what the object will use. */
   get usage(): Quantities {
     return (this.#usage ??= this.evaluator.usage(() => this.object));
   }
@@ -138,7 +138,7 @@ export class UsageRequest {
   }
 }
 
-/** What is charged to a quota. */
+/** This is charged to a quota. */
 export interface Charge {
   readonly to: QuotaState;
   readonly amount: Quantities;
@@ -188,7 +188,7 @@ function checkSigns(request: UsageRequest): void {
   if (negative.length > 0) request.refuse(`quota usage is negative for resource(s): ${negative.sort().join(",")}`);
 }
 
-/** What may only be used under a quota needs one, for each resource name and for each scope. */
+/** Checks that a use which is only allowed under a quota has one, for each resource name and for each scope. */
 function checkCovered(
   request: UsageRequest,
   quotas: readonly QuotaState[],

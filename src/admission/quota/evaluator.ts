@@ -16,11 +16,11 @@ export interface Evaluator extends GroupResource {
   counts(name: string): boolean;
   /** Whether every object uses the same. */
   readonly isConstant?: boolean;
-  /** What an object uses. It is read only where its content matters. */
+  /** Returns what an object uses. It is read only where its content matters. */
   usage(read: () => ApiObject): Quantities;
   /** Whether an object is in a scope. Left out: none of these objects is in any. */
   isInScope?(object: ApiObject, scope: ScopedResourceSelectorRequirement): boolean;
-  /** What an object has to say and does not, given the names in the quota; empty when it says all. */
+  /** Returns what an object has to say and does not, given the names in the quota; empty when it says all. */
   missing?(object: ApiObject, names: readonly string[]): string;
 }
 

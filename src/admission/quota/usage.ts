@@ -33,7 +33,7 @@ const uncounted: readonly GroupResource[] = [
 export class UsageEvaluators {
   readonly #special: readonly Evaluator[];
   readonly #known = new Map<string, Evaluator | undefined>();
-  /** Those that only count. */
+  /** These only count objects. */
   readonly #counting = new Map<string, Evaluator>();
 
   constructor({ domain, clock, hasDevices }: UsageOptions) {

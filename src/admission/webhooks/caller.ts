@@ -27,7 +27,7 @@ import {
 } from "./review.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** What becomes of calls, for metrics. Codes are those of HTTP; 0 where the server itself failed. */
+/** Metrics are told what becomes of calls. Codes are those of HTTP; 0 where the server itself failed. */
 export interface WebhookObserver {
   called(call: ObservedCall): void;
   /** A call of a webhook that gave no answer before was left out. */
@@ -80,7 +80,7 @@ const answerBytesMax = 8 * 2 ** 20;
 
 /** A webhook could not be called, or gave no valid answer: its failure policy decides. */
 class CallFailure extends Error {
-  /** What metrics show. */
+  /** Metrics show this code. */
   readonly code: number;
 
   constructor(webhook: string, reason: string, code = 503) {
@@ -123,7 +123,7 @@ export class WebhookCaller {
     try {
       answer = await this.#answer(webhook, question, attempt);
     } catch (error) {
-      // What was given up is not let through, whatever the policy.
+      // A call that was given up is not let through, whatever the policy.
       context.signal?.throwIfAborted();
       if (!(error instanceof CallFailure)) {
         observe("internal", 0);

@@ -8,7 +8,7 @@ import type { Clock } from "#std/clock.ts";
 const firstPauseMs = 10_000;
 const pauseMsMax = 60_000;
 
-/** What became of an attempt. `none`: it was given up for reasons of the caller's. */
+/** An attempt ends as one of these. `none`: it was given up for reasons of the caller's. */
 export type AttemptOutcome = "answered" | "timeout" | "none";
 
 export class CircuitBreaker {

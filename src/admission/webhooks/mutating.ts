@@ -21,11 +21,11 @@ import type { Webhook } from "./webhook.ts";
 
 const name = "MutatingAdmissionWebhook";
 
-/** What the first round leaves for the second. */
+/** The first round leaves this for the second. */
 interface Notes {
   /** Webhooks that a later change is to be shown to, by id. */
   readonly called: Set<string>;
-  /** Those among them that such a change came after. */
+  /** These webhooks among them were called before such a change came. */
   readonly due: Set<string>;
   output: ApiObject | undefined;
 }

@@ -75,7 +75,7 @@ export class WebhookList {
     return this.#names.has(name);
   }
 
-  /** Those that are left alone for a while because they did not answer. */
+  /** Returns the webhooks that are left alone for a while because they did not answer. */
   get silent(): readonly Webhook[] {
     return this.webhooks.filter(({ breaker }) => breaker?.isOpen === true);
   }

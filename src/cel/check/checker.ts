@@ -402,7 +402,7 @@ export class Checker {
   }
 }
 
-/** What an optional type is optional of. */
+/** Returns the type that an optional type is optional of. */
 const optionalValue = (type: CelType): CelType | undefined =>
   type.kind === "opaque" && type.name === "optional_type" ? (type.parameters[0] ?? dyn) : undefined;
 

@@ -12,7 +12,7 @@ const depthMax = 1000;
 
 export class Inference {
   readonly #bindings = new Map<string, CelType>();
-  /** What to put back if a comparison fails: names and what they stood for. */
+  /** These are put back if a comparison fails: names and what they stood for. */
   readonly #undo: { readonly name: string; readonly was: CelType | undefined }[] = [];
   #variables = 0;
   #stepsLeft = stepsAtFirst;
@@ -169,7 +169,7 @@ export class Inference {
   }
 }
 
-/** What is compatible with everything. */
+/** Whether a type is compatible with everything. */
 export const isLoose = (type: CelType): boolean => type.kind === "dyn" || type.kind === "error";
 
 /** Types whose values may be null. */

@@ -5,7 +5,7 @@ import { type CelType, dyn, optionalOf, parameter, string } from "../types.ts";
 import { type Inference, isLoose, withParts } from "./inference.ts";
 import { isSame } from "./same-type.ts";
 
-/** What a call means and yields. */
+/** A call means and yields this. */
 export interface Resolution {
   readonly reference: FunctionReference;
   readonly result: CelType;
@@ -59,7 +59,7 @@ function instantiated(type: CelType, fresh: ReadonlyMap<string, CelType>): CelTy
   return fresh.size === 0 ? type : withParts(type, (part) => instantiated(part, fresh));
 }
 
-/** What `a.?b` means, whatever `a` is. */
+/** `a.?b` means this, whatever `a` is. */
 export const optionalSelection: FunctionReference = {
   kind: "function",
   name: "_?._",

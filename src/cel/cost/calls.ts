@@ -7,7 +7,7 @@ import type { Overload, SizeRange } from "../functions.ts";
 /** An argument, the receiver first. */
 export interface Argument {
   readonly size: SizeRange;
-  /** What an element costs to look at, if it is a list. */
+  /** It costs so much to look at an element, if it is a list. */
   readonly elementCost: number;
   /** The largest element of a list. */
   readonly elementMax: number;

@@ -5,7 +5,7 @@ import type { CelType } from "../types.ts";
 import type { Value } from "../values.ts";
 import type { Compiled } from "./node.ts";
 
-/** What a name or a call means. */
+/** A name or a call means one of these. */
 export type Meaning =
   | { readonly kind: "variable"; readonly name: string; readonly type: CelType }
   | { readonly kind: "constant"; readonly type: CelType; readonly value: Value }

@@ -1,6 +1,6 @@
 /**
- * What operators and functions of the language cost at run time, beyond their operands. Source: the cost model of cel-go:
- * a traversed character costs a tenth, four characters of a regular expression one.
+ * This file says what operators and functions of the language cost at run time, beyond their operands. Source: the cost
+ * model of cel-go: a traversed character costs a tenth, four characters of a regular expression one.
  */
 import { operators } from "../ast.ts";
 import type { CelError, Value } from "../values.ts";

@@ -65,7 +65,7 @@ const implementations: Readonly<Record<string, string>> = {
 /** The reference's own name of a value's kind, which some of its errors show. */
 export const implementationOf = (value: Value): string => implementations[kindOf(value)] ?? kindOf(value);
 
-/** What costs are counted by: code points, bytes, elements, entries; 1 of everything else, errors too. */
+/** Costs are counted by this: code points, bytes, elements, entries; 1 of everything else, errors too. */
 export function sizeOf(value: Value | CelError): number {
   if (typeof value === "string") return codePointCount(value);
   if (typeof value !== "object" || value === null) return 1;

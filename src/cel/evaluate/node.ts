@@ -37,13 +37,13 @@ function readingStep(step: Step, reader: (value: Value) => Value): Step {
   };
 }
 
-/** What a conditional chooses from. */
+/** Returns the step that a conditional chooses from. */
 export const bareStep = ({ bare, step }: Compiled): Step => bare ?? step;
 
-/** What a selection continues from. */
+/** Returns the step that a selection continues from. */
 export const inPlaceStep = ({ inPlace, step }: Compiled): Step => inPlace ?? step;
 
-/** What a loop runs over. */
+/** Returns the step of what a loop runs over. */
 export function rangeStep({ inPlace, step }: Compiled): Step {
   if (inPlace === undefined) return step;
   return (frame) => {

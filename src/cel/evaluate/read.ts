@@ -179,7 +179,7 @@ export const partReaderOf = (type: CelType | undefined): Reader => (isCompound(t
 const isCompound = (type: CelType | undefined): boolean =>
   type?.kind === "list" || type?.kind === "map" || type?.kind === "object";
 
-/** What the value as a whole needs beyond `partReaderOf`, made when it is first used; mostly nothing. */
+/** Returns what the value as a whole needs beyond `partReaderOf`, made when it is first used; mostly nothing. */
 export function wholeReaderOf(type: CelType | undefined): Reader | undefined {
   if (type === undefined || !isCompound(type) || isPlain(type)) return undefined;
   let reader: Reader | undefined;

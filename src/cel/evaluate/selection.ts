@@ -22,7 +22,7 @@ export function compileIdentifier(node: Identifier, compilation: Compilation): C
 
 function loopStep(slot: number, type: CelType | undefined): Step {
   const reader = partReaderOf(type);
-  // What a loop runs over is read by then; only declared types add to that.
+  // The range of a loop has been read by then; only declared types add to that.
   return reader === read ? (frame) => frame.slots[slot]! : (frame) => readOr(reader, frame.slots[slot]!);
 }
 
@@ -167,7 +167,7 @@ function optionalStep(operand: Step, key: Step, reader: Reader, id: number): Ste
       frame.cost += 1;
       return errorAt(found, id);
     }
-    // What is not there may cost nothing.
+    // A part that is not there may cost nothing.
     if (!(found instanceof Optional) || found.value !== undefined) frame.cost += 1;
     return found instanceof Optional ? insideOptional(found, reader) : found;
   };

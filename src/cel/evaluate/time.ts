@@ -163,7 +163,7 @@ export const dateFields: Readonly<Record<string, (date: Date) => number>> = {
   getMilliseconds: (date) => date.getUTCMilliseconds(),
 };
 
-/** What a duration's functions of those names give: all of it in a unit, rounded toward zero. */
+/** A duration's functions of those names give this: all of it in a unit, rounded toward zero. */
 export const durationFields: Readonly<Record<string, (duration: Duration) => number>> = {
   getHours: ({ nanoseconds }) => Number(nanoseconds / (3600n * second)),
   getMinutes: ({ nanoseconds }) => Number(nanoseconds / (60n * second)),

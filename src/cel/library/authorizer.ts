@@ -270,7 +270,7 @@ export const authorizerLibrary: Library = {
   ],
 };
 
-/** What the feature gate `AuthorizeWithSelectors` adds. */
+/** The feature gate `AuthorizeWithSelectors` adds these. */
 export const authorizerSelectorsLibrary: Library = {
   name: "k8s.authzselectors",
   functions: [

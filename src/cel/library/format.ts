@@ -31,7 +31,7 @@ const failed = (why: string, value: Value): CelError => new CelError(misfit(why,
 /** Go prints no number of more decimals. */
 const precisionMax = 1_000_000;
 
-/** What clauses say about values that they cannot print. */
+/** Clauses say this about values that they cannot print. */
 const clauses = {
   text: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
   decimal: "decimal clause can only be used on integers",
@@ -99,13 +99,13 @@ interface Verb {
   readonly kinds: ReadonlySet<CelType["kind"]>;
 }
 
-/** What is wrong with a format: with the argument at an index, or as a whole. */
+/** This is wrong with a format: with the argument at an index, or as a whole. */
 export interface FormatProblem {
   readonly argument?: number;
   readonly message: string;
 }
 
-/** What of a call is known to be wrong before any evaluation, given the types of its arguments. */
+/** Returns what of a call is known to be wrong before any evaluation, given the types of its arguments. */
 export function formatProblem(text: string, types: readonly CelType[]): FormatProblem | undefined {
   let next = 0;
   for (let at = text.indexOf("%"); at >= 0; ) {

@@ -11,12 +11,12 @@ export interface IpAddress {
   readonly zone: string;
 }
 
-/** What is wrong, in Go's words. */
+/** A fault says what is wrong, in Go's words. */
 export interface Fault {
   readonly fault: string;
 }
 
-/** What is wrong, and with which rest of the text. */
+/** It says what is wrong, and with which rest of the text. */
 interface FaultAt extends Fault {
   readonly at?: string;
 }
@@ -81,7 +81,7 @@ function parseIpv4(text: string): readonly number[] | FaultAt {
   return bytes.length < 3 ? fault("IPv4 address too short") : [...bytes, value];
 }
 
-/** What has been read of an IPv6 address. */
+/** This has been read of an IPv6 address. */
 interface Ipv6 {
   readonly bytes: number[];
   /** Number of bytes before `::`; -1 without it. */

@@ -8,7 +8,7 @@ import { type Fault, parseAddress } from "./parse-ip.ts";
 /** A parsed URL. Only `scheme`, `host` and `path` of those that have no `opaque` part. Texts are bytes, unescaped. */
 export interface ParsedUrl {
   readonly scheme: string;
-  /** What follows the scheme if that is no slash. */
+  /** It follows the scheme if that is no slash. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | undefined } | undefined;
   /** With the port. */
@@ -27,7 +27,7 @@ const bytesOf = (text: string): string => Buffer.from(text, "utf8").toString("la
 /** The text of bytes; what is no UTF-8 becomes U+FFFD. */
 export const textOf = (bytes: string): string => Buffer.from(bytes, "latin1").toString("utf8");
 
-/** What is wrong with `text` as the URI of a request: an absolute one, or a path from the root. */
+/** Returns what is wrong with `text` as the URI of a request: an absolute one, or a path from the root. */
 export function requestUriFault(text: string): string | undefined {
   const parsed = parse(bytesOf(text), true);
   return "fault" in parsed ? describe(text, parsed) : undefined;

@@ -37,7 +37,7 @@ export class Grammar {
   #depth = 0;
   /** The expression that was read last has so many operators and members nested in it. */
   #height = 0;
-  /** What a rule has read when it fails; set before what may fail. */
+  /** A rule has read this when it fails; set before what may fail. */
   #partial: Expression | undefined;
 
   constructor(input: TokenReader, nodes: Nodes, issues: Issue[], options: GrammarOptions) {

@@ -106,7 +106,7 @@ function content(literal: string, prefixLength: number, isRaw: boolean): { text:
   return { text, hasEscapes: !isRaw && text.includes("\\") };
 }
 
-/** What a string literal stands for; `undefined`: an escape of it is no code point. */
+/** Returns what a string literal stands for; `undefined`: an escape of it is no code point. */
 export function stringValue(literal: string): string | undefined {
   const isRaw = literal[0] === "r" || literal[0] === "R";
   const { text, hasEscapes } = content(literal, isRaw ? 1 : 0, isRaw);
@@ -121,7 +121,7 @@ export function stringValue(literal: string): string | undefined {
   return value;
 }
 
-/** What a bytes literal stands for; `undefined`: it has an escape of a code point, which is for strings. */
+/** Returns what a bytes literal stands for; `undefined`: it has an escape of a code point, which is for strings. */
 export function bytesValue(literal: string): Uint8Array | undefined {
   const isRaw = literal[1] === "r" || literal[1] === "R";
   const { text, hasEscapes } = content(literal, isRaw ? 2 : 1, isRaw);

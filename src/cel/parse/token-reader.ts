@@ -130,7 +130,7 @@ export class TokenReader {
     throw new Mismatch();
   }
 
-  /** What a rule does with a `Mismatch`: it skips to a token that may follow. Others are thrown on. */
+  /** A rule does this with a `Mismatch`: it skips to a token that may follow. Others are thrown on. */
   recover(error: unknown, place: Place): void {
     if (!(error instanceof Mismatch)) throw error;
     this.#countRecovery();

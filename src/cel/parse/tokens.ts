@@ -79,7 +79,7 @@ export function showKinds(set: Kinds): string {
   return names.length === 1 ? names[0]! : `{${names.join(", ")}}`;
 }
 
-/** What an operand of a member expression begins with. */
+/** An operand of a member expression begins with one of these. */
 export const memberStart = setOf(
   kinds.openBracket,
   kinds.openBrace,
@@ -97,5 +97,5 @@ export const memberStart = setOf(
   kinds.identifier,
 );
 
-/** What an expression begins with. */
+/** An expression begins with one of these. */
 export const expressionStart = memberStart | setOf(kinds.not);

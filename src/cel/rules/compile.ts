@@ -21,7 +21,7 @@ export interface StoredExpressions {
 
 export interface CompiledExpression {
   readonly program: Program;
-  /** What one evaluation may cost. */
+  /** One evaluation may cost so much. */
   readonly costMax: number;
 }
 
@@ -76,7 +76,7 @@ export class RuleCompiler {
   }
 }
 
-/** What rules of one kind may name. */
+/** Rules of one kind may name these. */
 interface RuleEnvironment {
   readonly declared: Environment;
   /** As values are read: upstream does not read those inside of an optional `oldSelf` by the schema. */

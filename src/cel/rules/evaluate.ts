@@ -22,9 +22,9 @@ import { dyn } from "../types.ts";
 import { Optional, type Value } from "../values.ts";
 import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.ts";
 
-/** What a rule, and a message, may cost at one place. */
+/** A rule, and a message, may cost so much at one place. */
 const callCostMax = 1_000_000;
-/** What all rules of an object may cost. */
+/** All rules of an object may cost so much. */
 const objectCostMax = 10_000_000;
 /** Steps beyond costs, for all rules of an object: about 0.2 s. */
 const objectWorkMax = 32_000_000;
@@ -34,7 +34,7 @@ const pieceCost = 500_000;
 const costlyMin = 100_000;
 /** How much of what one evaluation cost is still expected of the next one: cheap ones hide no costly ones between them. */
 const keptCost = 0.9;
-/** What an evaluation counts as, however little it does. */
+/** An evaluation counts as so much, however little it does. */
 const evaluationWork = 16;
 /** In bytes. */
 const messageMax = 5 * 1024;
@@ -43,10 +43,10 @@ const findingsMax = 500;
 
 type Json = Readonly<Record<string, Value>>;
 
-/** What came of the rules. */
+/** The rules came to this. */
 export interface RuleFindings {
   readonly errors: readonly FieldError[];
-  /** What is wrong where an update changed nothing, so that it is no error. */
+  /** These are wrong where an update changed nothing, so that they are no errors. */
   readonly tolerated: readonly FieldError[];
 }
 
@@ -148,7 +148,7 @@ export class RuleRun implements RuleFindings {
     if (this.errors.length === 0) yield* this.#untilStopped(this.#value(node, value as Value, value as Value, isWhole));
   }
 
-  /** What all evaluations have cost, work included. */
+  /** All evaluations have cost so much, work included. */
   get spent(): number {
     return objectCostMax - this.#costLeft + objectWorkMax - this.#workLeft;
   }
@@ -367,7 +367,7 @@ interface At {
 const isObject = (value: Value | undefined): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What a rule is called in errors. */
+/** Returns what a rule is called in errors. */
 const ruleText = ({ message = "", rule = "" }: ValidationRule): string => (message === "" ? rule : message).trim();
 
 function findingOf(reason: string | undefined, field: FieldPath, type: string, text: string): FieldError {

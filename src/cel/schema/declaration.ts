@@ -140,7 +140,7 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
   return { kind: "object", fields, isPlain, ...extentOfObject(declared, new Set(props.required)) };
 }
 
-/** What expressions see of a whole object besides what is its own: only this of metadata, whatever the schema says. */
+/** Expressions see these of a whole object besides its own fields: only this of metadata, whatever the schema says. */
 const wholeProperties: Readonly<Record<string, JsonSchemaProps>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },

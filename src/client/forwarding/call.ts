@@ -41,7 +41,7 @@ export type UpgradedAnswer =
       /** Names and values in turn, as sent. */
       readonly headers: readonly string[];
       readonly connection: Duplex;
-      /** What came with the head. */
+      /** These bytes came with the head. */
       readonly early: Buffer;
     };
 

@@ -22,7 +22,7 @@ const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREA
 const streamWindow = 256 * 1024;
 /** Bytes of all answers that are on their way at most. Node confirms what has arrived at once. */
 const connectionWindow = 16 * 1024 * 1024;
-/** What Node may keep for a connection: streams that all wait count too. */
+/** Node may keep so much for a connection: streams that all wait count too. */
 const sessionMegabytes = 512;
 /** Until the peer has said how many. */
 const usualStreamsMax = 100;
@@ -51,7 +51,7 @@ export class Http2 {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: headerBytesMax },
       maxSessionMemory: sessionMegabytes,
-      // What a client repeats is the peer's to judge.
+      // The peer judges what a client repeats.
       strictSingleValueFields: false,
     };
     this.#session = connect(`https://${hostPort(address)}`, options);
@@ -135,7 +135,9 @@ export class Http2 {
     return out;
   }
 
-  /** What ended a call, in Go's words. Node reports no error when the connection closed, or the peer cancelled. */
+  /**
+   * Returns what ended a call, in Go's words. Node reports no error when the connection closed, or the peer cancelled.
+   */
   #problem({ id = 0, rstCode }: ClientHttp2Stream, failure: Error | undefined): string {
     if (this.#session.destroyed && this.#goAway !== undefined) {
       const { code, lastStreamId } = this.#goAway;

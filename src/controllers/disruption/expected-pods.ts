@@ -13,7 +13,7 @@ import { StatusError } from "#meta/status-error.ts";
 import { controllerOf } from "../pods.ts";
 import type { Counts } from "./status.ts";
 
-/** What the controller asks of the served kinds. */
+/** The controller asks this of the served kinds. */
 export interface ScaledKinds {
   /** The resource of a kind, and whether its objects have namespaces; `undefined` when none is served. */
   resourceOf(apiVersion: string, kind: string): (GroupVersionResource & { readonly namespaced: boolean }) | undefined;

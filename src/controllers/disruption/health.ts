@@ -7,7 +7,7 @@ export interface PodHealth {
   readonly currentHealthy: number;
   /** Pods whose eviction was allowed and which are still there, with the time of the eviction. */
   readonly disruptedPods: Readonly<Record<string, string>>;
-  /** Those that should have gone long ago; they count again. */
+  /** These should have gone long ago; they count again. */
   readonly overdue: readonly Pod[];
   /** When one of the disrupted pods will be overdue, from now; `undefined` when there are none. */
   readonly nextMs: number | undefined;

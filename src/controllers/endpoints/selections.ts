@@ -65,7 +65,7 @@ function matcher({ spec: { selector } }: Service): (pod: Pod) => boolean {
   return ({ metadata: { labels } }) => wanted.every(([key, value]) => labels?.[key] === value);
 }
 
-/** What endpoints depend on. */
+/** Returns what endpoints depend on, as a text. */
 function facts({ metadata, spec, status }: Pod): string {
   const { uid, labels, deletionTimestamp } = metadata;
   const { nodeName, hostname, subdomain, containers, initContainers } = spec;

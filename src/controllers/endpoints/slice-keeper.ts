@@ -12,7 +12,7 @@ import { follow } from "../reconcile.ts";
 import { triggerTimeAnnotation } from "./annotations.ts";
 import { planSlices, type SliceContent, type SliceGroup } from "./slice-plan.ts";
 
-/** What the slices of a service have in common. */
+/** The slices of a service have this in common. */
 export interface SliceSet {
   readonly namespace: string;
   /** The service has this name. */

@@ -106,7 +106,7 @@ function planGroup(
   return { create, kept, remove };
 }
 
-/** What stays of a slice. Endpoints that it has are taken out of `missing`. */
+/** Returns what stays of a slice. Endpoints that it has are taken out of `missing`. */
 function keep(
   slice: EndpointSlice,
   ports: readonly EndpointPort[],

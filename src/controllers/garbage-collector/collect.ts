@@ -12,7 +12,7 @@ import type { GraphNode, OwnershipGraph } from "./graph.ts";
 import { deletesDependents, foregroundFinalizer, type LiveObjects, orphanFinalizer, type Propagation } from "./live.ts";
 import type { ResourceMap, ServedResource } from "./served.ts";
 
-/** What became of a look: done, to be repeated later, or to be repeated when other kinds are served. */
+/** A look ends with one of these: done, to be repeated later, or to be repeated when other kinds are served. */
 export type LookOutcome = "done" | "again" | "unknown kind";
 
 export interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "signal"> {
@@ -29,7 +29,7 @@ export interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "s
 interface Owners {
   readonly solid: readonly OwnerReference[];
   readonly gone: readonly OwnerReference[];
-  /** Those that wait for their dependents to go. */
+  /** These wait for their dependents to go. */
   readonly waiting: readonly OwnerReference[];
 }
 
@@ -134,7 +134,7 @@ export class Collector {
 
   async #examine(node: GraphNode): Promise<LookOutcome> {
     if (node.deletesDependents) return this.#finishForeground(node);
-    // What was deleted goes when its finalizers do; what has no owners stays.
+    // A deleted object goes when its finalizers do; one without owners stays.
     if (node.isBeingDeleted || node.owners.length === 0) return "done";
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
@@ -223,7 +223,7 @@ export class Collector {
   }
 }
 
-/** What its finalizers already ask for. */
+/** Returns the propagation that the finalizers already ask for. */
 function propagationOf({ finalizers = [] }: ObjectMeta): Propagation {
   if (finalizers.includes(orphanFinalizer)) return "Orphan";
   return finalizers.includes(foregroundFinalizer) ? "Foreground" : "Background";

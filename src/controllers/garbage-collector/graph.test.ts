@@ -10,7 +10,7 @@ function open() {
     unverified: ({ uid }) => asked.push(`verify ${uid}`),
     suspect: ({ uid }) => asked.push(`examine ${uid}`),
   });
-  /** What has been asked for since the last call. */
+  /** Returns what has been asked for since the last call. */
   const news = (): string[] => asked.splice(0).toSorted();
   return { graph, news };
 }

@@ -103,7 +103,7 @@ export class GraphNode {
     return all instanceof GraphNode ? 1 : all.size;
   }
 
-  /** Those at the time of the call. */
+  /** Returns the dependents at the time of the call. */
   dependents(): readonly GraphNode[] {
     const all = this.#dependents;
     if (all === undefined) return [];
@@ -270,7 +270,7 @@ export class OwnershipGraph {
       if (owner.deletesDependents) this.#listener.suspect(node);
     }
     node.owners = after.length === 1 ? after[0]!.owner.asOnlyOwner(after[0]!.blocks) : after;
-    // What is left of the known ones are owners no more.
+    // The known ones that are left are owners no more.
     for (const owner of known.values()) owner.drop(node);
     for (const { owner, blocks } of before) {
       if (holdsUp(node, owner, blocks)) owner.blockers--;

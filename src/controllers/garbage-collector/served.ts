@@ -9,7 +9,7 @@ export interface ServedResource extends GroupVersionResource {
   readonly isLocal: boolean;
 }
 
-/** What this server and those behind it serve. */
+/** This server and those behind it serve these. */
 export interface ServedResources {
   /** All main resources, of each group those of the preferred version first. */
   list(): Iterable<ServedResource>;

@@ -4,7 +4,7 @@ import { kindEnvironment, type NamedSchema, typeFindings, withTypedVariables } f
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { Pieces } from "#std/turn.ts";
 
-/** What the controller asks of the served kinds. */
+/** The controller asks this of the served kinds. */
 export interface ServedKinds {
   /** The kinds of the resources of this name, plural or singular; without a group, those of all groups. */
   ofResource(of: GroupVersion & { readonly resource: string }): readonly (GroupVersion & NamedSchema)[];
@@ -69,7 +69,10 @@ function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSche
 /** The kinds of one policy that are checked, at most. */
 const kindsMax = 10;
 
-/** Those that rules name without a wildcard, by group, version and kind; of many, the first resources. */
+/**
+ * Returns the kinds that rules name without a wildcard, by group, version and kind; of many, those of the first
+ * resources.
+ */
 function kindsToCheck({ matchConstraints }: ValidatingAdmissionPolicySpec, kinds: ServedKinds) {
   const all = new Map<string, GroupVersion & NamedSchema>();
   const add = (group: string, version: string, resource: string): void => {

@@ -79,7 +79,7 @@ export function readDecrypted(bytes: Buffer): Buffer {
   return plaintext;
 }
 
-/** What follows the data in the stored form of all values of one seed. */
+/** Returns what follows the data in the stored form of all values of one seed. */
 export function valueTail({ keyId, encryptedSeed, annotations, seedType }: Omit<EncryptedValue, "data">): Buffer {
   const to = new ProtobufWriter();
   to.varint(5, seedType);

@@ -21,10 +21,10 @@ class FakePlugin implements KmsPlugin {
   version = "v2";
   failure: Error | undefined;
   encrypted: Partial<KmsEncrypted> = {};
-  /** What all seeds are decrypted to. */
+  /** All seeds are decrypted to this. */
   plaintext: Buffer | undefined;
   readonly asked = { status: 0, encrypt: 0, decrypt: 0 };
-  /** What answers to `decrypt` wait for. */
+  /** Answers to `decrypt` wait for this. */
   answer: Promise<void> = Promise.resolve();
   underWay = 0;
   mostUnderWay = 0;

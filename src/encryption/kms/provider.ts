@@ -56,7 +56,7 @@ interface Seed {
 /** The seed that writes. */
 interface Writing extends Seed {
   readonly keyId: string;
-  /** What follows the data of each value. */
+  /** It follows the data of each value. */
   readonly tail: Buffer;
   untilMs: number;
 }
@@ -111,7 +111,7 @@ export class KmsProvider implements ValueTransformer {
     this.#options.plugin.close();
   }
 
-  /** What is wrong; asks the plugin again, for the next call, unless that was recently. */
+  /** Returns what is wrong; asks the plugin again, for the next call, unless that was recently. */
   get problem(): string | undefined {
     const ageMs = this.#options.clock.monotonic() - this.#polledMs;
     if (ageMs > (this.#problem === undefined ? healthyAgeMs : unhealthyAgeMs)) void this.#poll();
@@ -330,7 +330,10 @@ function keyIdProblem(keyId: string): KeyIdProblem | undefined {
   return { code: "too_long", text: `keyID is ${bytes} bytes, which exceeds the max size of ${keyIdBytesMax}` };
 }
 
-/** What is wrong with something that a plugin encrypted; nothing that is stored may be larger or odder than this. */
+/**
+ * Returns what is wrong with something that a plugin encrypted; nothing that is stored may be larger or odder than
+ * this.
+ */
 function problemOf({ ciphertext, keyId, annotations }: KmsEncrypted): string | undefined {
   const key = keyIdProblem(keyId);
   if (key !== undefined) return `failed to validate key id: ${key.text}`;

@@ -85,7 +85,7 @@ function wantedIdentity(request: ApiRequest): Wanted {
 
 const extraPrefix = "impersonate-extra-";
 
-/** What a request to impersonate must be allowed to; what is left out is empty. */
+/** A request to impersonate must be allowed to do this; a field that is left out is empty. */
 type Permission = Pick<Attributes, "resource" | "name"> &
   Partial<Pick<Attributes, "group" | "subresource" | "namespace">>;
 

@@ -182,7 +182,7 @@ test("a request waits a quarter of the time it has, and never more than a minute
   };
   await waits({ deadlineMs: clock.now() + 8000 }, 2000);
   await waits({ deadlineMs: clock.now() + 600_000 }, 60_000);
-  // What it lost before counts.
+  // The time that it lost before counts.
   await waits({ receivedMs: clock.now() - 1000, deadlineMs: clock.now() + 7000 }, 1000);
   await waits({ deadlineMs: Number.POSITIVE_INFINITY, info: { ...info, verb: "watch" } }, 15_000);
   answer({ code: 200 });

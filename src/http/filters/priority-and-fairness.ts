@@ -85,7 +85,7 @@ class Gate {
   #failed(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
     this.#count(queued, -1);
     queued.end();
-    // What went wrong inside is told and logged elsewhere.
+    // A mistake inside of the server is told and logged elsewhere.
     if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
     return withHeaders(this.#options.errorReply(request, error), flow.headers);
   }
@@ -95,7 +95,7 @@ class Gate {
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
     if (stream !== undefined && request.info.verb === "watch") return this.#watching(request, queued, marked, stream);
-    // What is made while it is written waits for turns of the loop.
+    // An answer that is made while it is written waits for turns of the loop.
     if (reply.chunks !== undefined) queued.slow();
     // A large answer has its seats until it is written, so that only so many are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)

@@ -26,7 +26,10 @@ export async function refuseConnection(scope: Scope, part: SubresourceDefinition
   throw subresourceNotFound(definition, part.name, request.info.verb, name);
 }
 
-/** What the query asks of the connection, as an object of its kind; the path behind the subresource is part of it. */
+/**
+ * Returns what the query asks of the connection, as an object of its kind; the path behind the subresource is part of
+ * it.
+ */
 function optionsOf({ definition, request }: Scope, { kind, proxyPath }: SubresourceDefinition): ApiObject {
   const options: Record<string, unknown> = { kind, apiVersion: apiVersionOf(definition) };
   for (const [name, { schema, omitempty }] of definition.schema.fields ?? []) {

@@ -70,7 +70,7 @@ type CommonSpec = Pick<
   "failurePolicy" | "paramKind" | "matchConstraints" | "matchConditions" | "variables"
 >;
 
-/** What policies of all kinds have, but for their expressions. */
+/** Checks what policies of all kinds have, but for their expressions. */
 export function validateCommon({ failurePolicy, paramKind, matchConstraints }: CommonSpec): FieldError[] {
   const errors: FieldError[] = [];
   if (failurePolicy !== "Fail" && failurePolicy !== "Ignore") {
@@ -287,7 +287,7 @@ export function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): Fie
   return errors;
 }
 
-/** What bindings of policies of all kinds have. */
+/** Checks what bindings of policies of all kinds have. */
 export function validateBindingCommon(
   spec: Omit<ValidatingAdmissionPolicyBinding["spec"], "validationActions">,
 ): FieldError[] {

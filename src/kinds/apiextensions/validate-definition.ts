@@ -349,7 +349,7 @@ function checkSchema(
   if (props === undefined || schemas.has(props, statusSubresource, name)) return [];
   const at = path.child("openAPIV3Schema");
   const findings = checkStructural(props, at, { ...schemas.always, statusSubresource });
-  // What is stored has to be looked at only where something may be forgiven.
+  // The stored definition has to be looked at only where something may be forgiven.
   return findings.length === 0 || schemas.ratcheted === schemas.always
     ? findings
     : checkStructural(props, at, { ...schemas.ratcheted, statusSubresource });

@@ -23,7 +23,7 @@ test("the name is that of the group version", () => {
     wrong("generateName", "a-"),
     wrong("name", "a-1"),
   ]);
-  // What is no name at all is told by the checks of metadata.
+  // The checks of metadata tell of a text that is no name at all.
   for (const name of ["", "a/b"]) assert.deepEqual(services.refuseCreate(object({}, { name })), []);
 });
 

@@ -31,7 +31,7 @@ const every = "@every ";
 /** White space between fields, as Go knows it. */
 const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
-/** What is wrong with a schedule; undefined when it can be read. */
+/** Returns what is wrong with a schedule; undefined when it can be read. */
 export function cronScheduleError(text: string): string | undefined {
   let schedule = text;
   const zone = /^(?:CRON_)?TZ=/.exec(text);

@@ -31,7 +31,7 @@ type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaM
 const hasCondition = ({ conditions = [] }: JobStatus, wanted: ConditionType): boolean =>
   conditions.some(({ type, status }) => type === wanted && status === "True");
 
-/** What a write makes of a job. */
+/** A write makes this of a job. */
 interface Change {
   readonly job: Job;
   readonly status: JobStatus;
@@ -198,7 +198,7 @@ function validateSuccessCriteria({ is, turned }: Change): FieldError[] {
     .map((type) => together("SuccessCriteriaMet", type));
 }
 
-/** What never goes back. */
+/** Checks what never goes back. */
 function validateTransition({ job, status, old, is, changed }: Change): FieldError[] {
   const errors: FieldError[] = [];
   const isLost = (type: ConditionType): boolean => hasCondition(old, type) && !is(type);

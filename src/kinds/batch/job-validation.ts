@@ -74,7 +74,7 @@ export function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
   return [...errors, ...(found.length > 0 ? found : validateMatch(spec.selector, spec.template))];
 }
 
-/** What jobs and templates of jobs share; findings below `path`, that of the spec. */
+/** Checks what jobs and templates of jobs share; findings are below `path`, that of the spec. */
 export function validateJobSpec(spec: JobSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
   const { podFailurePolicy, successPolicy } = spec;
   return [

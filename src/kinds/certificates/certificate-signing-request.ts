@@ -58,7 +58,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
       prepareForCreate: (object, { context }) => withField(object, "spec", askedBy(object.spec, context.user)),
       prepareForUpdate: withSpecOf,
       validateUpdate: (object, old) => validateUpdate(object, old, decisions),
-      // What parses requests is loaded for the first one. They never change.
+      // The parser of requests is loaded for the first one. Requests never change.
       checkRules: (object, old) => (old === undefined ? validateNew(object, legacySigner) : []),
       subresources: {
         status: {

@@ -53,7 +53,7 @@ export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): Field
   return errors;
 }
 
-/** What is given to a node, or told by it, stays. */
+/** Checks that what is given to a node, or told by it, stays. */
 function checkGivenOnce({ podCIDRs, providerID }: NodeSpec, old: NodeSpec, errors: Errors): void {
   const stays = (field: string): string => `node updates may not change ${field} except from "" to valid`;
   if ((old.podCIDRs ?? []).length > 0 && !jsonEquals(podCIDRs, old.podCIDRs)) {

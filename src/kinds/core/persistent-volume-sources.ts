@@ -101,7 +101,7 @@ function checkLocalPath(path: string, at: FieldPath, errors: Errors): void {
   checkNoBackstep(path, at, errors);
 }
 
-/** What sources of pods do not have. */
+/** Checks the namespaces in sources, which those of pods do not have. */
 function checkNamespaces(spec: PersistentVolumeSpec, source: SourceName, path: FieldPath, errors: Errors): void {
   const { glusterfs, azureFile } = spec;
   if (source === "glusterfs" && glusterfs?.endpointsNamespace !== undefined) {

@@ -21,7 +21,7 @@ import { checkAccessModes, volumeModes } from "./claim-spec.ts";
 import { checkVolumeSource, sourceOf } from "./persistent-volume-sources.ts";
 import { checkNodeSelector } from "./pod-validation/scheduling.ts";
 
-/** What the rules depend on. */
+/** The rules depend on these. */
 export interface VolumeRules {
   readonly hasAttributesClasses: boolean;
   readonly mountOptionsAnnotation: string;

@@ -1,4 +1,4 @@
-/** What clients are warned of in persistent volumes. Source: the answers of kube-apiserver. */
+/** Clients are warned of these things in persistent volumes. Source: the answers of kube-apiserver. */
 import type { PersistentVolume } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,6 +1,6 @@
 /**
- * What the containers of a pod request together. Init containers run one after the other, so the largest counts;
- * restartable ones are added.
+ * Adds up what the containers of a pod request together. Init containers run one after the other, so the largest
+ * counts; restartable ones are added.
  */
 import type { PodSpec } from "#api/core/v1.ts";
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";

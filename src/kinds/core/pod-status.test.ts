@@ -1,4 +1,4 @@
-/** What kube-apiserver 1.32.1 says about the status of pods, and what it keeps of it. */
+/** These tests show what kube-apiserver 1.32.1 says about the status of pods, and what it keeps of it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** What kube-apiserver 1.32.1 warns of in pods and templates. */
+/** These tests show what kube-apiserver 1.32.1 warns of in pods and templates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";

@@ -22,7 +22,7 @@ export interface TemplateWarningOptions<T> {
   readonly path?: FieldPath;
   /** Names of pods begin with the name of the object. */
   readonly namesPods?: boolean;
-  /** What tells whether an update is warned of: when it changed. By default the generation of the object. */
+  /** An update is warned of when what this returns has changed. By default it is the generation of the object. */
   readonly generationOf?: (object: T) => unknown;
 }
 

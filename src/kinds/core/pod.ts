@@ -81,7 +81,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         },
         status: {
           metadataRepeats: 0,
-          // What a client leaves out stays.
+          // Fields that a client leaves out stay.
           prepareForUpdate: (object, old) =>
             editField(object, "status", (status) =>
               isZero(status.qosClass) ? withField(status, "qosClass", old.status.qosClass) : status,

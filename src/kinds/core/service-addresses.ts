@@ -38,7 +38,7 @@ export function validateAddresses(spec: ServiceSpec): FieldError[] {
   });
   addAll(errors, wrong);
   if (addresses.length > 2) errors.push(invalid(ips, goTexts(addresses), "may only hold up to 2 values"));
-  // What is said of several addresses would be skewed by a wrong one among them.
+  // One wrong address would skew what is said of several.
   if (wrong.length > 0) return errors;
   if (addresses.length > 1 && new Set(addresses.map(ipFamily)).size < 2) {
     errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));

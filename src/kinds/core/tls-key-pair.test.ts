@@ -1,4 +1,4 @@
-/** What kube-apiserver 1.32.1 warns of in secrets for TLS. */
+/** These tests show what kube-apiserver 1.32.1 warns of in secrets for TLS. */
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";

@@ -44,7 +44,7 @@ export function overlapWarnings(volume: Volume, max: number): string[] {
 function add(map: Map<string, number[]>, key: string, at: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [at]);
-  // What is in one place many times is told of the first ones.
+  // Only the first ones of many equal paths are told.
   else if (list.length < overlapWarningsMax) list.push(at);
 }
 
@@ -63,7 +63,7 @@ function fileAt(given: string, source = ""): File {
   return { path, shown: goQuote(path) + source };
 }
 
-/** What a volume is, and the files that it names. */
+/** Returns what a volume is called in warnings, and the files that it names. */
 function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonly [what: string, readonly File[]] {
   if (configMap !== undefined) {
     return [`ConfigMap ${goQuote(configMap.name ?? "")}`, (configMap.items ?? []).map(({ path }) => fileAt(path))];

@@ -94,7 +94,7 @@ const apiVersionForm = formMessage(
   "abc-123",
 );
 
-/** What is wrong with the text of an `apiVersion`. */
+/** Returns what is wrong with the text of an `apiVersion`. */
 function apiVersionProblems(version: string): string[] {
   const parts = version.split("/");
   if (parts.length > 2)

@@ -26,7 +26,7 @@ import { validateBalancerHost } from "../core/address-checks.ts";
 import { checkTypedReference } from "./typed-reference.ts";
 
 const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
-/** What a path that is compared by its segments must not contain, or end with. */
+/** A path that is compared by its segments must not contain these, or end with those below. */
 const notInside = ["//", "/./", "/../", "%2f", "%2F"];
 const notAtEnd = ["/..", "/."];
 

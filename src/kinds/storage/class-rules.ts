@@ -1,4 +1,4 @@
-/** What storage classes and volume attributes classes have in common. */
+/** Storage classes and volume attributes classes share these rules. */
 import { invalid, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";

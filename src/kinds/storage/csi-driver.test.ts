@@ -1,4 +1,4 @@
-/** What kube-apiserver 1.32.1 says about storage drivers. */
+/** These tests show what kube-apiserver 1.32.1 says about storage drivers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

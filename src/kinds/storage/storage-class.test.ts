@@ -1,4 +1,4 @@
-/** What kube-apiserver 1.32.1 says about storage classes. */
+/** These tests show what kube-apiserver 1.32.1 says about storage classes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { qualifiedName } from "#meta/names.ts";

@@ -86,7 +86,7 @@ async function renamed(
   };
 }
 
-/** What others wait for between two pauses at most. */
+/** Others wait for so many parts between two pauses at most. */
 const partsMax = 200;
 
 /** The entries of a table, with pauses. */

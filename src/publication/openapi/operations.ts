@@ -42,7 +42,7 @@ export interface OpenApiOperation {
 
 export interface PathItem {
   readonly path: string;
-  /** Those that all operations have; sorted by name, as are the ones of each operation. */
+  /** All operations have these; sorted by name, as are the ones of each operation. */
   readonly parameters: readonly Parameter[];
   readonly operations: readonly OpenApiOperation[];
 }

@@ -80,21 +80,21 @@ export const strings = repeated(string);
 /** A value of any type, as its text. */
 export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
 
-/** What `encode` writes, or a reference: two fields of a message. */
+/** Writes what `encode` writes, or a reference: two fields of a message. */
 export function orReference(encode: Encoder): Encoder {
   const plain = wrapped(1, encode);
   const referred = wrapped(2, struct({ $ref: [1, string] }));
   return (writer, number, value) => ("$ref" in (value as MutableJson) ? referred : plain)(writer, number, value);
 }
 
-/** What `encode` writes, or a boolean: two fields of a message. */
+/** Writes what `encode` writes, or a boolean: two fields of a message. */
 export function orBoolean(encode: Encoder): Encoder {
   const plain = wrapped(1, encode);
   const flag = wrapped(2, boolean);
   return (writer, number, value) => (typeof value === "boolean" ? flag : plain)(writer, number, value);
 }
 
-/** What schemas say about values; both versions number these fields in the same order, from `first` on. */
+/** Schemas say these about values; both versions number these fields in the same order, from `first` on. */
 export const limitRows = (first: number): Rows => numbered(first, limits);
 
 /** The operations of a path; both versions number these in the same order, too. */

@@ -77,7 +77,7 @@ export class Correlation {
   }
 }
 
-/** What identifies an item of a `map` list; `undefined` where a key is absent or no scalar. */
+/** Returns what identifies an item of a `map` list; `undefined` where a key is absent or no scalar. */
 export function itemKey(item: unknown, keys: readonly string[]): string | undefined {
   if (kindOf(item) !== "object") return undefined;
   let text = "";

@@ -13,7 +13,7 @@ import { prune } from "./prune.ts";
 function filledDefault(node: SchemaNode, room: Room): unknown {
   if (node.default === undefined) return null;
   if (node.filled === undefined) {
-    // Those of map values are not checked with the schema and may hold what it does not know.
+    // Defaults of map values are not checked with the schema and may hold what it does not know.
     const { value } = prune(structuredCopy(node.default), node);
     node.filled = deepFreeze(applyDefaults(value, node, false, room));
     node.filledBytes = sizeOf(node.filled);

@@ -32,10 +32,10 @@ export interface ServedFormsOptions {
   readonly objectBytesMax: number;
 }
 
-/** What a table of served resources says about versions. */
+/** It answers what a table of served resources says about versions. */
 export class ServedForms implements ObjectForms {
   readonly #options: ServedFormsOptions;
-  /** What follows was made from the table of this generation. */
+  /** The maps below were made from the table of this generation. */
   #generation = -1;
   readonly #equivalents = new Map<string, readonly Matched[]>();
 

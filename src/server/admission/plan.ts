@@ -19,11 +19,11 @@ const webhookPlugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
 export type WebhookPlugin = (typeof webhookPlugins)[number];
 
 export interface AdmissionPlan {
-  /** What the server shows to webhooks, by the plugin that calls them and by host. */
+  /** The server shows these to webhooks, by the plugin that calls them and by host. */
   readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
   /** `undefined` when the plugin is off. */
   readonly imagePolicy: ImagePolicySettings | undefined;
-  /** What may only be used under a quota. */
+  /** These may only be used under a quota. */
   readonly limitedResources: readonly LimitedResource[];
   readonly podSecurity: PodSecuritySettings;
 }

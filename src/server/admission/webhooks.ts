@@ -15,7 +15,7 @@ import type { ServedForms } from "./object-forms.ts";
 import type { WebhookPlugin } from "./plan.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
-/** What keeps the lists current; `undefined` for other resources. */
+/** Returns what keeps the lists current; `undefined` for other resources. */
 export function webhookHandlers(
   lists: WebhookLists,
   { rename }: ApiDomain,

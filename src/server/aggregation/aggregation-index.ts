@@ -6,7 +6,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
-/** What decides where requests go; kept in step with the stored objects. */
+/** The index decides where requests go; it is kept in step with the stored objects. */
 export class AggregationIndex {
   readonly #group: string;
   readonly apis: AggregatedApis;

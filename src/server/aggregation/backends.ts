@@ -9,7 +9,7 @@ import type { KeyPair } from "../credentials.ts";
 export interface BackendsOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
-  /** What proves to them that it is this server that says who the user is. */
+  /** Returns what proves to them that it is this server that says who the user is. */
   credentials(): KeyPair;
 }
 

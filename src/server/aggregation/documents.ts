@@ -26,7 +26,7 @@ export interface DocumentsOptions {
   published(): void;
 }
 
-/** What is known of one API. */
+/** This is known of one API. */
 interface Known {
   resources: readonly RemoteResource[] | undefined;
   isCurrent: boolean;

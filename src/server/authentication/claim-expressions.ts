@@ -6,7 +6,7 @@ import type { Program } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
-/** What one expression may cost. */
+/** One expression may cost so much. */
 const costLimit = 1_000_000;
 
 export const claimExpressions: ExpressionCompiler = {

@@ -1,4 +1,4 @@
-/** What the API shows of this server: its identity Lease and, behind a gate, StorageVersions. */
+/** These controllers show this server in the API: by its identity Lease and, behind a gate, by StorageVersions. */
 import { hostname } from "node:os";
 import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
 import { storageVersionCollector } from "#controllers/storage-version-collector.ts";
@@ -11,7 +11,7 @@ import { identityLabelValue, serverId } from "../identity.ts";
 import type { NamedController } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
-  /** What it writes in StorageVersions; `undefined` without their gate, or where they are not served. */
+  /** It writes these into StorageVersions; `undefined` without their gate, or where they are not served. */
   readonly storedResources: readonly StoredResource[] | undefined;
 }
 

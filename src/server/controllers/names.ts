@@ -59,7 +59,7 @@ const known = new Map(
   Object.entries(names).flatMap(([name, older]) => (older === "" ? [name] : [name, older]).map((one) => [one, name])),
 );
 
-/** Those that `*` does not mean. */
+/** `*` does not mean these. */
 export const offByDefault: ReadonlySet<string> = new Set(["bootstrap-signer-controller", "token-cleaner-controller"]);
 
 /** Today's name of a controller; `undefined` when there is none of this name. */

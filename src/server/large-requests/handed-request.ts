@@ -55,7 +55,7 @@ export class HandedRequest implements ApiRequest {
     return value === undefined ? [] : [value];
   }
 
-  /** Those that identify the client were never sent here. */
+  /** The headers that identify the client were never sent here. */
   forgetHeaders(): void {}
 
   /** Does nothing: ending a request ends its thread. */

@@ -69,7 +69,7 @@ function read(bytes: Buffer): CertificateRequest {
   return request;
 }
 
-/** What a value of that very type consists of. Throws `Refusal` for others. */
+/** Returns what a value of that very type consists of. Throws `Refusal` for others. */
 function partsOf(value: BaseBlock | undefined, type: typeof Constructed): readonly BaseBlock[] {
   if (!(value instanceof Constructed) || value.constructor !== type) throw new Refusal(malformed);
   return value.valueBlock.value;

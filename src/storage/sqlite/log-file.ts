@@ -135,7 +135,7 @@ export class LogFile {
       this.#checkpoints = this.#readCheckpoints();
       this.#hasTimes = this.#findTimes();
     } catch (error) {
-      // What another process holds is not to be touched, and cannot be changed by closing it.
+      // A file that another process holds is not to be touched, and cannot be changed by closing it.
       if (sqliteCode(error) === busy) this.#database.close();
       else this.abandon();
       throw explain(error, path, copyOf);

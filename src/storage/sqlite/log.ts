@@ -127,7 +127,7 @@ export class SqliteLog implements LogStore {
     const { dataDir, isExpected = false, acceptLoss = false, faults = {} } = options;
     const link = startWorker({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
     const opened = Promise.withResolvers<Opening>();
-    // What it loads comes right behind.
+    // The rows that it loads come right behind.
     const early: FromWorker[] = [];
     link.onMessage = (message) => {
       if (typeof message === "number" || message.kind !== "opening") early.push(message);
@@ -254,7 +254,7 @@ export class SqliteLog implements LogStore {
   async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
     const { rows, times, ...rest } = await this.#link.ask({ kind: "past", key, before, limit });
     const { clock, kept } = this.#options;
-    // What has no time yet was written since the last note of one.
+    // A version that has no time yet was written since the last note of one.
     const unnoted = kept === undefined ? undefined : clock.now();
     const versions = [...readRows(rows)].map((row, i): KeptVersion => {
       const entry = entryOf(row);
@@ -268,7 +268,7 @@ export class SqliteLog implements LogStore {
     if (revision <= this.#compacted) return;
     this.#forget(revision);
     await this.#sweep({ revision, keepSince: this.#keepSince() });
-    // What nobody reads any more counts from now on.
+    // Versions that nobody reads any more count from now on.
     if (this.#options.kept !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
   }
 
@@ -345,7 +345,7 @@ export class SqliteLog implements LogStore {
     this.#follower?.compacted(revision);
   }
 
-  /** What was replaced since then stays; `undefined`: nothing beyond what readers may go back to. */
+  /** Versions replaced since then stay; `undefined`: none beyond those that readers may go back to. */
   #keepSince(): number | undefined {
     const { clock, kept } = this.#options;
     if (kept === undefined) return undefined;
@@ -386,7 +386,7 @@ export class SqliteLog implements LogStore {
     if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
     this.#isTrimming = true;
     try {
-      // What readers may go back to goes only when there is too much for them, too.
+      // Versions that readers may go back to go only when there is too much for them, too.
       const isTooMuch = superseded > readersMax;
       const left = Math.max(bytesMax * (kept === undefined ? 1 / 2 : 3 / 4), isTooMuch ? readersMax / 2 : 0);
       const { revision } = await this.#link.ask({ kind: "youngest", bytes: left });

@@ -65,7 +65,7 @@ export type Question =
   | {
       readonly kind: "compact";
       readonly revision: Revision;
-      /** What was replaced since this time (milliseconds since the epoch) stays. Left out: nothing does. */
+      /** Versions replaced since this time (milliseconds since the epoch) stay. Left out: none does. */
       readonly keepSince?: number | undefined;
       /** Whether all unused room is given back to the file system. */
       readonly givesBack?: boolean;

@@ -146,7 +146,7 @@ test("the file keeps to its bound: twice what is in use after each compaction, a
     assert(total <= 2 * used + 256, `${total} pages with ${used} in use`);
     pages.push(total);
   }
-  // What is freed is used again: no growth from round to round.
+  // Freed room is used again: there is no growth from round to round.
   assert(pages.at(-1)! <= pages[5]! * 1.1, pages.join(" "));
   file.close();
   assert(statSync(path).size <= pages.at(-1)! * 4096);

@@ -54,7 +54,7 @@ export function* sweep(
 ): Generator<undefined, undefined> {
   const { compacted, sweeping } = file.checkpoints;
   if (revision > compacted) file.transaction(() => file.setCheckpoint("compacted", revision));
-  // What an earlier process began is finished first: its mark of how far it came holds for its own target only.
+  // A sweep that an earlier process began is finished first: its mark of how far it came holds for its own target only.
   if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
   if (upTo > file.checkpoints.swept) {
     yield* sweepTo(file, upTo, limits);

@@ -434,7 +434,7 @@ const answering: { readonly [K in Question["kind"]]: (question: Asked<K>) => Sli
   close,
 };
 
-/** Those that change or sum up the log. */
+/** These change or sum up the log. */
 const takingTurns: ReadonlySet<Question["kind"]> = new Set(["compact", "digest", "backup"]);
 
 function take(id: number, question: Question): void {
@@ -548,7 +548,7 @@ function* revisionAt({ at }: Asked<"revisionAt">): Slices<Answers["revisionAt"]>
 }
 
 function* compact({ revision, keepSince, givesBack = false }: Asked<"compact">): Slices<Answers["compact"]> {
-  // What it says can be compared with the log only as long as history goes back to there.
+  // The head file can be compared with the log only as long as history goes back to there.
   syncHead();
   const { sweepRuns } = faults;
   const limits = isFull ? withoutMoves : sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns };

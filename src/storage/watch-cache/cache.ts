@@ -542,7 +542,7 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   }
 }
 
-/** What memory has, for logs that keep nothing. */
+/** Returns what memory has, for logs that keep nothing. */
 function versionsInMemory(
   head: Version | undefined,
   before: Revision,

@@ -24,7 +24,7 @@ const messagePolicies = ["File", "FallbackToLogsOnError"];
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const protocols = ["SCTP", "TCP", "UDP"];
 
-/** What the checks of all containers of a pod share. */
+/** The checks of all containers of a pod share this. */
 interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
@@ -147,7 +147,7 @@ function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors
   checkLiveness(startupProbe, path.child("startupProbe"), errors);
 }
 
-/** What containers of every sort have. */
+/** Checks the fields that containers of every sort have. */
 function checkContainer(container: Container | EphemeralContainer, pod: PodParts, path: FieldPath): void {
   const { errors, spec, volumes } = pod;
   const { terminationMessagePolicy, imagePullPolicy } = container;
@@ -209,7 +209,9 @@ function checkHostNetwork(containers: readonly Container[], path: FieldPath, err
 
 const sorts = ["containers", "initContainers", "ephemeralContainers"] as const;
 
-/** What pods must keep to and templates need not, so that old templates stay valid. `path` is that of the spec. */
+/**
+ * Checks what pods must keep to and templates need not, so that old templates stay valid. `path` is that of the spec.
+ */
 export function checkImages(spec: PodSpec, path: FieldPath, errors: Errors): void {
   for (const sort of sorts) {
     for (const [i, { image = "" }] of (spec[sort] ?? []).entries()) {

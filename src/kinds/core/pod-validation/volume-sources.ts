@@ -258,7 +258,7 @@ export function checkIscsi(
   if (initiatorName !== undefined) checkIscsiName(initiatorName, unknown, path.child("initiatorname"), errors);
 }
 
-/** What is said about a volume whose interface would have too long a name. */
+/** This is said about a volume whose interface would have too long a name. */
 export const iscsiInterfaceTooLong =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
 
