@@ -1,7 +1,7 @@
 /**
  * The durable half of storage: versions of values under keys, in one sequence of revisions. It stores bytes and knows
  * no objects. All its operations are asynchronous, so it can be remote; frequent reads use the `WatchCache` above it.
- * Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`.
+ * Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`; around another log, those of `forwarding-log.ts`.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
