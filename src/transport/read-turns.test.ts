@@ -4,6 +4,7 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
+import { quietBytes, sampleMs, samplesMax, unaccountedBytesMax } from "./frame-samples.ts";
 import {
   connectionBytesMax,
   activeOfUserMax,
@@ -13,16 +14,12 @@ import {
   batchMin,
   batchMs,
   batchUsual,
-  quietBytes,
   requestBytes,
   type SocketReader,
   readersMax,
-  sampleMs,
-  samplesMax,
   shortBytes,
   ReadTurns,
   turnBytesMax,
-  unaccountedBytesMax,
 } from "./read-turns.ts";
 
 /** A socket that only tells whether its handle reads. */
@@ -99,7 +96,10 @@ test("of many that always have more, a few read in a turn, and each has its turn
 test("of many that read what nobody sees a few read in a turn, until there is nothing to read", async () => {
   const turns = new ReadTurns(new FakeClock());
   const all = many(turns, 5 * readersMax, "user");
-  for (const { reader } of all) reader.meter();
+  for (const { reader } of all) {
+    reader.sample(() => assert.fail("it was closed"));
+    reader.meter();
+  }
   for (let count = 0; count < 20; count++) {
     await turn();
     assert.equal(reading(all), readersMax);
@@ -263,7 +263,7 @@ test("bodies, requests and what is said of bytes that were sent are no flood of 
     clock.advance(sampleMs);
     // A turn counts what was taken, and none passes here.
     if (requests.reader.node === undefined && reads.reader.node === undefined) continue;
-    assert.ok(!requests.reader.isMetered && !reads.reader.isMetered && !body.reader.isMetered);
+    for (const { reader } of all) assert.equal(reader.frames?.isMetered, false);
   }
   assert.equal(abuses, 0);
 });

@@ -9,14 +9,15 @@
  *   so that a burst of all of them comes in batches, and everybody else's requests between these. Those of a user all read
  *   once all were idle in their turns, until they bring much at once.
  * - Nobody wants what comes: the body of a request that nobody asked for.
- * - An HTTP/2 connection brings frames that belong to no request or body, which a sample of what it read shows. It has its
- *   turn with those that stopped, and is closed when it goes on.
+ * - An HTTP/2 connection brings frames that belong to no request or body (`frame-samples.ts`). It has its turn with those
+ *   that stopped, and is closed when it goes on.
  *
  * Hot path: up to `connectionBytesMax` nothing is done but counting.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
+import { type FrameAccount, FrameSamples, type SampledConnection } from "./frame-samples.ts";
 
 /** The bytes that one connection may read in a turn: about as much as Node reads at once. */
 export const connectionBytesMax = 64 * 1024;
@@ -44,30 +45,8 @@ export const batchMs = 5;
 export const shortBytes = 2 * 1024;
 /** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
 export const idleBytes = 32;
-
-/**
- * How often HTTP/2 connections are looked at for what their protocol does not show, and how many of them at a time. The
- * protocol's own frames, as `WINDOW_UPDATE` or those of unknown type, cause no event, and cost more than bodies do.
- */
-export const sampleMs = 20;
-export const samplesMax = 64;
-/** A sample that is late by this much finds the event loop busy, and looks at more. */
-const lateMs = 10;
-const samplesMaxLate = 1024;
-/** Less than this in a turn, or between two samples, is neither a body nor a flood of frames. */
-export const quietBytes = 4 * 1024;
 /** A request, and the end of a connection, count as so many bytes in their turn, in which 256 of them have room. */
 export const requestBytes = 1024;
-/** A request accounts for so many bytes: as it has usually, and with a body that nobody read. */
-const requestBytesUsual = 1024;
-const requestBytesMax = 256 * 1024;
-/** Frames for which no request accounts, beyond what is forgiven in each sample: a connection with more is closed. */
-export const unaccountedBytesMax = 512 * 1024;
-const forgivenBytes = 256;
-/** Bodies come after their requests, and may wait unread for long: as many requests as a client may have open account so far. */
-const accountedBytesMax = 100 * requestBytesMax;
-/** Clients say of about every 4 KiB that they have read them. */
-const writtenPerRead = 8;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
@@ -116,7 +95,7 @@ const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Gr
 const sizeOf = ({ active, batch, queued }: Group): number => active.size + batch.size + queued.size;
 
 /** One connection's reading. */
-export class SocketReader {
+export class SocketReader implements SampledConnection {
   readonly #turns: ReadTurns;
   /** Below TLS. */
   readonly #socket: Socket;
@@ -129,17 +108,9 @@ export class SocketReader {
   place: Node<SocketReader> | undefined;
   /** Its place among those that wait for their turn. */
   node: Node<SocketReader> | undefined;
-  /** HTTP/2: its place among those that samples look at, and how it is closed. */
-  sampled: Node<SocketReader> | undefined;
-  abuse: () => void = ignore;
-  /** Whether it reads in turns since it had much that no event showed. */
-  isMetered = false;
-  /** It had read and written so much when it was last looked at; these bodies and requests came since; the rest has no use. */
-  bytesSeen = 0;
-  bytesSent = 0;
-  bodyBytes = 0;
-  requests = 0;
-  unaccountedBytes = 0;
+  /** What it reads where the protocol is HTTP/2. */
+  frames: FrameAccount | undefined;
+  #abused: (() => void) | undefined;
   #isHeld = false;
   #isClosed = false;
 
@@ -160,18 +131,26 @@ export class SocketReader {
 
   /** HTTP/2: looks at what the connection reads from now on; `abuse` is called when too much of it is of no use. */
   sample(abuse: () => void): void {
-    if (!this.#isClosed) this.#turns.sample(this, abuse);
+    if (this.#isClosed) return;
+    this.#abused = abuse;
+    this.frames = this.#turns.sample(this);
+  }
+
+  /** It read too much of no use. */
+  abuse(): void {
+    this.#abused?.();
+    this.close();
   }
 
   /** HTTP/2: so many bytes of a body have come. */
   tookBody(bytes: number): void {
-    this.bodyBytes += bytes;
+    this.frames?.tookBody(bytes);
     this.took(bytes);
   }
 
   /** A request has come. */
   tookRequest(): void {
-    this.requests++;
+    this.frames?.tookRequest();
     this.took(requestBytes);
   }
 
@@ -264,12 +243,11 @@ export class ReadTurns {
   readonly #users = new Map<string, Group>();
   /** Groups of which not all may read. */
   readonly #rotating = new Set<Group>();
-  /** HTTP/2 connections, those that were looked at longest ago first. */
-  readonly #sampled = new LinkedList<SocketReader>();
-  #sampleDueMs = 0;
+  readonly #samples: FrameSamples;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#samples = new FrameSamples(clock);
   }
 
   /** The reading of a new connection. */
@@ -305,16 +283,12 @@ export class ReadTurns {
     if (this.#bytes >= turnBytesMax) this.#endBatch(reader);
   }
 
-  sample(reader: SocketReader, abuse: () => void): void {
-    reader.abuse = abuse;
-    reader.bytesSeen = reader.bytesRead;
-    reader.bytesSent = reader.bytesWritten;
-    reader.sampled = this.#sampled.add(reader);
-    if (this.#sampled.size === 1) this.#sampleSoon();
+  sample(reader: SocketReader): FrameAccount {
+    return this.#samples.open(reader);
   }
 
   meter(reader: SocketReader): void {
-    reader.isMetered = true;
+    if (reader.frames !== undefined) reader.frames.isMetered = true;
     this.#wait(reader);
   }
 
@@ -341,8 +315,7 @@ export class ReadTurns {
   leave(reader: SocketReader): void {
     if (reader.node !== undefined) this.#waiting.remove(reader.node);
     reader.node = undefined;
-    if (reader.sampled !== undefined) this.#sampled.remove(reader.sampled);
-    reader.sampled = undefined;
+    if (reader.frames !== undefined) this.#samples.leave(reader.frames);
     this.#leaveGroup(reader);
     this.#bytes += requestBytes;
     if (this.#bytes < connectionBytesMax) return;
@@ -387,56 +360,17 @@ export class ReadTurns {
       this.#waiting.remove(reader.node);
       reader.node = undefined;
       reader.start();
-      if (reader.isMetered) this.#metered.push(reader);
+      if (reader.frames?.isMetered === true) this.#metered.push(reader);
     }
     if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
   }
 
   /** A metered one had its turn: it reads freely again if it had little to read. */
   #look(reader: SocketReader): void {
-    if (reader.isClosed || reader.node !== undefined) return;
-    if (!this.#account(reader)) reader.isMetered = false;
-    else if (!reader.isClosed) this.#wait(reader);
-  }
-
-  #sampleSoon(): void {
-    this.#sampleDueMs = this.#clock.monotonic() + sampleMs;
-    this.#clock.after(sampleMs, () => this.#sample());
-  }
-
-  /** Looks at some HTTP/2 connections, in turn. */
-  #sample(): void {
-    const sampled = this.#sampled;
-    const isLate = this.#clock.monotonic() - this.#sampleDueMs > lateMs;
-    for (let count = Math.min(isLate ? samplesMaxLate : samplesMax, sampled.size); count > 0; count--) {
-      const reader = sampled.first;
-      if (reader?.sampled === undefined) break;
-      sampled.remove(reader.sampled);
-      reader.sampled = sampled.add(reader);
-      if (!reader.isMetered && this.#account(reader) && !reader.isClosed) this.meter(reader);
-    }
-    if (sampled.size > 0) this.#sampleSoon();
-  }
-
-  /** Whether the connection read much for which neither requests nor bodies account. Closes it after too much of that. */
-  #account(reader: SocketReader): boolean {
-    const bytes = reader.bytesRead - reader.bytesSeen;
-    const { bodyBytes, requests } = reader;
-    reader.bytesSeen += bytes;
-    // Connections with little need no more than this. Their requests account for bodies that are still to come.
-    if (bytes < quietBytes && reader.unaccountedBytes <= 0) return false;
-    reader.bodyBytes = 0;
-    reader.requests = 0;
-    const { bytesWritten } = reader;
-    const frames = bytes - 2 * bodyBytes - (bytesWritten - reader.bytesSent) / writtenPerRead;
-    reader.bytesSent = bytesWritten;
-    const unaccounted = reader.unaccountedBytes + frames - requests * requestBytesMax - forgivenBytes;
-    reader.unaccountedBytes = Math.max(-accountedBytesMax, unaccounted);
-    if (unaccounted > unaccountedBytesMax) {
-      reader.abuse();
-      reader.close();
-    }
-    return frames - requests * requestBytesUsual >= quietBytes;
+    const { frames, node } = reader;
+    if (frames === undefined || reader.isClosed || node !== undefined) return;
+    if (frames.isBusy()) this.#wait(reader);
+    else frames.isMetered = false;
   }
 
   #enter(reader: SocketReader, group: Group): void {
@@ -547,5 +481,3 @@ const isOpen = (group: Group): boolean => isOfUser(group) && group.batch.size > 
 
 const bytesOf = (batch: LinkedList<SocketReader>): number =>
   batch.members().reduce((sum, { bytesRead }) => sum + bytesRead, 0);
-
-function ignore(): void {}
