@@ -5,6 +5,7 @@
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { atOnce, inTurns, type Pieces } from "#std/turn.ts";
+import { expectedAfter } from "./expected-cost.ts";
 import { checkRules } from "./rules/check.ts";
 import type { StoredExpressions } from "./rules/compile.ts";
 import { type RuleOptions, CompiledRules, type RuleFindings, RuleRun } from "./rules/evaluate.ts";
@@ -27,9 +28,6 @@ export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
 
 /** Objects whose rules cost more, about a millisecond, wait for a turn of the event loop. */
 const turnCost = 100_000;
-
-/** How much of what one object cost is still expected of the next one: cheap ones must not hide the costly ones between them. */
-const keptCost = 0.9;
 
 /** The rules of a stored schema. */
 export class SchemaRules {
@@ -55,7 +53,7 @@ export class SchemaRules {
     if (this.#spent === undefined || this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);
     yield* run.object(this.#schema.node, value, options);
-    this.#spent = Math.max(run.spent, (this.#spent ?? 0) * keptCost);
+    this.#spent = expectedAfter(run.spent, this.#spent);
     return run;
   }
 }

@@ -1,6 +1,6 @@
 /** Collections that several controllers follow: pods, nodes and services, with only the fields they read. */
 import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
-import type { ObjectMeta } from "#meta/object-meta.ts";
+import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { SharedInformer } from "./shared-informer.ts";
 
@@ -27,12 +27,9 @@ export function sharedInformers(environment: Omit<ControllerEnvironment, "client
   };
 }
 
-function trimmedMeta({ managedFields: _, annotations, ...metadata }: ObjectMeta): ObjectMeta {
-  if (annotations === undefined) return metadata;
-  // The annotation of what a client applied last can be as large as the object, and no controller asks for it.
-  const kept = Object.entries(annotations).filter(([name]) => !name.endsWith("/last-applied-configuration"));
-  return kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
-}
+/** The annotation of what a client applied last can be as large as the object, and no controller asks for it. */
+const trimmedMeta = ({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta =>
+  withoutAnnotations(metadata, (name) => name.endsWith("/last-applied-configuration"));
 
 const podConditions = new Set(["Ready", "DisruptionTarget"]);
 

@@ -1,7 +1,7 @@
 /** The Table view of objects: the kind's columns, one row an object. Source: upstream's table convertor. */
 import { invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
+import { type Unstructured, withoutAnnotations } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
 
@@ -87,15 +87,9 @@ export const partialObject = (
 ): Unstructured => ({
   kind: "PartialObjectMetadata",
   apiVersion,
-  metadata: fieldAnnotations === undefined ? metadata : withoutAnnotations(metadata, fieldAnnotations),
+  metadata:
+    fieldAnnotations === undefined ? metadata : withoutAnnotations(metadata, (name) => fieldAnnotations.includes(name)),
 });
-
-function withoutAnnotations(metadata: ObjectMeta, names: readonly string[]): ObjectMeta {
-  const { annotations, ...rest } = metadata;
-  if (annotations === undefined || !names.some((name) => Object.hasOwn(annotations, name))) return metadata;
-  const kept = Object.entries(annotations).filter(([name]) => !names.includes(name));
-  return kept.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(kept) };
-}
 
 /** The same as JSON text; `metadata` is that of the object. */
 export const partialText = (

@@ -3,7 +3,7 @@
  * as 64 kilobytes of plain fields. Definitions and policies with many expressions are checked in a thread.
  */
 import { patternsSize } from "#cel/patterns-size.ts";
-import { expandedSize, readingSize } from "#schema/structural.ts";
+import { compiledSize } from "#schema/structural.ts";
 
 const bytesPerCharacter = 64;
 const bytesPerInstruction = 16;
@@ -23,6 +23,6 @@ export function expressionWeight(expressions: Iterable<string | undefined>): num
 /** The weight of the patterns of a schema, which are compiled to be checked. */
 export function patternsWeight(patterns: Iterable<string>): number {
   let size = 0;
-  for (const pattern of patterns) size += expandedSize(pattern) + readingSize(pattern);
+  for (const pattern of patterns) size += compiledSize(pattern);
   return size * bytesPerInstruction;
 }

@@ -63,6 +63,14 @@ export function withStatus(object: Unstructured, status: unknown): Unstructured 
   return rest;
 }
 
+/** Metadata without the annotations whose names are `dropped`; the same where there are none of them. */
+export function withoutAnnotations(metadata: ObjectMeta, dropped: (name: string) => boolean): ObjectMeta {
+  const { annotations, ...rest } = metadata;
+  if (annotations === undefined || !Object.keys(annotations).some(dropped)) return metadata;
+  const kept = Object.entries(annotations).filter(([name]) => !dropped(name));
+  return kept.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(kept) };
+}
+
 /** Metadata without what a server gives a new object. */
 export function withoutOrigin(metadata: ObjectMeta): ObjectMeta {
   const {

@@ -38,7 +38,7 @@ export {
 export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
 export { patternExcess } from "./structural/pattern.ts";
-export { expandedSize, readingSize } from "./structural/pattern-text.ts";
+export { compiledSize, expandedSize, readingSize } from "./structural/pattern-text.ts";
 export { patternWeight } from "./structural/pattern-weight.ts";
 export { LinearRegExp } from "./structural/re2.ts";
 export { prune } from "./structural/prune.ts";

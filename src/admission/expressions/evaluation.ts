@@ -1,6 +1,7 @@
 /** Evaluates one expression of admission within a budget. Errors have upstream's texts. */
 import type { TypedProgram } from "#cel/admission.ts";
 import { type Activation, workMax as evaluationWorkMax } from "#cel/evaluate.ts";
+import { expectedAfter } from "#cel/expected-cost.ts";
 import { Pending, untilDone } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -10,9 +11,6 @@ import { atOnce, inTurns, type Pieces, turn } from "#std/turn.ts";
 /** A program, or why there is none. */
 export type CompiledOrProblem = TypedProgram | { readonly problem: string };
 
-/** How much of what one evaluation cost is still expected of the next one. */
-const keptCost = 0.9;
-
 /** An expression, compiled when it is first used. */
 export class LazyExpression {
   readonly source: string;
@@ -20,7 +18,7 @@ export class LazyExpression {
   #compiled: CompiledOrProblem | undefined;
   /** While it is compiled in pieces. */
   #compiling: Promise<CompiledOrProblem> | undefined;
-  #lastCost = 0;
+  #expectedCost = 0;
 
   constructor(source: string, compile: () => Pieces<CompiledOrProblem>) {
     this.source = source;
@@ -29,12 +27,11 @@ export class LazyExpression {
 
   /** It will cost so much, as far as that can be known. */
   get expectedCost(): number {
-    return this.#compiled === undefined ? this.source.length * compileCost : this.#lastCost;
+    return this.#compiled === undefined ? this.source.length * compileCost : this.#expectedCost;
   }
 
-  /** Cheap evaluations must not hide the costly ones between them. */
   hasCost(cost: number): void {
-    this.#lastCost = Math.max(cost, this.#lastCost * keptCost);
+    this.#expectedCost = expectedAfter(cost, this.#expectedCost);
   }
 
   get isCompiled(): boolean {

@@ -52,7 +52,7 @@ function findElement(list: readonly Value[], key: Value): Value | CelError | und
 }
 
 /** Prints a key that maps can have. */
-function keyText(key: Value): string {
+export function keyText(key: Value): string {
   if (key instanceof Double) return doubleText(key.value);
   if (key instanceof Uint) return String(key.value);
   return typeof key === "object" ? kindOf(key) : String(key);

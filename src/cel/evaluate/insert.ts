@@ -1,9 +1,9 @@
 /** Adds an entry to a map, for comprehensions that make maps. */
 import type { EvaluationContext } from "../functions.ts";
-import { CelError, Double, Uint, type Value } from "../values.ts";
-import { isMap, kindOf } from "./kinds.ts";
+import { CelError, type Value } from "../values.ts";
+import { keyText } from "./access.ts";
+import { isMap } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
-import { doubleText } from "./numbers.ts";
 
 /** Changes `map`. Without `value`, adds the entries of the map `key`. A key may be there only once. */
 export function insertInto(
@@ -19,12 +19,6 @@ export function insertInto(
     if (error !== undefined) return error;
   }
   return map;
-}
-
-function keyText(key: Value): string {
-  if (key instanceof Double) return doubleText(key.value);
-  if (key instanceof Uint) return String(key.value);
-  return typeof key === "object" ? kindOf(key) : String(key);
 }
 
 const insertWork = 10;

@@ -2,7 +2,7 @@
  * Regular expressions in RE2 syntax, in linear time. A short pattern can make a large program, such as `(abc){1000}`, so
  * the size of programs is bounded, and their cost depends on it.
  */
-import { expandedSize, LinearRegExp, patternExcess, readingSize } from "#schema/structural.ts";
+import { compiledSize, expandedSize, LinearRegExp, patternExcess } from "#schema/structural.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
@@ -35,7 +35,7 @@ const instructionWork = 140;
 /** A pattern that no constant gives; counts its compilation, known or not, and that of a wrong one, too. */
 export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
   // A pattern that is too large is not compiled.
-  const size = patternExcess(pattern) === undefined ? expandedSize(pattern) + readingSize(pattern) : pattern.length;
+  const size = patternExcess(pattern) === undefined ? compiledSize(pattern) : pattern.length;
   context.work(compileWork + instructionWork * size);
   return compilePattern(pattern);
 }

@@ -5,14 +5,14 @@ import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library, Overload } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { member, plain, traversalCost } from "./declare.ts";
+import { member, onText, plain, traversalCost } from "./declare.ts";
 import { Ip, ipType, isMapped, ipOf } from "./ip.ts";
 import { parsePrefix } from "./parse-ip.ts";
 
 const cidrType = opaque("net.CIDR");
 
 /** An address and the length of its prefix; bits after the prefix are kept. */
-export class Cidr extends Opaque {
+class Cidr extends Opaque {
   readonly type = cidrType;
   readonly ip: Ip;
   readonly prefixLength: number;
@@ -66,13 +66,7 @@ type Call = NonNullable<Overload["call"]>;
 /** Reading a range counts as so much, and so does comparing two. */
 const readWork = 200;
 
-const onText =
-  (result: (text: string) => Value | CelError): Call =>
-  ([text], context) => {
-    if (typeof text !== "string") return undefined;
-    context.work(readWork + text.length);
-    return result(text);
-  };
+const onRange = onText(readWork, 1);
 
 const onCidr =
   (result: (cidr: Cidr) => Value): Call =>
@@ -125,7 +119,7 @@ export const cidrLibrary: Library = {
   name: "net.cidr",
   constants: new Map([["net.CIDR", { type: typeOf(cidrType), value: new TypeValue("net.CIDR") }]]),
   functions: [
-    { name: "cidr", overloads: [plain("string_to_cidr", [string], cidrType, onText(parseCidr), traversalCost())] },
+    { name: "cidr", overloads: [plain("string_to_cidr", [string], cidrType, onRange(parseCidr), traversalCost())] },
     {
       name: "isCIDR",
       overloads: [
@@ -133,7 +127,7 @@ export const cidrLibrary: Library = {
           "is_cidr",
           [string],
           bool,
-          onText((text) => parseCidr(text) instanceof Cidr),
+          onRange((text) => parseCidr(text) instanceof Cidr),
           traversalCost(),
         ),
       ],

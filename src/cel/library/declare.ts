@@ -3,9 +3,19 @@ import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, EvaluationContext, Overload, SizeRange } from "../functions.ts";
 import type { CelType } from "../types.ts";
-import type { Value } from "../values.ts";
+import type { CelError, Value } from "../values.ts";
 
 type Call = NonNullable<Overload["call"]>;
+
+/** A call on a text alone, which counts as `work` and as `perCharacter` for each character. */
+export const onText =
+  (work: number, perCharacter: number) =>
+  (result: (text: string) => Value | CelError): Call =>
+  ([text], context) => {
+    if (typeof text !== "string") return undefined;
+    context.work(work + perCharacter * text.length);
+    return result(text);
+  };
 
 /** `args[0].name(…)`. */
 export const member = (

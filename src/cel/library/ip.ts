@@ -1,10 +1,10 @@
 /** Kubernetes' IP library: `ip(text)`, `isIP`, and methods of an address. */
 import { goQuote } from "#meta/field-error.ts";
 import { printIp } from "#meta/names.ts";
-import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { member, plain, traversalCost } from "./declare.ts";
+import { member, onText, plain, traversalCost } from "./declare.ts";
 import { parseAddress } from "./parse-ip.ts";
 
 export const ipType = opaque("net.IP");
@@ -72,13 +72,7 @@ const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => (
 /** Reading an address counts as so much. */
 const readWork = 200;
 
-const onText =
-  (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
-  ([text], context) => {
-    if (typeof text !== "string") return undefined;
-    context.work(readWork + text.length);
-    return result(text);
-  };
+const onAddress = onText(readWork, 1);
 
 function isCanonical(text: string): boolean | CelError {
   const ip = ipOf(text);
@@ -89,7 +83,7 @@ export const ipLibrary: Library = {
   name: "net.ip",
   constants: new Map([["net.IP", { type: typeOf(ipType), value: new TypeValue("net.IP") }]]),
   functions: [
-    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onText(ipOf), traversalCost())] },
+    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onAddress(ipOf), traversalCost())] },
     {
       name: "isIP",
       overloads: [
@@ -97,14 +91,14 @@ export const ipLibrary: Library = {
           "is_ip",
           [string],
           bool,
-          onText((text) => ipOf(text) instanceof Ip),
+          onAddress((text) => ipOf(text) instanceof Ip),
           traversalCost(),
         ),
       ],
     },
     {
       name: "ip.isCanonical",
-      overloads: [plain("ip_is_canonical", [string], bool, onText(isCanonical), traversalCost(2))],
+      overloads: [plain("ip_is_canonical", [string], bool, onAddress(isCanonical), traversalCost(2))],
     },
     {
       name: "string",

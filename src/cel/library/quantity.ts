@@ -9,7 +9,7 @@ import { isInt } from "../evaluate/kinds.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { bool, type CelType, double, int, opaque, string } from "../types.ts";
 import { CelError, Double, Opaque, type Value } from "../values.ts";
-import { member, plain, traversalCost } from "./declare.ts";
+import { member, onText, plain, traversalCost } from "./declare.ts";
 
 const quantityType = opaque("kubernetes.Quantity");
 
@@ -160,13 +160,7 @@ const onTwo =
     return result(a, other);
   };
 
-const onText =
-  (result: (text: string) => Value | CelError): Call =>
-  ([text], context) => {
-    if (typeof text !== "string") return undefined;
-    context.work(readWork + 2 * text.length);
-    return result(text);
-  };
+const onQuantity = onText(readWork, 2);
 
 const asInteger = ({ integer }: QuantityValue): Value | CelError => {
   if (integer === undefined) return new CelError("cannot convert value to integer");
@@ -198,7 +192,7 @@ export const quantityLibrary: Library = {
   functions: [
     {
       name: "quantity",
-      overloads: [plain("string_to_quantity", [string], quantityType, onText(parse), traversalCost())],
+      overloads: [plain("string_to_quantity", [string], quantityType, onQuantity(parse), traversalCost())],
     },
     {
       name: "isQuantity",
@@ -207,7 +201,7 @@ export const quantityLibrary: Library = {
           "is_quantity_string",
           [string],
           bool,
-          onText((text) => parse(text) instanceof Opaque),
+          onQuantity((text) => parse(text) instanceof Opaque),
           traversalCost(),
         ),
       ],

@@ -8,12 +8,11 @@ import { countSearch, countText, isPlain, searchedPerUnit } from "../evaluate/te
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
-import { elementsCost, member, plain } from "./declare.ts";
+import { elementsCost, member, onText, plain } from "./declare.ts";
 import { format } from "./format.ts";
 import { quoted } from "./quote.ts";
 
 type Call = NonNullable<Overload["call"]>;
-type Result = Value | CelError | undefined;
 
 const outOfRange = (index: Int): CelError => new CelError(`index out of range: ${index}`);
 
@@ -121,15 +120,7 @@ const split: Call = ([text, separator, limit = -1], context) => {
   return [...parts.slice(0, max - 1), parts.slice(max - 1).join(separator)];
 };
 
-const changeWork = 30;
-
-const onText =
-  (change: (text: string) => string): Call =>
-  ([text], context): Result => {
-    if (typeof text !== "string") return undefined;
-    context.work(changeWork + (text.length >> 2));
-    return change(text);
-  };
+const changing = onText(30, 1 / 4);
 
 const isSpace = (code: number): boolean =>
   (code >= 9 && code <= 13) ||
@@ -202,8 +193,8 @@ export const stringsLibrary: Library = {
       ["string_last_index_of_string_int", [string, string, int]],
     ),
     members("join", string, join, ofResult, ["list_join", [texts]], ["list_join_string", [texts, string]]),
-    members("lowerAscii", string, onText(lower), once, ["string_lower_ascii", [string]]),
-    members("upperAscii", string, onText(upper), once, ["string_upper_ascii", [string]]),
+    members("lowerAscii", string, changing(lower), once, ["string_lower_ascii", [string]]),
+    members("upperAscii", string, changing(upper), once, ["string_upper_ascii", [string]]),
     members(
       "replace",
       string,
@@ -228,11 +219,11 @@ export const stringsLibrary: Library = {
       ["string_substring_int", [string, int]],
       ["string_substring_int_int", [string, int, int]],
     ),
-    members("trim", string, onText(trim), once, ["string_trim", [string]]),
+    members("trim", string, changing(trim), once, ["string_trim", [string]]),
     members("format", string, formatted, once, ["string_format", [string, listOf(dyn)]]),
     {
       name: "strings.quote",
-      overloads: [plain("strings_quote", [string], string, onText(quoted), once)],
+      overloads: [plain("strings_quote", [string], string, changing(quoted), once)],
     },
   ],
 };

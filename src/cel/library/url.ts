@@ -1,9 +1,9 @@
 /** Kubernetes' functions on URLs: `url(text)`, `isURL`, and the parts of a URL. */
 import { createHash } from "node:crypto";
-import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
-import { member, plain, traversalCost } from "./declare.ts";
+import { member, onText, plain, traversalCost } from "./declare.ts";
 import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "./parse-url.ts";
 
 const urlType = opaque("kubernetes.URL");
@@ -36,13 +36,7 @@ class Url extends Opaque {
 /** Reading a URL counts as so much. */
 const readWork = 400;
 
-const onText =
-  (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
-  ([text], context) => {
-    if (typeof text !== "string") return undefined;
-    context.work(readWork + text.length * 8);
-    return result(text);
-  };
+const onUrl = onText(readWork, 8);
 
 function toUrl(text: string): Url | CelError {
   const parts = parseUrl(text);
@@ -73,7 +67,7 @@ const part = (
 export const urlLibrary: Library = {
   name: "k8s.urls",
   functions: [
-    { name: "url", overloads: [plain("string_to_url", [string], urlType, onText(toUrl), traversalCost())] },
+    { name: "url", overloads: [plain("string_to_url", [string], urlType, onUrl(toUrl), traversalCost())] },
     {
       name: "isURL",
       overloads: [

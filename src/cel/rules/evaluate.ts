@@ -18,6 +18,7 @@ import type { Pieces } from "#std/turn.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
 import { readerOf } from "../evaluate/read.ts";
+import { expectedAfter } from "../expected-cost.ts";
 import { dyn } from "../types.ts";
 import { Optional, type Value } from "../values.ts";
 import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.ts";
@@ -32,8 +33,6 @@ const objectWorkMax = 32_000_000;
 const pieceCost = 500_000;
 /** Others have a turn before an evaluation that is expected to cost more than this, about 1 ms. */
 const costlyMin = 100_000;
-/** How much of what one evaluation cost is still expected of the next one: cheap ones hide no costly ones between them. */
-const keptCost = 0.9;
 /** An evaluation counts as so much, however little it does. */
 const evaluationWork = 16;
 /** In bytes. */
@@ -80,7 +79,7 @@ export class CompiledRules {
   /** An evaluation of the program cost so much. */
   hasCost(program: Program, cost: number): void {
     if (cost <= costlyMin && !this.isCostly(program)) return;
-    const expected = Math.max(cost, (this.#costly.get(program) ?? 0) * keptCost);
+    const expected = expectedAfter(cost, this.#costly.get(program));
     if (expected > costlyMin) this.#costly.set(program, expected);
     else this.#costly.delete(program);
   }

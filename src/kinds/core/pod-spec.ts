@@ -13,7 +13,7 @@ import type {
   Probe,
   Volume,
 } from "#api/core/v1.ts";
-import type { ObjectMeta } from "#meta/object-meta.ts";
+import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import { formatQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
 import { roundedAmounts, roundedResources } from "./amounts.ts";
@@ -41,12 +41,8 @@ export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =
 const oldAnnotation = /^pod\.(?:alpha|beta)\.[^/]+\/init-container(?:s|-statuses)$/;
 
 /** Metadata of a pod or template without annotations in which init containers were once kept. */
-export function withoutOldAnnotations(metadata: ObjectMeta): ObjectMeta {
-  const { annotations } = metadata;
-  if (annotations === undefined || !Object.keys(annotations).some((name) => oldAnnotation.test(name))) return metadata;
-  const kept = Object.entries(annotations).filter(([name]) => !oldAnnotation.test(name));
-  return withField(metadata, "annotations", kept.length === 0 ? undefined : Object.fromEntries(kept));
-}
+export const withoutOldAnnotations = (metadata: ObjectMeta): ObjectMeta =>
+  withoutAnnotations(metadata, (name) => oldAnnotation.test(name));
 
 /** The containers that the kubelet starts by itself. */
 function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {

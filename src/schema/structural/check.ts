@@ -15,7 +15,7 @@ import { addSubSchemas, givenKeywords, hasDefault, type JsonSchemaProps, someSch
 import { isDeeper, shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { patternsSizeMax } from "./pattern.ts";
-import { expandedSize, readingSize } from "./pattern-text.ts";
+import { compiledSize } from "./pattern-text.ts";
 import { prune } from "./prune.ts";
 
 /** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
@@ -90,7 +90,7 @@ function beyondBounds(props: JsonSchemaProps, path: FieldPath): FieldError | und
       const { pattern } = schema;
       if (pattern !== undefined && !patterns.has(pattern)) {
         patterns.add(pattern);
-        size += Math.max(pattern.length, expandedSize(pattern) + readingSize(pattern));
+        size += Math.max(pattern.length, compiledSize(pattern));
       }
       if (isDeeper(schema.default, depthMax) || isDeeper(schema.enum, depthMax) || isDeeper(schema.example, depthMax)) {
         return forbidden(path, `values must not be nested deeper than ${depthMax} levels`);

@@ -96,6 +96,9 @@ export function readingSize(text: string): number {
   return size;
 }
 
+/** About how many instructions take as long as compiling a pattern does. */
+export const compiledSize = (text: string): number => expandedSize(text) + readingSize(text);
+
 const codePoint = (hex: string | undefined, char: string | undefined): number =>
   hex === undefined ? char!.codePointAt(0)! : Number.parseInt(hex, 16); // one of them is there
 
