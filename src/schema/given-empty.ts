@@ -1,7 +1,7 @@
 /**
  * Members that were given without content (`[]`, `{}`, and the first moment of the first year, which is written as null):
- * decoding drops them from the value, as encoding does in upstream, but some checks forbid them. Types that ask for it have their names noted beside the value, where no encoding, comparison or
- * ownership sees them.
+ * decoding drops them from the value, as encoding does in upstream, but some checks forbid them. Types that ask for it have
+ * their names noted beside the value, where no encoding, comparison or ownership sees them.
  */
 
 const noted: unique symbol = Symbol("given empty");

@@ -21,7 +21,7 @@ import { type LogStore, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore, type SqliteStore, type StorageFaults } from "#storage/sqlite.ts";
 import { UnhurriedLog } from "#storage/unhurried-log.ts";
 import { assemble, isServed } from "./assemble.ts";
-import type { Assembled, Plans } from "./assemble-config.ts";
+import type { AssembleConfig, Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
 import { planAdmission } from "./admission/plan.ts";
 import { readProxyClient } from "./aggregation/proxy-client.ts";
@@ -354,7 +354,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
     await cache.close();
     encryption?.close();
   };
-  const encrypts: Parameters<typeof assemble>[0]["encrypts"] = (of) => encryption?.encrypts(of) === true;
+  const encrypts: AssembleConfig["encrypts"] = (of) => encryption?.encrypts(of) === true;
   return { cache, disk, encrypts, close };
 }
 

@@ -55,8 +55,9 @@ export interface SqliteLogOptions {
   readonly clock: Clock;
   /** Folder of the log's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
-  /** Opens an incomplete log without the missing part. Default: refused with `LostWrites`. */
+  /** Whether there was a log before: one without any file is incomplete then, not new. Default: false. */
   readonly isExpected?: boolean;
+  /** Opens an incomplete log without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Bytes of superseded values and deletions that are worth keeping; the log holds some times as many at most. */
   readonly historyBytes: number;
