@@ -7,7 +7,7 @@ import { compareCodePoints } from "#std/code-points.ts";
 import { type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";
 
 /** Most entries of updates an object keeps; the oldest are folded into one for their version. */
-export const updateManagersMax = 10;
+const updateManagersMax = 10;
 
 const foldedManager = "ancient-changes";
 

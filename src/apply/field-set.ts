@@ -496,7 +496,7 @@ function numberAt(element: string, start: number): number {
 export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
 /** The sorted positions of elements; `undefined` when they are in order already. Reads each element once at most. */
-export function orderOf(elements: readonly string[]): number[] | undefined {
+function orderOf(elements: readonly string[]): number[] | undefined {
   let at = 1;
   while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;
   if (at >= elements.length) return undefined;

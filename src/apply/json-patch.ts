@@ -11,10 +11,10 @@ import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals,
 import { PatchError } from "./patch-error.ts";
 
 /** Most operations in one patch. */
-export const jsonPatchOperationsMax = 10_000;
+const jsonPatchOperationsMax = 10_000;
 
 /** Most bytes of JSON all `copy` operations of one patch may add. */
-export const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
+const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 
 /** An insertion into a list, or a removal, moves what follows: so many items count as a byte that is copied. */
 const movedPerByte = 64;

@@ -14,7 +14,7 @@ import { fold, identify, type FieldManager, readFieldManagers, writeFieldManager
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
 
 /** Longest name of a manager, in bytes. */
-export const managerBytesMax = 128;
+const managerBytesMax = 128;
 
 /** An API object as far as ownership is concerned. */
 export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };

@@ -41,7 +41,7 @@ export interface IndexedBinding {
 /** By namespace; the cluster's own have the empty one. */
 type Scopes = Map<string, Set<IndexedBinding>>;
 
-export const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
+const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
 
 export class RbacIndex {
   /** Name of the API group, for messages. */

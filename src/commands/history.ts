@@ -198,12 +198,7 @@ async function readHistory(client: ServerClient, path: string, limit: number): P
 const eventColours: Readonly<Record<string, Colour>> = { created: "green", deleted: "red" };
 
 /** The versions as a table, and how far back they go. */
-export function historyText(
-  { items, since, metadata }: History,
-  isWide: boolean,
-  nowMs: number,
-  colours: boolean,
-): string {
+function historyText({ items, since, metadata }: History, isWide: boolean, nowMs: number, colours: boolean): string {
   const head = ["VERSION", "EVENT", "AGE", "BY", ...(isWide ? ["TIME", "UID"] : []), "CHANGED"];
   const rows = items.map((item, i): Cell[] => {
     const { resourceVersion, event, time, manager, uid } = item;

@@ -107,7 +107,7 @@ function signed(content: string, secrets: Iterable<Secret>, nowMs: number): Sign
 }
 
 /** Header and signature of a compact JWS, its payload left out. The key is the whole token. */
-export function detachedSignature(payload: string, id: string, token: string): string {
+function detachedSignature(payload: string, id: string, token: string): string {
   const header = Buffer.from(JSON.stringify({ alg: "HS256", kid: id })).toString("base64url");
   const signed = `${header}.${Buffer.from(payload).toString("base64url")}`;
   return `${header}..${createHmac("sha256", token).update(signed).digest("base64url")}`;

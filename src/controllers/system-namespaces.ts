@@ -4,7 +4,7 @@ import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
 /** Names of the namespaces that exist after start, the domain applied. */
-export function systemNamespaces(domain: ApiDomain): readonly string[] {
+function systemNamespaces(domain: ApiDomain): readonly string[] {
   return ["default", ...["kube-system", "kube-public", "kube-node-lease"].map((name) => domain.rename(name))];
 }
 

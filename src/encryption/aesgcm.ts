@@ -7,7 +7,7 @@ import type { Random } from "#std/random.ts";
 import { type Cipher, type Key, KeyedTransformer } from "./keyed.ts";
 import { TransformError } from "./transformer.ts";
 
-export const gcmNonceBytes = 12;
+const gcmNonceBytes = 12;
 const tagBytes = 16;
 
 export const aesgcm = (keys: readonly Key[], random: Random): KeyedTransformer =>

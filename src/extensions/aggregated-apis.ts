@@ -95,5 +95,5 @@ function aggregatedApi(name: string, { spec, status }: APIService): AggregatedAp
 }
 
 /** The condition that says whether the API is available. */
-export const availableCondition = (conditions: readonly APIServiceCondition[] = []): APIServiceCondition | undefined =>
+const availableCondition = (conditions: readonly APIServiceCondition[] = []): APIServiceCondition | undefined =>
   conditions.find(({ type }) => type === "Available");

@@ -20,7 +20,7 @@ export interface JsonPath {
 }
 
 /** Values one lookup may visit. */
-export const visitsMax = 100_000;
+const visitsMax = 100_000;
 
 /** Reads a path; `undefined` when it is none. */
 export function parseJsonPath(text: string): JsonPath | undefined {

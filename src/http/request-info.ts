@@ -198,7 +198,7 @@ function splitUnescaped(text: string): string[] {
 }
 
 /** Why `name` cannot be one path segment; empty when it can. Upstream: `api/validation/path`. */
-export function pathSegmentProblem(name: string): string {
+function pathSegmentProblem(name: string): string {
   if (name === ".") return "may not be '.'";
   if (name === "..") return "may not be '..'";
   if (name.includes("/")) return "may not contain '/'";

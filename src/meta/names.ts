@@ -20,7 +20,7 @@ export function formMessage(text: string, form: string, ...examples: readonly st
   return `${text} (e.g. ${list}regex used for validation is '${form}')`;
 }
 
-export const lengthMessage = (max: number): string => `must be no more than ${max} characters`;
+const lengthMessage = (max: number): string => `must be no more than ${max} characters`;
 export const rangeMessage = (low: number, high: number): string => `must be between ${low} and ${high}, inclusive`;
 export const emptyMessage = "must be non-empty";
 

@@ -63,10 +63,10 @@ export interface SelectableFields {
 }
 
 /** Matches everything. */
-export const everyLabel: LabelSelector = { requirements: [], empty: true, text: "", matches: () => true };
+const everyLabel: LabelSelector = { requirements: [], empty: true, text: "", matches: () => true };
 
 /** Matches everything. */
-export const everyField: FieldSelector = {
+const everyField: FieldSelector = {
   requirements: [],
   empty: true,
   text: "",
@@ -433,7 +433,7 @@ export function parseFieldRequirements(text: string): readonly FieldRequirement[
 }
 
 /** A selector of requirements on fields that the kind has. */
-export function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
+function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
   if (requirements.length === 0) return everyField;
   const needsFields = requirements.some(({ field }) => field !== nameField && field !== namespaceField);
   // A kind has few fields.

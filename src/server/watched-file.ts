@@ -19,7 +19,7 @@ export interface WatchedFileOptions {
 }
 
 /** The interval of reads. */
-export const filePeriodMs = 60_000;
+const filePeriodMs = 60_000;
 
 /**
  * Reads until the returned function is called. Reads do not overlap; one that is running at the end delivers nothing.

@@ -5,7 +5,7 @@ const askedLength = 16;
 const surrogate = /[\ud800-\udfff]/;
 
 /** Whether code points and UTF-16 units of a text are counted and ordered alike. */
-export const isUniform = (text: string): boolean => !surrogate.test(text);
+const isUniform = (text: string): boolean => !surrogate.test(text);
 
 export function codePointCount(text: string): number {
   const { length } = text;

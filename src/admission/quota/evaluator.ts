@@ -25,8 +25,7 @@ export interface Evaluator extends GroupResource {
 }
 
 /** As names in quotas: `count/deployments.apps`. */
-export const countName = ({ group, resource }: GroupResource): string =>
-  `count/${resource}${group === "" ? "" : `.${group}`}`;
+const countName = ({ group, resource }: GroupResource): string => `count/${resource}${group === "" ? "" : `.${group}`}`;
 
 /** Resources that had names in quotas before there was `count/…`. */
 const olderNames: ReadonlySet<string> = new Set(["configmaps", "resourcequotas", "replicationcontrollers", "secrets"]);

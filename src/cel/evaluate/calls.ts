@@ -320,7 +320,7 @@ function applyToTwo(
 /** Functions whose error does not say what they were called with. */
 const short: ReadonlySet<string> = new Set(["startsWith", "endsWith", "contains", "matches"]);
 
-export function noSuchFunction(name: string, args: readonly Value[]): string {
+function noSuchFunction(name: string, args: readonly Value[]): string {
   if (short.has(name)) return "no such overload";
   if ((name === "find" || name === "findAll") && typeof args[0] !== "string") return "no such overload";
   if (name === "size") return "no such overload: size";

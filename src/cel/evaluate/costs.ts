@@ -6,7 +6,7 @@ import { operators } from "../ast.ts";
 import type { CelError, Value } from "../values.ts";
 import { sizeOf } from "./kinds.ts";
 
-export const traversalFactor = 0.1;
+const traversalFactor = 0.1;
 const patternFactor = 0.25;
 
 export const listCost = 10;

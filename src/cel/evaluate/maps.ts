@@ -12,7 +12,7 @@ type Json = { readonly [key: string]: Value };
 const inherited = (key: string): boolean => key in Object.prototype;
 
 /** The value of an own field. */
-export function ownField(object: Json, key: string): Value | undefined {
+function ownField(object: Json, key: string): Value | undefined {
   const value = object[key];
   if (value === undefined || (inherited(key) && !Object.hasOwn(object, key))) return undefined;
   return value;

@@ -154,5 +154,5 @@ export function plainText(value: number): string {
 }
 
 /** Go's exponent: a sign and at least two digits. */
-export const exponentText = (exponent: number): string =>
+const exponentText = (exponent: number): string =>
   `${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;

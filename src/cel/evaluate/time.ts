@@ -15,7 +15,7 @@ const nanosecondsMax = secondsMax * second + second - 1n;
 const durationMax = 2n ** 63n - 1n;
 const durationMin = -(2n ** 63n);
 
-export const timestampOverflow = (): CelError => new CelError("timestamp overflow");
+const timestampOverflow = (): CelError => new CelError("timestamp overflow");
 const durationOverflow = (): CelError => new CelError("integer overflow");
 
 export const timestampOf = (nanoseconds: bigint, offsetSeconds = 0): Timestamp | CelError =>

@@ -13,7 +13,7 @@ const recoveriesMax = 30;
 const skippedMax = 256;
 
 /** A rule cannot go on. The rule's own function catches it (`recover`). */
-export class Mismatch extends Error {}
+class Mismatch extends Error {}
 
 /** The parse ends at once; its issue is reported. */
 export class GivenUp extends Error {}

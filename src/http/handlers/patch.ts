@@ -41,10 +41,10 @@ import {
 import { applyObject } from "./apply.ts";
 import { replaceObject } from "./replace.ts";
 
-export const jsonPatchType = "application/json-patch+json";
-export const mergePatchType = "application/merge-patch+json";
-export const strategicPatchType = "application/strategic-merge-patch+json";
-export const applyPatchType = "application/apply-patch+yaml";
+const jsonPatchType = "application/json-patch+json";
+const mergePatchType = "application/merge-patch+json";
+const strategicPatchType = "application/strategic-merge-patch+json";
+const applyPatchType = "application/apply-patch+yaml";
 
 const customPatchTypes = [jsonPatchType, mergePatchType, applyPatchType];
 const patchTypes = [...customPatchTypes, strategicPatchType];

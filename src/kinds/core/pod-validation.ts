@@ -128,13 +128,6 @@ function checkPodAnnotations(
 const isInt32 = (text: string): boolean =>
   /^(?:0|-?[1-9][0-9]{0,9})$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
 
-/** Findings about a pod spec at `path`, defaults already in it. */
-export function validatePodSpec(spec: PodSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
-  const errors: FieldError[] = [];
-  checkSpec(spec, "", path, domain, errors);
-  return errors;
-}
-
 function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
   const own = ownPrefix(domain);
   const volumes = checkVolumes(spec, podName, path, errors);

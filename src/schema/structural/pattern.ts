@@ -18,7 +18,7 @@ export interface Pattern {
 }
 
 /** Longest pattern, in characters. */
-export const patternLengthMax = 16 * 1024;
+const patternLengthMax = 16 * 1024;
 /** Largest program, and largest part that only reading takes: about 10 ms, and 40 ms. */
 export const patternSizeMax = 10_000;
 const readingSizeMax = 40_000;

@@ -13,7 +13,7 @@ import { badRequest, methodUnknown } from "#meta/status-error.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 
-export const debugAccessPath = "/debug/access";
+const debugAccessPath = "/debug/access";
 
 const known = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
 

@@ -1,7 +1,7 @@
 /** Flags of authorization. Names and defaults are upstream's, except the default mode, which is RBAC. */
 import { choice, duration, type Flag, list, optional } from "#std/flags.ts";
 
-export const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
+const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
 export type AuthorizationMode = (typeof authorizationModes)[number];
 
 const authorization = (name: string) => [name, "Authorization"] as const;

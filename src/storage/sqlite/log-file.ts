@@ -28,7 +28,7 @@ import { rowColumns, Segments } from "./segments.ts";
  * the checkpoints and no head file; before 5 values contained their revisions (`legacy-value.ts`), and rows the
  * creation of their keys. Layout 3 with a second file of writes (not closed) is refused.
  */
-export const schemaVersion = 5;
+const schemaVersion = 5;
 const headSchemaVersion = 4;
 const schemaVersionMin = 1;
 const redoSchemaVersion = 3;
