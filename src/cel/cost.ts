@@ -33,7 +33,7 @@ const scalars: ReadonlySet<string> = new Set(["bool", "double", "int", "uint", "
 interface Variable {
   readonly name: string;
   readonly source: Source;
-  /** An argument that begins as a literal has its size here. */
+  /** A variable that begins as a literal has its size here. */
   readonly size?: SizeRange | undefined;
 }
 

@@ -31,7 +31,7 @@ interface Place {
 
 class Lines {
   readonly #lines: readonly string[];
-  /** The first character of each line is here, in code points. */
+  /** Each line begins at this place, in code points. */
   readonly #starts: readonly number[];
 
   constructor(source: string) {

@@ -120,7 +120,7 @@ export function collectionPath(of: DiscoveredResource, namespace: string): strin
   return `${apiPathOf(of)}${place}/${of.resource}`;
 }
 
-/** No object can be called so. */
+/** It says that no object can have such a name. */
 export class NoName extends StartError {}
 
 /** A name as a part of a path. Throws `NoName` for what would be another path. */

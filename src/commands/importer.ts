@@ -26,7 +26,7 @@ export interface ImportReport {
   readonly applied: number;
   readonly skipped: number;
   readonly failed: number;
-  /** These failed, as `kind namespace/name: reason`; the first thousand. */
+  /** These objects failed, each told as `kind namespace/name: reason`; the first thousand. */
   readonly failures: readonly string[];
 }
 

@@ -104,13 +104,13 @@ export interface GenericOptions {
   readonly generation: boolean;
   /** The status of a new object; `undefined` for no field at all. Computed at the first write. */
   zeroStatus(): unknown;
-  /** Writes drop this because its gates are off. */
+  /** Writes drop these fields because their gates are off. */
   readonly drops?: Readonly<Partial<Record<Write, DropFields | undefined>>>;
 }
 
 /** A subresource that shows the whole object does this, beside the kind's own hooks, which have the last word. */
 interface SubresourceRules {
-  /** Its writes drop this because gates are off; left out: nothing. */
+  /** Its writes drop fields as this one does, because gates are off; left out: they drop nothing. */
   readonly drops?: Write;
   /** The new object as far as such a write may change it; left out: as it is. */
   prepare?(object: Unstructured, old: Unstructured, behaviour: KindBehaviour): Unstructured;

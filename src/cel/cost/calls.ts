@@ -7,7 +7,7 @@ import type { Overload, SizeRange } from "../functions.ts";
 /** An argument, the receiver first. */
 export interface Argument {
   readonly size: SizeRange;
-  /** It costs so much to look at an element, if it is a list. */
+  /** An element costs so much to look at, where the argument is a list. */
   readonly elementCost: number;
   /** The largest element of a list. */
   readonly elementMax: number;

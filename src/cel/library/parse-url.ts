@@ -8,7 +8,7 @@ import { type Fault, parseAddress } from "./parse-ip.ts";
 /** A parsed URL. Only `scheme`, `host` and `path` of those that have no `opaque` part. Texts are bytes, unescaped. */
 export interface ParsedUrl {
   readonly scheme: string;
-  /** It follows the scheme if that is no slash. */
+  /** It is what follows the scheme, where that does not begin with a slash. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | undefined } | undefined;
   /** With the port. */

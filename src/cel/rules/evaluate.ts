@@ -42,7 +42,7 @@ const findingsMax = 500;
 
 type Json = Readonly<Record<string, Value>>;
 
-/** The rules came to this. */
+/** The rules found these. */
 export interface RuleFindings {
   readonly errors: readonly FieldError[];
   /** These are wrong where an update changed nothing, so that they are no errors. */

@@ -36,7 +36,7 @@ interface Segment {
   readonly table: string;
   start: Revision;
   rows: number;
-  /** Values have so many together; an estimate after moves. */
+  /** Its values have so many together; after moves this is an estimate. */
   bytes: number;
   /** Whether rows before `start` are still there. */
   hasRest: boolean;
