@@ -16,8 +16,8 @@ const leastDone = 0.05;
 export const compileCache = join(cacheFolder, "compiled");
 
 export interface Progress {
-  /** A test has ended. */
-  count(passed: boolean): void;
+  /** A test has ended. One that failed is named at once; the reasons come at the end. */
+  count(passed: boolean, test: string): void;
   /** All tests of `file` have ended, which took so many seconds. */
   advance(file: string, seconds: number): void;
   end(): void;
@@ -85,8 +85,9 @@ export function showProgress(name: string, expected: ReadonlyMap<string, number>
     progressText(name, counts, expected.size, done / whole, (performance.now() - begun) / 1000);
   const timer = isTTY ? undefined : setInterval(() => process.stdout.write(`  ${text()}\n`), everyMs);
   return {
-    count(passed) {
+    count(passed, test) {
       counts[passed ? "passed" : "failed"]++;
+      if (!passed) process.stdout.write(`${isTTY ? "\r\u001b[K" : ""}  failed: ${test}\n`);
     },
     advance(file, seconds) {
       counts.files++;

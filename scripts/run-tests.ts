@@ -81,10 +81,10 @@ export async function runTests(name: string, files: readonly string[]): Promise<
     failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
   });
   // The other events come in the order of the files: a file's wait until those before it have ended.
-  stream.on("test:complete", ({ name, details, skip }) => {
+  stream.on("test:complete", ({ name, file, details, skip }) => {
     if (details.type === "suite") return;
     if (isFile(name)) progress.advance(name.replace(root, ""), details.duration_ms / 1000);
-    else if (skip === undefined || skip === false) progress.count(details.passed);
+    else if (skip === undefined || skip === false) progress.count(details.passed, `${(file ?? "").replace(root, "")}: ${name}`);
   });
   for await (const _ of stream);
   progress.end();
