@@ -84,7 +84,8 @@ export async function runTests(name: string, files: readonly string[]): Promise<
   stream.on("test:complete", ({ name, file, details, skip }) => {
     if (details.type === "suite") return;
     if (isFile(name)) progress.advance(name.replace(root, ""), details.duration_ms / 1000);
-    else if (skip === undefined || skip === false) progress.count(details.passed, `${(file ?? "").replace(root, "")}: ${name}`);
+    else if (skip === undefined || skip === false)
+      progress.count(details.passed, `${(file ?? "").replace(root, "")}: ${name}`);
   });
   for await (const _ of stream);
   progress.end();
