@@ -4,6 +4,7 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
+import { goQuote } from "#meta/field-error.ts";
 import { compareQuantities, type Quantity } from "#meta/quantity.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 import { quantitiesOf } from "./quantities.ts";
@@ -25,7 +26,7 @@ export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin
     const { runtimeClassName: name = "" } = pod.spec;
     if (name === "") return { pod };
     const found = getClass(name);
-    if (found === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+    if (found === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`);
     return { pod, found };
   };
   return {

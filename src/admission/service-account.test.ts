@@ -133,6 +133,16 @@ test("an account that is missing is a refusal; the default one is waited for", a
     plugin.admit!(attributesOf(pod({ serviceAccountName: "x" }), podAttributes), firstRound),
   );
   assert.equal(named, 'error looking up service account n/x: serviceaccount "x" not found');
+  for (const [name, problem] of [
+    ['x"', 'serviceaccount "x\\"" not found'],
+    ["a/b%", `invalid resource name "a/b%": [may not contain '/' may not contain '%']`],
+    ["..", `invalid resource name "..": [may not be '..']`],
+  ] as const) {
+    const message = await messageOf(() =>
+      plugin.admit!(attributesOf(pod({ serviceAccountName: name }), podAttributes), firstRound),
+    );
+    assert.equal(message, `error looking up service account n/${name}: ${problem}`);
+  }
   const waiting = plugin.admit!(attributesOf(pod(), podAttributes), firstRound);
   assert.ok(waiting instanceof Promise);
   present.push(account("default"));

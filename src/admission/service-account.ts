@@ -13,6 +13,8 @@ import type {
   ServiceAccount,
 } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { pathSegment } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
@@ -120,11 +122,14 @@ async function waitForAccount(
   throw missing(attributes, name);
 }
 
-const missing = (attributes: AdmissionAttributes, name: string): Error =>
-  refusal(
-    attributes,
-    `error looking up service account ${attributes.namespace}/${name}: serviceaccount "${name}" not found`,
-  );
+/** A name that no object can have is not looked up in upstream: its client refuses to send it. */
+function missing(attributes: AdmissionAttributes, name: string): Error {
+  const wrong = pathSegment(name);
+  const shown = goQuote(name);
+  const problem =
+    wrong.length === 0 ? `serviceaccount ${shown} not found` : `invalid resource name ${shown}: [${wrong.join(" ")}]`;
+  return refusal(attributes, `error looking up service account ${attributes.namespace}/${name}: ${problem}`);
+}
 
 const withAccount = (pod: Pod, name: string): Pod => ({
   ...pod,

@@ -105,6 +105,23 @@ inBothDomains("headless services and external names get no address", async (api)
   );
 });
 
+inBothDomains("who sends a policy that an external name drops owns it, and so does who had it before", async (api) => {
+  const services = await servicesOf(api);
+  const external = { type: "ExternalName", externalName: "example.com" };
+  const owned = { "spec.internalTrafficPolicy": absent, "metadata.managedFields.length": 1 };
+  const owns = async (path: string): Promise<boolean> =>
+    JSON.stringify((await api.get(path)).value).includes('"f:internalTrafficPolicy":{}');
+  const asked = { ...external, internalTrafficPolicy: "Local" };
+  (await api.post(services, service("asked", asked))).expect(201, owned);
+  assert.ok(await owns(`${services}/asked`));
+  (await api.post(services, service("changed", {}))).expect(201, { "spec.internalTrafficPolicy": "Cluster" });
+  const change = { spec: { ...external, clusterIP: null } };
+  (await api.patch(`${services}/changed`, change, patchTypes.merge)).expect(200, owned);
+  assert.ok(await owns(`${services}/changed`));
+  (await api.post(services, service("without", external))).expect(201, owned);
+  assert.ok(!(await owns(`${services}/without`)));
+});
+
 inBothDomains(
   "what is taken or out of range is refused in upstream's words, and free again after a delete",
   async (api) => {

@@ -166,13 +166,14 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
 
 /** `request` is that of the spec, in bytes and parsed. */
 function validateSpec(
-  { usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
+  { request: given, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
   request: { readonly bytes: Buffer; readonly parsed: ParsedRequest },
   legacySigner: string,
 ): FieldError[] {
   const { bytes, parsed } = request;
   const errors: FieldError[] = [];
-  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), goBytes(bytes, "byte"), parsed.problem));
+  const shown = goBytes(given === null ? undefined : bytes, "byte");
+  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), shown, parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));

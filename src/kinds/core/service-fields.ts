@@ -80,6 +80,15 @@ function withAgreeingAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec
   return changedAlone ? withField(spec, "clusterIPs", clusterIP === "" ? undefined : [clusterIP]) : spec;
 }
 
+/**
+ * The service without a policy that its type has no use for. Upstream: all types once had it by default, and clients that
+ * read it then still send it.
+ */
+export const withoutUnused = (object: Service): Service =>
+  object.spec.type === "ExternalName"
+    ? editField(object, "spec", (spec) => withField(spec, "internalTrafficPolicy", undefined))
+    : object;
+
 /** The service without what only its old type had a use for, as far as the update did not change it. */
 export function withoutOldType(object: Service, old: Service): Service {
   const next = editField(object, "spec", (spec) => withoutOldFields(spec, old.spec));

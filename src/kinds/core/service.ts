@@ -3,7 +3,7 @@ import type { LoadBalancerIngress, Service, ServiceSpec, SessionAffinityConfig }
 import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { isExternal, needsClusterIp, withoutOldType } from "./service-fields.ts";
+import { isExternal, needsClusterIp, withoutOldType, withoutUnused } from "./service-fields.ts";
 import {
   serviceWarnings,
   validateService,
@@ -29,7 +29,9 @@ export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
     ],
     strategy: {
       defaults: (object) => defaultIngress(editField(object, "spec", defaultSpec)),
-      prepareForUpdate: withoutOldType,
+      // Whoever sends what is dropped here owns it nevertheless.
+      prepareForCreate: withoutUnused,
+      prepareForUpdate: (object, old) => withoutUnused(withoutOldType(object, old)),
       validate: (object) => validateService(object, domain),
       validateUpdate: (object, old) => validateServiceUpdate(object, old, domain),
       subresources: { status: { validateUpdate: validateServiceStatus, metadataRepeats: 0 } },
@@ -46,8 +48,6 @@ function defaultSpec(spec: ServiceSpec): ServiceSpec {
   next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP", targetPort: port.port }));
   if (isExternal(next)) next = fillZero(next, { externalTrafficPolicy: "Cluster" });
   if (needsClusterIp(next)) next = fillAbsent(next, { internalTrafficPolicy: "Cluster" });
-  // Upstream: once given to all types by default, and still sent by clients that read it then.
-  if (next.type === "ExternalName") next = withField(next, "internalTrafficPolicy", undefined);
   return next.type === "LoadBalancer" ? fillAbsent(next, { allocateLoadBalancerNodePorts: true }) : next;
 }
 
