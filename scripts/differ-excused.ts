@@ -1,4 +1,7 @@
-/** Differences that `npm run differ -- --pairs` passes over, each with its reason: those that `docs/compatibility.md` has. */
+/**
+ * Differences that `npm run differ` passes over where it compares kinds and pairs, each with its reason: those that
+ * `docs/compatibility.md` has.
+ */
 
 interface Excuse {
   /** Left out: of every kind. */
@@ -9,6 +12,8 @@ interface Excuse {
   readonly theirs: readonly RegExp[];
   /** The request has to match this; when it is left out, any request does. */
   readonly sent?: RegExp;
+  /** A line of ours has to match this, where lines follow from another. */
+  readonly because?: RegExp;
 }
 
 /** A value that is empty in one of the ways there are, as a member or an item. */
@@ -30,25 +35,33 @@ const excuses: readonly Excuse[] = [
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
+  // Two more statuses of a resize are taken, and named where another is refused (PVC-44).
+  {
+    resource: "persistentvolumeclaims",
+    sent: /"(?:Controller|Node)ResizeFailed"/,
+    ours: [/^20\d /, /^422 Invalid$/],
+    theirs: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: Unsupported value: /],
+  },
+  {
+    resource: "persistentvolumeclaims",
+    ours: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: .*"NodeResizeFailed"/],
+    theirs: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: Unsupported value: /],
+  },
+  // A claim asks for no more than its limits (PVC-09), as templates of claims do; what mounts a wrong volume finds none.
+  {
+    because: /: must be less than or equal to storage limit of /,
+    ours: [
+      /^422 Invalid$/,
+      /^FieldValueInvalid \S*\.resources\.requests\[storage\]: .*: must be less than or equal to storage limit of \w+$/,
+      /^FieldValueNotFound \S*\.volumeMounts\[\d+\]\.name: Not found: "[^"]*"(?: \(\d+\))?$/,
+    ],
+    theirs: [/^20\d /, /^422 Invalid$/],
+  },
   // Go prints this field as a struct with addresses.
   {
     resource: "persistentvolumeclaims",
-    ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": must match dataSourceRef/],
-    theirs: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: \.\.\.: must match dataSourceRef/],
-  },
-  // Errors about secrets do not show values.
-  {
-    resource: "secrets",
-    ours: [
-      /^422 Invalid$/,
-      /^FieldValueInvalid type: Invalid value: field is immutable$/,
-      /^what was given is not shown, since objects of this kind are confidential$/,
-    ],
-    theirs: [
-      /^422 Invalid$/,
-      /^FieldValueInvalid type: Invalid value: "[\w./-]*": field is immutable$/,
-      /^the server rejected our request due to an error in our request$/,
-    ],
+    ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": (?:must match|may not be) /],
+    theirs: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: \.\.\.: (?:must match|may not be) /],
   },
   // An object that cannot be applied is the client's mistake.
   { ours: [/^400 BadRequest$/], theirs: [/^500 $/] },
@@ -60,6 +73,49 @@ const excuses: readonly Excuse[] = [
       /^422 Invalid$/,
       /^FieldValueDuplicate allowedTopologies\[\d+\]\.matchLabelExpressions: Duplicate value: "" \(\d+\)$/,
     ],
+  },
+  // Empty members that are as if there were none in what may not change.
+  {
+    resource: "storageclasses",
+    sent: /"parameters":\{\}/,
+    ours: [/^20\d /, /^422 Invalid$/],
+    theirs: [/^422 Invalid$/, /^FieldValueForbidden parameters: Forbidden: updates to parameters are forbidden\.$/],
+  },
+  {
+    resource: "secrets",
+    sent: /"data":\{(?:[^{}]*:null[^{}]*)?\}/,
+    ours: [/^20\d /, /^422 Invalid$/],
+    theirs: [/^422 Invalid$/, /^FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set$/],
+  },
+  {
+    resource: "configmaps",
+    sent: /"binaryData":\{(?:[^{}]*:null[^{}]*)?\}/,
+    ours: [/^20\d /, /^422 Invalid$/],
+    theirs: [
+      /^422 Invalid$/,
+      /^FieldValueForbidden binaryData: Forbidden: field is immutable when `immutable` is set$/,
+    ],
+  },
+  // A deprecated field that is dropped counts in the generation.
+  {
+    resource: "endpointslices",
+    sent: /"deprecatedTopology":\{"/,
+    ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
+    theirs: [/^200 $/, /^resourceVersion: another$/, /^\.metadata\.generation = \d+$/],
+  },
+  // What a list of keyed items has without a key has no owner; other owners stay.
+  {
+    resource: "serviceaccounts",
+    sent: /"secrets":\[(?:[^\]]*,)?(?:null|\{\})[,\]]/,
+    ours: [/^200 $/, /^\.owners\./],
+    theirs: [/^200 $/],
+  },
+  // Who owns what a node has by default keeps it when it is sent empty.
+  {
+    resource: "nodes",
+    sent: /"allocatable":\{\}/,
+    ours: [/^200 $/, /^\.owners\.\S+ \w+ status\.fieldsV1\.f:status\.f:allocatable = \{\}$/],
+    theirs: [/^200 $/],
   },
   // The first write without changes of a new claim.
   {
@@ -75,14 +131,55 @@ const excuses: readonly Excuse[] = [
   },
 ];
 
-/** Whether all lines by which two answers differ are excused. The first line of each is its code. */
+/**
+ * Whether all lines by which two answers differ are excused, each by an excuse that fits the codes. The first line of each
+ * is its code.
+ */
 export function isExcused(resource: string, [ours = "", theirs = ""]: readonly string[], sent: unknown): boolean {
   if (ours === theirs) return false;
-  return excuses.some((excuse) => {
-    if (excuse.resource !== undefined && excuse.resource !== resource) return false;
-    if (excuse.sent?.test(JSON.stringify(sent)) === false) return false;
-    const fits = (text: string, patterns: readonly RegExp[]): boolean =>
-      text.split("\n").every((line) => patterns.some((pattern) => pattern.test(line)));
-    return fits(ours, excuse.ours) && fits(theirs, excuse.theirs);
-  });
+  const body = JSON.stringify(sent) ?? "";
+  const shown = [ours, resource === "secrets" ? withoutValues(theirs) : theirs].map((text) => text.split("\n"));
+  const [one = [], other = []] = withoutMoved(unlike(shown), body);
+  const fit = excuses.filter(
+    (excuse) =>
+      (excuse.resource === undefined || excuse.resource === resource) &&
+      excuse.sent?.test(body) !== false &&
+      (excuse.because === undefined || one.some((line) => excuse.because!.test(line))) &&
+      matches(one[0]!, excuse.ours) &&
+      matches(other[0]!, excuse.theirs),
+  );
+  const isHidden = one.length === 1 && other.length === 1 && one[0] === other[0];
+  return (
+    isHidden ||
+    (fit.length > 0 &&
+      one.every((line) => fit.some((excuse) => matches(line, excuse.ours))) &&
+      other.every((line) => fit.some((excuse) => matches(line, excuse.theirs))))
+  );
+}
+
+const matches = (line: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(line));
+
+/** Findings about secrets as they are without the values that were given. */
+const withoutValues = (text: string): string =>
+  text
+    .replace(/^(Field\w+ [^\n"]*?: (?:Invalid|Duplicate|Unsupported) value): "(?:[^"\\]|\\.)*"(?=: |$)/gm, "$1")
+    .replace(/^the server rejected our request due to an error in our request$/gm, notShown);
+
+const notShown = "what was given is not shown, since objects of this kind are confidential";
+
+/** Each without the lines that both have, apart from the first. */
+const unlike = (all: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+  all.map((lines, at) => lines.filter((line, index) => index === 0 || !all[1 - at]!.includes(line)));
+
+const owner = /^\.owners\.\S+ Update \.(?:apiVersion|fieldsType|fieldsV1\.(\S+)) = /;
+
+/**
+ * Without owners of fields that both have another owner of, where something empty was sent in those fields: it is no change
+ * of them for ours, and for the other server it is.
+ */
+function withoutMoved(all: readonly (readonly string[])[], sent: string): readonly (readonly string[])[] {
+  const [one, other] = all.map((lines) => lines.flatMap((line) => owner.exec(line)?.[1] ?? []).sort());
+  const isMoved = one!.length > 0 && one!.join() === other!.join();
+  const isEmptied = emptyValue.test(sent) && one!.every((path) => sent.includes(path.replace(/^.*f:/, "")));
+  return isMoved && isEmptied ? all.map((lines) => lines.filter((line) => !owner.test(line))) : all;
 }

@@ -367,7 +367,7 @@ export const otherKinds: readonly ComparedKind[] = [
         rules: [flowRules],
       },
     }),
-    { ...withStatus, ...ofCluster },
+    { ...withStatus, ...ofCluster, hasServerStatus: true },
   ),
   kind(
     "flowcontrol.apiserver.k8s.io",

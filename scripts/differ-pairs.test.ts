@@ -67,12 +67,31 @@ void test("differences are excused where they are documented only", () => {
   assert.ok(isExcused("deployments", versions, { spec: { paused: false, template: { spec: { volumes: [] } } } }));
   assert.ok(!isExcused("deployments", versions, { spec: { paused: false } }));
   assert.ok(!isExcused("deployments", versions.toReversed(), { spec: {} }));
-  const owners = versions.map((text) => `${text}\n.owners.creator Update .fieldsV1.f:data = {}`);
+  const owners = versions.map((text, at) => `${text}${at === 0 ? "\n.owners.creator Update .fieldsV1.f:data = {}" : ""}`);
   assert.ok(!isExcused("configmaps", owners, { data: {} }));
   const finding = "422 Invalid\nFieldValueForbidden spec: Forbidden: spec is immutable after creation";
   assert.ok(isExcused("persistentvolumeclaims", ["200 ", finding], {}));
   assert.ok(!isExcused("persistentvolumes", ["200 ", finding], {}));
   assert.ok(!isExcused("persistentvolumeclaims", ["200 \n.spec = 1", finding], {}));
+  const type = (value: string): string =>
+    `422 Invalid\nFieldValueInvalid type: Invalid value: ${value}field is immutable`;
+  assert.ok(isExcused("secrets", [type(""), type('"a: \\"b\\"": ')], {}));
+  assert.ok(!isExcused("configmaps", [type(""), type('"a": ')], {}));
+  assert.ok(!isExcused("secrets", [type('"b": '), type('"a": ')], {}));
+  assert.ok(!isExcused("secrets", [type("").replace("422", "400"), type('"a": ')], {}));
+  const frozen = `${type('"a": ')}\nFieldValueForbidden data: Forbidden: field is immutable when \`immutable\` is set`;
+  assert.ok(isExcused("secrets", [type(""), frozen], { data: {} }));
+  assert.ok(!isExcused("secrets", [type(""), frozen], { data: { a: "" } }));
+  const moved = (manager: string, field = "limits"): string =>
+    `200 \n.owners.${manager} Update .fieldsV1.f:spec.f:${field} = {}`;
+  assert.ok(isExcused("limitranges", [moved("a"), moved("b")], { spec: { limits: [{ max: {} }] } }));
+  assert.ok(!isExcused("limitranges", [moved("a"), moved("b")], { spec: { limits: [{ max: { cpu: "1" } }] } }));
+  assert.ok(!isExcused("limitranges", [moved("a"), moved("b", "other")], { spec: { limits: [{ max: {} }] } }));
+  const mount = '422 Invalid\nFieldValueNotFound spec.containers[0].volumeMounts[0].name: Not found: "v"';
+  const limit = "must be less than or equal to storage limit of 1Gi";
+  const claim = `FieldValueInvalid spec.volumes[0].resources.requests[storage]: Invalid value: "2Gi": ${limit}`;
+  assert.ok(isExcused("cronjobs", [`${mount}\n${claim}`, "201 "], {}));
+  assert.ok(!isExcused("cronjobs", [mount, "201 "], {}));
 });
 
 function withoutNulls(value: unknown): unknown {

@@ -26,14 +26,11 @@ const binding = (random: Random): Json => ({
   ...maybe(random, 0.4, () => ({ matchResources: { namespaceSelector: { matchLabels: { a: "b" } } } })),
 });
 
-/** Servers write their status. */
-const flowcontrol = /^(?:flowschemas|prioritylevelconfigurations)$/;
-
 const admission = "admissionregistration.k8s.io";
 
 /** Kinds whose objects are merged: those of the other comparisons, and those that have no random edits there. */
 export const pairedKinds: readonly ComparedKind[] = [
-  ...comparedKinds.map((kind) => (flowcontrol.test(kind.resource) ? { ...kind, hasServerStatus: true } : kind)),
+  ...comparedKinds,
   whole("", "v1", "Namespace", "namespaces", () => ({}), { ...withStatus, ...ofCluster }),
   whole(
     admission,

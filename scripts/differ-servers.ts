@@ -97,6 +97,8 @@ export class Comparison {
   readonly servers: readonly Server[];
   compared = 0;
   differing = 0;
+  /** Answers that differ as it is documented; neither of the other numbers has them. */
+  excused = 0;
 
   constructor(servers: readonly Server[]) {
     this.servers = servers;
