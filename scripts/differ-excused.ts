@@ -19,6 +19,13 @@ interface Excuse {
 /** A value that is empty in one of the ways there are, as a member or an item. */
 const emptyValue = /[:[,](?:\[\]|\{\}|""|null)(?=[\]},])/;
 
+/** A member of the object, or what a JSON patch puts there. */
+const given = (name: string, value: RegExp): RegExp =>
+  new RegExp(`"(?:${name}|path":"/${name}","value)":${value.source}`);
+
+/** A map that is empty or has a value that is null. */
+const emptyOrNull = /\{(?:[^{}]*:null[^{}]*)?\}/;
+
 const excuses: readonly Excuse[] = [
   // A class of attributes may change before the claim is bound (PVC-34 of the requirements).
   {
@@ -77,19 +84,19 @@ const excuses: readonly Excuse[] = [
   // Empty members that are as if there were none in what may not change.
   {
     resource: "storageclasses",
-    sent: /"parameters":\{\}/,
+    sent: given("parameters", /\{\}/),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueForbidden parameters: Forbidden: updates to parameters are forbidden\.$/],
   },
   {
     resource: "secrets",
-    sent: /"data":\{(?:[^{}]*:null[^{}]*)?\}/,
+    sent: given("data", emptyOrNull),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set$/],
   },
   {
     resource: "configmaps",
-    sent: /"binaryData":\{(?:[^{}]*:null[^{}]*)?\}/,
+    sent: given("binaryData", emptyOrNull),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [
       /^422 Invalid$/,
@@ -106,7 +113,7 @@ const excuses: readonly Excuse[] = [
   // What a list of keyed items has without a key has no owner; other owners stay.
   {
     resource: "serviceaccounts",
-    sent: /"secrets":\[(?:[^\]]*,)?(?:null|\{\})[,\]]/,
+    sent: given("secrets", /\[(?:[^\]]*,)?(?:null|\{\})[,\]]/),
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
   },

@@ -55,6 +55,24 @@ export async function remove(comparison: Comparison, one: string): Promise<void>
   await comparison.until(404, "GET", one);
 }
 
+const readEach = async (comparison: Comparison, path: string): Promise<readonly Json[]> =>
+  (await comparison.each("GET", path)).map(({ body }) => body);
+
+/** An object whose status servers write, as both have it once they have done so. */
+export async function whenSettled(comparison: Comparison, path: string): Promise<readonly Json[]> {
+  for (let attempt = 0; ; attempt++) {
+    const stored = await readEach(comparison, path);
+    if (attempt >= 200 || stored.every(isSettled)) return stored;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+function isSettled({ metadata, status }: Json): boolean {
+  const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
+  const isWritten = (conditions ?? []).some(({ type, status }) => type !== "NamesAccepted" || status === "False");
+  return isWritten || metadata === undefined;
+}
+
 async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string, seed: number) {
   const { kind, bodies, changes } = ofCase;
   const path = listPath(ofCase, ns);
@@ -80,6 +98,8 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     await remove(comparison, one);
   }
   if (!isThere) return;
+  const stored = (): Promise<readonly Json[]> =>
+    kind.hasServerStatus === true ? whenSettled(comparison, one) : readEach(comparison, one);
   for (const [at, { subresource, edits }] of changes.entries()) {
     let wanted: readonly Edit[] | undefined;
     let answers: readonly Answer[] = [];
@@ -87,13 +107,13 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     let shown: unknown;
     // Servers write the status of some kinds meanwhile.
     for (let attempt = 0; attempt === 0 || (attempt < 20 && answers.some(({ code }) => code === 409)); attempt++) {
-      const stored = (await comparison.each("GET", one)).map(({ body }) => body);
-      if (stored.some(({ metadata }) => metadata === undefined)) return;
-      const chosen = (wanted ??= edits(stored[0]!));
-      const next = stored.map((body) => chosen.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+      const now = await stored();
+      if (now.some(({ metadata }) => metadata === undefined)) return;
+      const chosen = (wanted ??= edits(now[0]!));
+      const next = now.map((body) => chosen.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
       sent = next[0]!;
       answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
-      shown = { edits: chosen, of: kind.root === undefined ? stored[0] : stored[0]![kind.root] };
+      shown = { edits: chosen, of: kind.root === undefined ? now[0] : now[0]![kind.root] };
     }
     const { isSame, isRefused } = compare(`change ${at} of ${subresource || "the object"}`, sent, shown, answers);
     // The servers store different objects now, so what follows would differ, too.

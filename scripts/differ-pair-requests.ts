@@ -6,7 +6,7 @@ import { seededRandom } from "#std/random.ts";
 import { differing, foundBy, leaves, numbered, randomName, uid } from "./differ-answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
 import { pick } from "./differ-edits.ts";
-import { makeNamespace, remove } from "./differ-kind-requests.ts";
+import { makeNamespace, remove, whenSettled } from "./differ-kind-requests.ts";
 import { type Pair, pairedKinds, pairOf } from "./differ-pairs.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./differ-servers.ts";
 import { isExcused } from "./differ-excused.ts";
@@ -249,18 +249,8 @@ class Written {
 
   /** Waits for what the servers write by themselves. */
   async settle(): Promise<void> {
-    if (this.#pair.kind.hasServerStatus !== true) return;
-    for (let attempt = 0; attempt < 200 && !this.stored.every(isSettled); attempt++) {
-      await new Promise((resolve) => setTimeout(resolve, 25));
-      await this.read();
-    }
+    if (this.#pair.kind.hasServerStatus === true) this.stored = await whenSettled(this.#comparison, this.#path);
   }
-}
-
-/** Whether a server that writes the status of the object has done so. */
-function isSettled({ status }: Json): boolean {
-  const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
-  return (conditions ?? []).some(({ type, status }) => type !== "NamesAccepted" || status === "False");
 }
 
 async function compareMerges(comparison: Comparison, what: string, pair: Pair, list: string, { make, send }: Way) {

@@ -67,7 +67,9 @@ void test("differences are excused where they are documented only", () => {
   assert.ok(isExcused("deployments", versions, { spec: { paused: false, template: { spec: { volumes: [] } } } }));
   assert.ok(!isExcused("deployments", versions, { spec: { paused: false } }));
   assert.ok(!isExcused("deployments", versions.toReversed(), { spec: {} }));
-  const owners = versions.map((text, at) => `${text}${at === 0 ? "\n.owners.creator Update .fieldsV1.f:data = {}" : ""}`);
+  const owners = versions.map(
+    (text, at) => `${text}${at === 0 ? "\n.owners.creator Update .fieldsV1.f:data = {}" : ""}`,
+  );
   assert.ok(!isExcused("configmaps", owners, { data: {} }));
   const finding = "422 Invalid\nFieldValueForbidden spec: Forbidden: spec is immutable after creation";
   assert.ok(isExcused("persistentvolumeclaims", ["200 ", finding], {}));
@@ -81,6 +83,7 @@ void test("differences are excused where they are documented only", () => {
   assert.ok(!isExcused("secrets", [type("").replace("422", "400"), type('"a": ')], {}));
   const frozen = `${type('"a": ')}\nFieldValueForbidden data: Forbidden: field is immutable when \`immutable\` is set`;
   assert.ok(isExcused("secrets", [type(""), frozen], { data: {} }));
+  assert.ok(isExcused("secrets", [type(""), frozen], [{ op: "add", path: "/data", value: {} }]));
   assert.ok(!isExcused("secrets", [type(""), frozen], { data: { a: "" } }));
   const moved = (manager: string, field = "limits"): string =>
     `200 \n.owners.${manager} Update .fieldsV1.f:spec.f:${field} = {}`;

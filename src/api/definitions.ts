@@ -360,6 +360,7 @@ const notingEmpty: readonly string[] = [
   "io.k8s.api.core.v1.EventSeries",
   "io.k8s.api.events.v1.Event",
   "io.k8s.api.events.v1.EventSeries",
+  "io.k8s.api.networking.v1.IngressSpec",
   "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",
 ];
 

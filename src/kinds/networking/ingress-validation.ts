@@ -20,6 +20,7 @@ import {
   portName,
   wildcardSubdomain,
 } from "#meta/names.ts";
+import { emptyMembers } from "#schema/given-empty.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRange, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";
@@ -53,8 +54,8 @@ export function validateIngress({ spec }: Ingress): FieldError[] {
 }
 
 /** No rules, as Go prints them. */
-const printRules = ({ rules }: IngressSpec): GoSyntax =>
-  new GoSyntax(rules === undefined ? "[]networking.IngressRule(nil)" : "[]networking.IngressRule{}");
+const printRules = (spec: IngressSpec): GoSyntax =>
+  new GoSyntax(`[]networking.IngressRule${emptyMembers(spec).includes("rules") ? "{}" : "(nil)"}`);
 
 /** Both ways to name the class must agree when an ingress is made. */
 export function validateIngressCreate(object: Ingress, domain: ApiDomain): FieldError[] {
