@@ -26,6 +26,8 @@ const given = (name: string, value: RegExp): RegExp =>
 /** A map that is empty or has a value that is null. */
 const emptyOrNull = /\{(?:[^{}]*:null[^{}]*)?\}/;
 
+const policyOfService = /^\.owners\.\S+ Update \.fieldsV1\.f:spec\.f:internalTrafficPolicy = \{\}$/;
+
 const excuses: readonly Excuse[] = [
   // A class of attributes may change before the claim is bound (PVC-34 of the requirements).
   {
@@ -116,6 +118,13 @@ const excuses: readonly Excuse[] = [
     sent: given("secrets", /\[(?:[^\]]*,)?(?:null|\{\})[,\]]/),
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
+  },
+  // The policy of a service with an external name comes back with another type, and has its owner still.
+  {
+    resource: "services",
+    sent: /externalName/,
+    ours: [/^200 $/, policyOfService, /^\.spec\.internalTrafficPolicy = "Cluster"$/],
+    theirs: [/^200 $/, policyOfService, /^\.spec\.internalTrafficPolicy = "Local"$/],
   },
   // Who owns what a node has by default keeps it when it is sent empty.
   {
