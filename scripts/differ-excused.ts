@@ -26,7 +26,7 @@ const given = (name: string, value: RegExp): RegExp =>
 /** A map that is empty or has a value that is null. */
 const emptyOrNull = /\{(?:[^{}]*:null[^{}]*)?\}/;
 
-const policyOfService = /^\.owners\.\S+ Update \.fieldsV1\.f:spec\.f:internalTrafficPolicy = \{\}$/;
+const policyOfService = /^\.owners\.\S+ \w+ \.fieldsV1\.f:spec\.f:internalTrafficPolicy = \{\}$/;
 
 const excuses: readonly Excuse[] = [
   // A class of attributes may change before the claim is bound (PVC-34 of the requirements).
@@ -115,16 +115,24 @@ const excuses: readonly Excuse[] = [
   // What a list of keyed items has without a key has no owner; other owners stay.
   {
     resource: "serviceaccounts",
-    sent: given("secrets", /\[(?:[^\]]*,)?(?:null|\{\})[,\]]/),
+    sent: given("secrets", /\[(?:\{[^{}]*\},)*(?:null|\{(?:(?!"name":"[^"])[^{}])*\})/),
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
   },
   // The policy of a service with an external name comes back with another type, and has its owner still.
   {
     resource: "services",
-    sent: /externalName/,
-    ours: [/^200 $/, policyOfService, /^\.spec\.internalTrafficPolicy = "Cluster"$/],
-    theirs: [/^200 $/, policyOfService, /^\.spec\.internalTrafficPolicy = "Local"$/],
+    sent: /externalName|internalTrafficPolicy/,
+    ours: [/^200 $/, /^resourceVersion: another$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Cluster"$/],
+    theirs: [/^200 $/, /^resourceVersion: as before$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Local"$/],
+  },
+  // An apply repairs what does not fit its schema.
+  {
+    ours: [/^20\d /],
+    theirs: [
+      /^500 $/,
+      /^failed to create typed live object .*: .*: associative list with keys has an element that omits key/,
+    ],
   },
   // Who owns what a node has by default keeps it when it is sent empty.
   {

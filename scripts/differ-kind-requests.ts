@@ -69,7 +69,11 @@ export async function whenSettled(comparison: Comparison, path: string): Promise
 
 function isSettled({ metadata, status }: Json): boolean {
   const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
-  const isWritten = (conditions ?? []).some(({ type, status }) => type !== "NamesAccepted" || status === "False");
+  // A definition is established a while after its names are accepted.
+  const isWritten = (conditions ?? []).some(
+    ({ type, status }) =>
+      (type !== "NamesAccepted" || status === "False") && (type !== "Established" || status === "True"),
+  );
   return isWritten || metadata === undefined;
 }
 

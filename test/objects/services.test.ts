@@ -105,6 +105,19 @@ inBothDomains("headless services and external names get no address", async (api)
   );
 });
 
+inBothDomains("families that an update omits are chosen anew where no address tells them", async (api) => {
+  const services = await servicesOf(api);
+  const headless = { clusterIP: "None", ipFamilies: ["IPv6"], ipFamilyPolicy: "SingleStack" };
+  (await api.post(services, service("headless", headless))).expect(201, { "spec.ipFamilies": ["IPv6"] });
+  const omit = { spec: { ipFamilies: null } };
+  (await api.patch(`${services}/headless`, omit, patchTypes.merge)).expect(200, {
+    "spec.ipFamilies": ["IPv4"],
+    "spec.ipFamilyPolicy": "SingleStack",
+  });
+  (await api.post(services, service("addressed", { ipFamilies: ["IPv6"] }))).expect(201);
+  (await api.patch(`${services}/addressed`, omit, patchTypes.merge)).expect(200, { "spec.ipFamilies": ["IPv6"] });
+});
+
 inBothDomains("who sends a policy that an external name drops owns it, and so does who had it before", async (api) => {
   const services = await servicesOf(api);
   const external = { type: "ExternalName", externalName: "example.com" };

@@ -58,7 +58,6 @@ function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if ((next.clusterIPs ?? []).length === 0 && next.clusterIP === old.clusterIP) {
     next = withField(next, "clusterIPs", old.clusterIPs);
   }
-  if ((next.ipFamilies ?? []).length === 0) next = withField(next, "ipFamilies", old.ipFamilies);
   return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
 }
 
