@@ -50,41 +50,38 @@ const crds = (domain: string): string => `/apis/apiextensions.${domain}/v1/custo
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-function definition(domain: string, plural: string, kind: string, schema: object): string {
-  return JSON.stringify({
+interface Names {
+  readonly plural: string;
+  readonly kind: string;
+  readonly shortNames?: readonly string[];
+}
+
+const definitionOf = (domain: string, names: Names, versions: readonly object[]): string =>
+  JSON.stringify({
     apiVersion: `apiextensions.${domain}/v1`,
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { plural, kind },
-      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-    },
+    metadata: { name: `${names.plural}.${group}` },
+    spec: { group, scope: "Namespaced", names, versions },
   });
+
+function definition(domain: string, plural: string, kind: string, schema: object): string {
+  const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } };
+  return definitionOf(domain, { plural, kind }, [version]);
 }
 
 /** With 1,000 versions, as many columns in each as there is room for, and 1,000 short names. */
 function wideDefinition(domain: string, plural: string, kind: string): string {
   const openAPIV3Schema = { type: "object", properties: { a: { type: "string" } } };
   const column = { name: "A", type: "string", jsonPath: ".a" };
-  return JSON.stringify({
-    apiVersion: `apiextensions.${domain}/v1`,
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { plural, kind, shortNames: Array.from({ length: 1000 }, (_, i) => `${plural}${i}`) },
-      versions: Array.from({ length: 1000 }, (_, i) => ({
-        name: `v${i + 1}`,
-        served: true,
-        storage: i === 0,
-        schema: { openAPIV3Schema },
-        additionalPrinterColumns: Array.from({ length: 10 }, () => column),
-      })),
-    },
-  });
+  const shortNames = Array.from({ length: 1000 }, (_, i) => `${plural}${i}`);
+  const versions = Array.from({ length: 1000 }, (_, i) => ({
+    name: `v${i + 1}`,
+    served: true,
+    storage: i === 0,
+    schema: { openAPIV3Schema },
+    additionalPrinterColumns: Array.from({ length: 10 }, () => column),
+  }));
+  return definitionOf(domain, { plural, kind, shortNames }, versions);
 }
 
 const listOf = (properties: object): object => ({
@@ -144,6 +141,15 @@ const manyEmpty = (kind: string, name: string, count: number): Buffer =>
   Buffer.from(
     `{"apiVersion":"${group}/v1","kind":"${kind}","metadata":{"name":"${name}"},"items":[${"{},".repeat(count - 1)}{}]}`,
   );
+
+/** A create of a pod with so many containers that say nothing. */
+const emptyContainers = ({ namespace }: HostileSetting, name: string, count: number): HostileRequest => ({
+  method: "POST",
+  path: `/api/v1/namespaces/${namespace}/pods`,
+  body: Buffer.from(
+    `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"},"spec":{"containers":[${"{},".repeat(count - 1)}{}]}}`,
+  ),
+});
 
 const configMap = (name: string, metadata: string, data = ""): Buffer =>
   Buffer.from(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"${metadata}}${data}}`);
@@ -275,26 +281,11 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
   },
   containers: {
     about: "a pod of 100,000 empty containers",
-    requests: ({ namespace }, index) => [
-      {
-        method: "POST",
-        path: `/api/v1/namespaces/${namespace}/pods`,
-        body: Buffer.from(
-          `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p${index}"},"spec":{"containers":[${"{},".repeat(99_999)}{}]}}`,
-        ),
-      },
-    ],
+    requests: (at, index) => [emptyContainers(at, `p${index}`, 100_000)],
   },
   "middling-containers": {
     about: "25 pods of 20,000 empty containers in 60 KB",
-    requests: ({ namespace }, index) =>
-      Array.from({ length: 25 }, (_, i) => ({
-        method: "POST",
-        path: `/api/v1/namespaces/${namespace}/pods`,
-        body: Buffer.from(
-          `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p${index}-${i}"},"spec":{"containers":[${"{},".repeat(19_999)}{}]}}`,
-        ),
-      })),
+    requests: (at, index) => Array.from({ length: 25 }, (_, i) => emptyContainers(at, `p${index}-${i}`, 20_000)),
   },
   "middling-keys": {
     about: "50 config maps of 6,500 keys in 60 KB, none of them stored",
