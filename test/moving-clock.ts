@@ -44,9 +44,12 @@ export class MovingClock implements Clock {
     };
   }
 
-  /** How many wait that were set for this long. Delays that are computed from times may be off by a millisecond. */
+  /**
+   * How many wait that were set for this long. What remains until a deadline is less than that, on a busy machine by much;
+   * a time that is rounded may be more by a millisecond.
+   */
   waiting(delayMs: number): number {
-    return [...this.#timers].filter((timer) => Math.abs(timer.delayMs - delayMs) <= 1).length;
+    return [...this.#timers].filter((timer) => timer.delayMs > 0.9 * delayMs && timer.delayMs <= delayMs + 1).length;
   }
 
   /** Resolves when so many wait. Rejects when that takes too long. */
