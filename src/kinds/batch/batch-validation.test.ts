@@ -132,6 +132,11 @@ test("an index has either failed or succeeded", () => {
   assert.deepEqual(found, [
     'status.failedIndexes: Invalid value: "2-4": failedIndexes and completedIndexes overlap at index: 3',
   ]);
+  const both = { completedIndexes: "9,1", failedIndexes: "2-1,x,1" };
+  const overlapping = jobs.refuseUpdate(job(spec, both), jobs.create(job(spec)), "status").slice(-1);
+  assert.deepEqual(overlapping, [
+    'status.failedIndexes: Invalid value: "2-1,x,1": failedIndexes and completedIndexes overlap at index: 1',
+  ]);
 });
 
 test("a suspended job may change the nodes its pods may run on, not their affinity to pods", () => {

@@ -1,55 +1,56 @@
 /** Lists of indexes of an indexed job, `1,3-5`: in ascending order, below the number of completions. */
 import { goQuote } from "#meta/field-error.ts";
 
+type Range = readonly [first: number, last: number];
+
 /** How many indexes a list names, or what is wrong with it. An empty one names none. */
 export function countIndexes(text: string, completions: number): number | string {
+  if (text === "") return 0;
   let count = 0;
-  const wrong = readIndexes(text, completions, (first, last) => {
-    count += last - first + 1;
-  });
-  return wrong ?? count;
-}
-
-/** The first index that both lists name. What comes after a mistake in a list does not count. */
-export function commonIndex(text: string, other: string, completions: number): number | undefined {
-  const ranges: (readonly [first: number, last: number])[] = [];
-  readIndexes(other, completions, (first, last) => ranges.push([first, last]));
-  let common: number | undefined;
-  let at = 0;
-  readIndexes(text, completions, (first, last) => {
-    while (at < ranges.length && ranges[at]![1] < first) at++;
-    const range = ranges[at];
-    if (range !== undefined && range[0] <= last) common ??= Math.max(first, range[0]);
-  });
-  return common;
-}
-
-/** Reads ranges until the first mistake, which it returns. */
-function readIndexes(
-  text: string,
-  completions: number,
-  onRange: (first: number, last: number) => void,
-): string | undefined {
-  if (text === "") return undefined;
   let previous: number | undefined;
-  for (const range of text.split(",")) {
-    const limits = range.split("-");
-    if (limits.length > 2) {
-      const rule = "violates the requirement that an index interval can have at most two parts separated by '-'";
-      return `the fragment ${goQuote(range)} ${rule}`;
-    }
-    const [first = 0, last = first] = limits.map(readInteger);
-    for (const [i, limit] of [first, last].entries()) {
-      const shown = goQuote(limits[i] ?? range);
-      if (Number.isNaN(limit)) return `cannot convert string to integer for index: ${shown}`;
-      if (limit >= completions) return `too large index: ${shown}`;
-    }
-    if (limits.length === 2 && first >= last) return disorder(first, last);
+  for (const fragment of text.split(",")) {
+    const range = readRange(fragment, completions);
+    if (typeof range === "string") return range;
+    const [first, last] = range;
     if (previous !== undefined && previous >= first) return disorder(previous, first);
-    onRange(first, last);
+    count += last - first + 1;
     previous = last;
   }
+  return count;
+}
+
+/** The first index that both lists name, where they are in order. Ranges that are wrong in themselves do not count. */
+export function commonIndex(text: string, other: string, completions: number): number | undefined {
+  const ranges = rightRanges(other, completions);
+  let at = 0;
+  for (const [first, last] of rightRanges(text, completions)) {
+    while (at < ranges.length && ranges[at]![1] < first) at++;
+    const range = ranges[at];
+    if (range !== undefined && range[0] <= last) return Math.max(first, range[0]);
+  }
   return undefined;
+}
+
+const rightRanges = (text: string, completions: number): readonly Range[] =>
+  text
+    .split(",")
+    .map((fragment) => readRange(fragment, completions))
+    .filter((range) => typeof range !== "string");
+
+/** Reads an index or a range of them, or says what is wrong with it. */
+function readRange(fragment: string, completions: number): Range | string {
+  const limits = fragment.split("-");
+  if (limits.length > 2) {
+    const rule = "violates the requirement that an index interval can have at most two parts separated by '-'";
+    return `the fragment ${goQuote(fragment)} ${rule}`;
+  }
+  const [first = 0, last = first] = limits.map(readInteger);
+  for (const [i, limit] of [first, last].entries()) {
+    const shown = goQuote(limits[i] ?? fragment);
+    if (Number.isNaN(limit)) return `cannot convert string to integer for index: ${shown}`;
+    if (limit >= completions) return `too large index: ${shown}`;
+  }
+  return limits.length === 2 && first >= last ? disorder(first, last) : [first, last];
 }
 
 const disorder = (previous: number, current: number): string =>
