@@ -112,7 +112,7 @@ const excuses: readonly Excuse[] = [
     ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
     theirs: [/^200 $/, /^resourceVersion: another$/, /^\.metadata\.generation = \d+$/],
   },
-  // What a list of keyed items has without a key has no owner; other owners stay.
+  // An item without its key in a list of keyed items has no owner; other owners stay.
   {
     resource: "serviceaccounts",
     sent: given("secrets", /\[(?:\{[^{}]*\},)*(?:null|\{(?:(?!"name":"[^"])[^{}])*\})/),
