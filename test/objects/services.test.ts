@@ -118,6 +118,16 @@ inBothDomains("families that an update omits are chosen anew where no address te
   (await api.patch(`${services}/addressed`, omit, patchTypes.merge)).expect(200, { "spec.ipFamilies": ["IPv6"] });
 });
 
+inBothDomains("a service with an unknown type is checked with the addresses that it had", async (api) => {
+  const services = await servicesOf(api);
+  (await api.post(services, service("headless", { clusterIP: "None" }))).expect(201);
+  const unknown = { spec: { type: "Limited", ports: [], clusterIP: null, clusterIPs: null } };
+  (await api.patch(`${services}/headless`, unknown, patchTypes.merge)).refused(422, "Invalid", undefined, {
+    "details.causes.length": 1,
+    "details.causes[0].field": "spec.type",
+  });
+});
+
 inBothDomains("who sends a policy that an external name drops owns it, and so does who had it before", async (api) => {
   const services = await servicesOf(api);
   const external = { type: "ExternalName", externalName: "example.com" };

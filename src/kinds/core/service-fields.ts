@@ -21,6 +21,9 @@ export const policyOf = ({ ipFamilyPolicy }: ServiceSpec): string => ipFamilyPol
 export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
   type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer";
 
+/** A type that is unknown is refused with what the service had. */
+const mayHaveClusterIp = ({ type }: ServiceSpec): boolean => type !== "ExternalName";
+
 export const needsNodePorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
   type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts);
 
@@ -39,7 +42,7 @@ const isBalancer = ({ type }: ServiceSpec): boolean => type === "LoadBalancer";
 export function keepAllocated(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
   if (old === undefined) return withFirstAddress(spec);
   let next = spec;
-  if (needsClusterIp(old) && needsClusterIp(spec)) next = keepAddresses(next, old);
+  if (mayHaveClusterIp(old) && mayHaveClusterIp(spec)) next = keepAddresses(next, old);
   if (needsNodePorts(old) && needsNodePorts(spec)) next = keepNodePorts(next, old);
   if (needsHealthCheckPort(old) && needsHealthCheckPort(spec) && !spec.healthCheckNodePort) {
     next = withField(next, "healthCheckNodePort", old.healthCheckNodePort);
@@ -102,8 +105,8 @@ function withoutOldFields(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
     for (const name of names) if (jsonEquals(spec[name], old[name])) next = withField(next, name, undefined);
   };
   const hasSameAddresses = jsonEquals(spec.clusterIPs ?? [], old.clusterIPs ?? []);
-  if (hasSameAddresses) drop(needsClusterIp, "clusterIP", "clusterIPs");
-  drop(needsClusterIp, "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy");
+  if (hasSameAddresses) drop(mayHaveClusterIp, "clusterIP", "clusterIPs");
+  drop(mayHaveClusterIp, "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy");
   if (mayHaveNodePorts(old) && !mayHaveNodePorts(spec) && hasNoNewNodePort(spec, old)) {
     next = editItems(next, "ports", (port) => withField(port, "nodePort", undefined));
   }
