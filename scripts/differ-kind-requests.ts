@@ -114,7 +114,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
       const now = await stored();
       if (now.some(({ metadata }) => metadata === undefined)) return;
       const chosen = (wanted ??= edits(now[0]!));
-      const next = now.map((body) => chosen.map(withNamesOf(body)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+      const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
       sent = next[0]!;
       answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
       shown = { edits: chosen, of: kind.root === undefined ? now[0] : now[0]![kind.root] };
@@ -125,12 +125,20 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
   }
 }
 
-/** Edits are made of what our server stores: random names in them become those that this object has. */
-function withNamesOf(body: Json): (edit: Edit) => Edit {
+/** Edits are made of what our server stores: random names and the address in them become those that this object has. */
+function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   const [own] = JSON.stringify(body).match(randomName) ?? [];
+  const [from = "", to = ""] = [ours, body].map(addressOf);
+  const renamed = (text: string): string => {
+    const named = own === undefined ? text : text.replace(randomName, own);
+    return from === "" ? named : named.replaceAll(`"${from}"`, `"${to}"`);
+  };
   return ({ path, value }) => ({
     path,
-    value:
-      own === undefined || value === undefined ? value : JSON.parse(JSON.stringify(value).replace(randomName, own)),
+    value: value === undefined ? value : JSON.parse(renamed(JSON.stringify(value))),
   });
 }
+
+/** That of a service. */
+const addressOf = ({ spec }: Json): string | undefined =>
+  (spec as { readonly clusterIP?: string } | undefined)?.clusterIP;
