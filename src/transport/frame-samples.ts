@@ -44,7 +44,7 @@ export class FrameAccount {
   place: Node<FrameAccount> | undefined;
   /** Whether it reads in turns. */
   isMetered = false;
-  /** It had read and written so much when it was last looked at; these bodies and requests came since. */
+  /** It had read and written so much when it was last looked at, and brought these bodies and requests since. */
   #bytesSeen: number;
   #bytesSent: number;
   #bodyBytes = 0;
@@ -91,6 +91,7 @@ export class FrameSamples {
   readonly #clock: Clock;
   /** Those that were looked at longest ago come first. */
   readonly #accounts = new LinkedList<FrameAccount>();
+  #isAwaited = false;
   #dueMs = 0;
 
   constructor(clock: Clock) {
@@ -100,7 +101,7 @@ export class FrameSamples {
   open(connection: SampledConnection): FrameAccount {
     const account = new FrameAccount(connection);
     account.place = this.#accounts.add(account);
-    if (this.#accounts.size === 1) this.#sampleSoon();
+    if (!this.#isAwaited) this.#sampleSoon();
     return account;
   }
 
@@ -109,11 +110,13 @@ export class FrameSamples {
   }
 
   #sampleSoon(): void {
+    this.#isAwaited = true;
     this.#dueMs = this.#clock.monotonic() + sampleMs;
     this.#clock.after(sampleMs, () => this.#sample());
   }
 
   #sample(): void {
+    this.#isAwaited = false;
     const accounts = this.#accounts;
     const isLate = this.#clock.monotonic() - this.#dueMs > lateMs;
     for (let count = Math.min(isLate ? samplesMaxLate : samplesMax, accounts.size); count > 0; count--) {

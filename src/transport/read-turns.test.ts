@@ -157,14 +157,16 @@ test("what a connection of a batch has read counts when it has ended", () => {
   assert.equal(reading(all) - activeOfUserMax, before / 2);
 });
 
-test("a batch that keeps the event loop busy is followed by a smaller one", () => {
+test("while the event loop is late batches are small, but not as small as those with bodies", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
-  const all = many(turns, 1000, "user");
-  for (let batch = 0; batch < 3; batch++) clock.advance(batchMs);
-  const before = reading(all) - activeOfUserMax;
-  clock.block(3 * batchMs);
-  assert.equal(reading(all) - activeOfUserMax, before / 2);
+  const all = many(turns, 2000, "user");
+  while (reading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
+  const sizes = Array.from({ length: 5 }, () => {
+    clock.block(3 * batchMs);
+    return reading(all) - activeOfUserMax;
+  });
+  assert.deepEqual(sizes, [256, 128, 64, 64, 64]);
 });
 
 test("a batch ends with the share of a turn, which requests and ends of connections use up as well", () => {
@@ -181,6 +183,35 @@ test("a batch ends with the share of a turn, which requests and ends of connecti
     }
     assert.equal(used, turnBytesMax / requestBytes);
   }
+});
+
+test("a batch goes on when others use up the turn", () => {
+  const clock = new FakeClock();
+  const turns = new ReadTurns(clock);
+  const pushers = many(turns, readersMax, "another");
+  const all = many(turns, activeOfUserMax + 4 * batchUsual, "user");
+  clock.advance(batchMs);
+  const batch = all.slice(0, -activeOfUserMax).filter(({ socket }) => socket.reads);
+  for (const { reader } of pushers) reader.took(connectionBytesMax);
+  for (const { reader } of batch.slice(1)) reader.tookRequest();
+  assert.ok(batch[0]!.socket.reads);
+});
+
+test("each of a thousand users has its turn, with small requests in each", async () => {
+  const turns = new ReadTurns(new FakeClock());
+  const all = Array.from({ length: 1000 }, (_, user) => open(turns, `user ${user}`));
+  const requests = new Map(all.map((one) => [one, 0]));
+  for (let round = 0; round < 100; round++) {
+    for (const one of all) {
+      if (!one.socket.reads) continue;
+      one.reader.took(150);
+      one.reader.tookRequest();
+      requests.set(one, requests.get(one)! + 1);
+    }
+    await turn();
+  }
+  const fewest = Math.min(...requests.values());
+  assert.ok(fewest >= 20, `somebody had ${fewest} turns of 100`);
 });
 
 test("of a batch that ends early, those that were not read come first in the next one", () => {

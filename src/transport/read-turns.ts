@@ -41,12 +41,16 @@ export const batchOfHandshakesMax = 8;
 export const batchOfUnauthenticatedMax = 64;
 export const batchOfUserMax = 512;
 export const batchMs = 5;
+/** While the event loop is late, whoever keeps it busy, batches are smaller by this factor. */
+const lateShare = 8;
 /** The size of short requests, on an average. */
 export const shortBytes = 2 * 1024;
 /** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
 export const idleBytes = 32;
-/** A request, and the end of a connection, count as so many bytes in their turn, in which 256 of them have room. */
+/** A request, and the end of a connection, count as so many bytes more in their turn. */
 export const requestBytes = 1024;
+/** A batch ends with a turn of which it used at least this part. */
+const batchBytesMin = turnBytesMax / 4;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
@@ -68,10 +72,14 @@ interface Group {
   readonly active: LinkedList<SocketReader>;
   /** The members whose turn it is. */
   readonly batch: LinkedList<SocketReader>;
-  /** Most of these; how many had their turn last, and what these had read together when it began. */
+  /** The batch has at most so many members. */
   batchSize: number;
+  /** So many had their turn in this batch, and had read so much in all when it began. */
   batchCount: number;
   batchBytes: number;
+  /** What members of the batch took in the turn of this number. */
+  round: number;
+  turnBytes: number;
   /** Members that had their turn in a row of idle batches. */
   idleCount: number;
   /** The members that do not read, in the order of their turns. */
@@ -88,6 +96,8 @@ const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Gr
   batchSize: batchUsual,
   batchCount: 0,
   batchBytes: 0,
+  round: 0,
+  turnBytes: 0,
   idleCount: 0,
   queued: new LinkedList(),
 });
@@ -274,13 +284,8 @@ export class ReadTurns {
       reader.bytes = 0;
     }
     reader.bytes += bytes;
-    this.#bytes += bytes;
-    // Little in sum needs no new count, even if it came in many turns.
-    if (this.#bytes < connectionBytesMax) return;
-    this.#await();
-    if (reader.bytes < connectionBytesMax && this.#bytes < turnBytesMax) return;
-    this.#wait(reader);
-    if (this.#bytes >= turnBytesMax) this.#endBatch(reader);
+    this.#count(reader, bytes);
+    if (reader.bytes >= connectionBytesMax || this.#bytes >= turnBytesMax) this.#wait(reader);
   }
 
   sample(reader: SocketReader): FrameAccount {
@@ -317,10 +322,7 @@ export class ReadTurns {
     reader.node = undefined;
     if (reader.frames !== undefined) this.#samples.leave(reader.frames);
     this.#leaveGroup(reader);
-    this.#bytes += requestBytes;
-    if (this.#bytes < connectionBytesMax) return;
-    this.#await();
-    if (this.#bytes >= turnBytesMax) this.#endBatch(reader);
+    this.#count(reader, requestBytes);
   }
 
   /** The connections of which no user is known read nothing, or go on. */
@@ -333,6 +335,23 @@ export class ReadTurns {
         else reader.start();
       }
     }
+  }
+
+  /** Counts what the turn is used for. */
+  #count({ group, list }: SocketReader, bytes: number): void {
+    this.#bytes += bytes;
+    if (list === group.batch) {
+      if (group.round !== this.#round) {
+        group.round = this.#round;
+        group.turnBytes = 0;
+      }
+      group.turnBytes += bytes;
+    }
+    // Little in sum needs no new count, even if it came in many turns.
+    if (this.#bytes < connectionBytesMax) return;
+    this.#await();
+    const isBatchOver = list === group.batch && this.#bytes >= turnBytesMax && group.turnBytes >= batchBytesMin;
+    if (isBatchOver) this.#endBatch(group);
   }
 
   #wait(reader: SocketReader): void {
@@ -354,13 +373,16 @@ export class ReadTurns {
     this.#bytes = 0;
     for (const reader of this.#metered) this.#look(reader);
     this.#metered = [];
-    for (let count = 0; count < readersMax; count++) {
+    for (let left = turnBytesMax; left > 0; ) {
       const reader = this.#waiting.first;
       if (reader?.node === undefined) break;
       this.#waiting.remove(reader.node);
       reader.node = undefined;
       reader.start();
-      if (reader.frames?.isMetered === true) this.#metered.push(reader);
+      const isMetered = reader.frames?.isMetered === true;
+      if (isMetered) this.#metered.push(reader);
+      // It may bring as much as it did before it stopped.
+      left -= isMetered ? connectionBytesMax : Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
     }
     if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
   }
@@ -392,14 +414,15 @@ export class ReadTurns {
   }
 
   /**
-   * A member of a batch used up the share of a turn: the batch ends. Those that have read nothing in this turn come first
-   * in the next one. Node asks for the next socket only when it has handed over what it read, so that those stay unread.
+   * The turn is used up, and a good part of it by the batch, which ends. Members that have read nothing in this turn come
+   * first in the next batch. Node asks for the next socket only when it has handed over what it read, so that they stay
+   * unread.
    */
-  #endBatch({ group, list }: SocketReader): void {
+  #endBatch(group: Group): void {
     const { batch, queued } = group;
-    if (list !== batch) return;
     for (const reader of batch.members()) {
       const isUnread = reader.round !== this.#round;
+      if (isUnread) group.batchCount--;
       this.#leaveList(reader);
       reader.list = queued;
       reader.place = isUnread ? queued.addFirst(reader) : queued.add(reader);
@@ -428,6 +451,10 @@ export class ReadTurns {
     this.#leaveList(reader);
     reader.list = list;
     reader.place = list.add(reader);
+    const { group } = reader;
+    if (list !== group.batch) return;
+    group.batchCount++;
+    group.batchBytes += reader.bytesRead;
   }
 
   #queue(reader: SocketReader | undefined, queued: LinkedList<SocketReader>): void {
@@ -452,6 +479,7 @@ export class ReadTurns {
         next.start();
       }
       while (batch.size > batchSize) this.#queue(batch.first, queued);
+      // The turn of all of them begins, also of those that stay.
       group.batchCount = batch.size;
       group.batchBytes = bytesOf(batch);
       if (queued.size === 0) this.#rotating.delete(group);
@@ -460,13 +488,14 @@ export class ReadTurns {
   }
 }
 
-/** Decides how large the next batch is: smaller if the last one brought much, or was `costly`. */
-function adapt(group: Group, isCostly: boolean): void {
+/** Decides how large the next batch is: smaller if the last one brought much, or while the event loop is late. */
+function adapt(group: Group, isLate: boolean): void {
   const { batch, batchSize, batchCount, batchBytes, batchMax, queued } = group;
   const bytes = bytesOf(batch) - batchBytes;
   group.idleCount = bytes > batchCount * idleBytes ? 0 : group.idleCount + batchCount;
-  if (isCostly || bytes > batchCount * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
-  else group.batchSize = Math.min(batchMax, batchSize * 2);
+  const most = isLate ? Math.max(batchMin, batchMax / lateShare) : batchMax;
+  if (bytes > batchCount * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
+  else group.batchSize = batchSize > most ? Math.max(most, batchSize / 2) : Math.min(most, batchSize * 2);
   // All of a user's were idle in their turns: they cost nothing, and turns would only keep them waiting.
   if (isOfUser(group) && group.idleCount > batch.size + queued.size) {
     group.batchSize = batch.size + queued.size;

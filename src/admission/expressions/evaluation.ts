@@ -85,7 +85,8 @@ export class OutOfBudget extends Error {
 export class CostBudget {
   #left: number;
   #workLeft = workMax;
-  #sinceTurn = 0;
+  /** Others may have had long work in the turn in which this begins. */
+  #sinceTurn = turnCostOfNext;
   #repeated = 0;
 
   constructor(units: number) {
@@ -137,7 +138,7 @@ export class CostBudget {
 
   /** To be waited for before the next expression, when it may take long. */
   pauseBefore({ expectedCost, isCompiled }: LazyExpression): Promise<void> | undefined {
-    const pause = this.#pauseAbove(expectedCost > turnCostOfNext ? 0 : turnCost);
+    const pause = this.#pauseAbove(expectedCost > turnCostOfNext ? turnCostOfNext : turnCost);
     if (!isCompiled) this.#sinceTurn += expectedCost;
     return pause;
   }

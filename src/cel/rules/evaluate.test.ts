@@ -43,6 +43,17 @@ test("others have a turn before a rule that was costly, until it has been cheap 
   assert.equal(pauses(rules, props, costly), 0);
   assert.equal(pauses(rules, props, costly), 1);
   assert.equal(pauses(rules, props, cheap), 1);
+  // Alone in its turn, it may do much that is cheap.
+  const lists: JsonSchemaProps = { type: "array", items: props };
+  assert.equal(
+    pauses(
+      rules,
+      lists,
+      Array.from({ length: 50 }, () => cheap),
+    ),
+    1,
+  );
+  pauses(rules, props, costly);
   let later = 0;
   while (pauses(rules, props, cheap) > 0) later++;
   assert.ok(later > 0 && later < 100, `${later} times`);

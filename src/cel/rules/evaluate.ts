@@ -31,7 +31,7 @@ const objectCostMax = 10_000_000;
 const objectWorkMax = 32_000_000;
 /** Others have a turn after evaluations that cost so much, work included: about 4 ms. */
 const pieceCost = 500_000;
-/** Others have a turn before an evaluation that is expected to cost more than this, about 1 ms. */
+/** Others have a turn before an evaluation that is expected to cost more than this, about 1 ms, after as much. */
 const costlyMin = 100_000;
 /** An evaluation counts as so much, however little it does. */
 const evaluationWork = 16;
@@ -63,7 +63,7 @@ export class CompiledRules {
   readonly #run: <T>(pieces: Pieces<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
   readonly #places = new Map<JsonSchemaProps, MaybePromise<CompiledPlace | undefined>>();
-  /** What is expected of programs that were costly. */
+  /** The expected costs of programs that were costly. */
   readonly #costly = new Map<Program, number>();
 
   /** `run` compiles, in turns or at once. */
@@ -127,7 +127,8 @@ export class RuleRun implements RuleFindings {
   readonly #way: Step[] = [];
   #costLeft = objectCostMax;
   #workLeft = objectWorkMax;
-  #sincePause = 0;
+  /** Others may have had long work in the turn in which a run begins. */
+  #sincePause = costlyMin;
 
   constructor(rules: CompiledRules) {
     this.#rules = rules;
@@ -225,7 +226,7 @@ export class RuleRun implements RuleFindings {
 
   #isPauseDue(next: CompiledRule["rule"]): boolean {
     const isCostly = next !== undefined && "program" in next && this.#rules.isCostly(next.program);
-    if (this.#sincePause <= pieceCost && !isCostly) return false;
+    if (this.#sincePause < (isCostly ? costlyMin : pieceCost)) return false;
     this.#sincePause = 0;
     return true;
   }
