@@ -49,8 +49,7 @@ export interface BoundClaims {
   readonly pod?: ObjectRef;
   readonly secret?: ObjectRef;
   /**
-   * The pod, or the object that the token is bound to, is on this node. The uid is empty for a node that does not
-   * exist.
+   * The node of the pod, or the one that the token is bound to. The uid is empty for a node that does not exist.
    */
   readonly node?: ObjectRef;
   readonly audiences: readonly string[];

@@ -15,7 +15,7 @@ export interface Retry {
   readonly random: Random;
   /** Ends pauses, and there is no further call. */
   readonly signal: AbortSignal;
-  /** No pause goes on until then, by the monotonic clock. */
+  /** A pause that would last until this time of the monotonic clock, or longer, is not begun. */
   readonly deadlineMs?: number;
 }
 

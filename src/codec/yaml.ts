@@ -68,7 +68,7 @@ interface Node {
   readonly value: unknown;
   /** The number of nodes, aliases expanded. */
   readonly size: number;
-  /** A mapping key has the tag that its value had before it became text. */
+  /** The tag of a scalar; that of a mapping key is the one its value had before it became text. */
   readonly tag?: ScalarTag;
 }
 

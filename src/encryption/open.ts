@@ -22,7 +22,7 @@ export interface ProviderEnvironment {
 
 export interface OpenProviders {
   readonly transformers: Transformers;
-  /** These ask others, in the order of the configuration. */
+  /** The providers that ask another process, in the order of the configuration. */
   readonly kms: readonly { readonly name: string; readonly problem: string | undefined }[];
   close(): void;
 }

@@ -17,7 +17,7 @@ export interface GatedFields<T = unknown> {
   readonly usedAt?: readonly string[];
   /** Which values count as use, where not any does. */
   readonly isUse?: (value: unknown) => boolean;
-  /** Returns what a value becomes that does not go. */
+  /** Returns what becomes of a value that stays. */
   becomes?(value: unknown): unknown;
   /** The place without the fields, where more goes than they. */
   without?(place: T): T;

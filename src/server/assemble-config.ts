@@ -25,7 +25,7 @@ import type { ServingPlan } from "./credentials/serving-plan.ts";
 export interface Plans {
   readonly serving: ServingPlan;
   readonly issuer: ServiceAccountIssuer;
-  /** It is about those others who say who users are; `undefined` when there are none. */
+  /** The other servers that say who users are; `undefined` when there are none. */
   readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
   readonly admission: AdmissionPlan;

@@ -5,7 +5,7 @@ import { tooManyRequests } from "#meta/status-error.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ServerState } from "./state.ts";
 
-/** One call takes no longer, as upstream. */
+/** One call takes no longer than this, as upstream. */
 const timeoutMs = 30_000;
 /** Calls of one webhook at a time, and their bytes, unless there is a single one. */
 const callsMax = 128;

@@ -450,6 +450,7 @@ class TlsListener implements Listener {
       socket.destroy();
       return;
     }
+    connection.reader.tookRequest();
     const upgrade = headers.upgrade?.toLowerCase() ?? "";
     // Only set-cookie would be a list.
     const handshake = upgrade === "websocket" ? handshakeOf(headers as Headers) : undefined;

@@ -118,7 +118,7 @@ export class SocketReader implements SampledConnection {
   place: Node<SocketReader> | undefined;
   /** Its place among those that wait for their turn. */
   node: Node<SocketReader> | undefined;
-  /** What it reads where the protocol is HTTP/2. */
+  /** Accounts for what it reads where the protocol is HTTP/2. */
   frames: FrameAccount | undefined;
   #abused: (() => void) | undefined;
   #isHeld = false;

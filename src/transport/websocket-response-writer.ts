@@ -32,7 +32,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   readonly #handshake: Handshake | undefined;
   readonly #reader: SocketReader;
   readonly #clock: Clock;
-  /** What came before the answer. */
+  /** The bytes that came before the answer. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #take = (piece: Buffer): void => this.#hold(piece);

@@ -16,7 +16,7 @@ import { type CompiledCommon, compileCommon, compileOne } from "./compiled-polic
 export interface CompiledMutation {
   readonly expression: LazyExpression;
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
-  /** This is wrong with the value, whatever it is. */
+  /** Says what is wrong with the value, whatever it is. */
   readonly problem?: string | undefined;
 }
 

@@ -99,7 +99,7 @@ interface Verb {
   readonly kinds: ReadonlySet<CelType["kind"]>;
 }
 
-/** This is wrong with a format: with the argument at an index, or as a whole. */
+/** Says what is wrong with a format: with the argument at an index, or as a whole. */
 export interface FormatProblem {
   readonly argument?: number;
   readonly message: string;

@@ -42,7 +42,7 @@ export const validateMutatingBinding = ({ spec }: MutatingAdmissionPolicyBinding
   ...validateOperations(spec.matchResources, specPath.child("matchResources")),
 ];
 
-/** Refuses deletions, since a deleted object cannot be changed. */
+/** Refuses deletions, since a deleted object cannot be changed, and operations that there are not. */
 function validateOperations(match: MatchResources | undefined, path: FieldPath): readonly FieldError[] {
   const field = path.child("resourceRules", "operations");
   return (match?.resourceRules ?? [])

@@ -96,7 +96,7 @@ export function readingSize(text: string): number {
   return size;
 }
 
-/** About how many instructions take as long as compiling a pattern does. */
+/** Returns about how many instructions take as long as compiling a pattern does. */
 export const compiledSize = (text: string): number => expandedSize(text) + readingSize(text);
 
 const codePoint = (hex: string | undefined, char: string | undefined): number =>

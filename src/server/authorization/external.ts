@@ -16,7 +16,7 @@ import { watchFile } from "../watched-file.ts";
 export interface AuthorizerChainOptions extends AssembleConfig {
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;
-  /** This one and the next know the server's own objects. */
+  /** This authorizer and that of nodes know the server's own objects. */
   readonly rbac: Authorizer;
   node(): Promise<Authorizer>;
 }

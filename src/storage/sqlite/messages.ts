@@ -65,7 +65,7 @@ export type Question =
   | {
       readonly kind: "compact";
       readonly revision: Revision;
-      /** Versions replaced since this time (milliseconds since the epoch) stay. Left out: none does. */
+      /** Versions replaced since this time (milliseconds since the epoch) stay. Left out: none do. */
       readonly keepSince?: number | undefined;
       /** Whether all unused room is given back to the file system. */
       readonly givesBack?: boolean;
