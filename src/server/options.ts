@@ -92,7 +92,7 @@ export const serverFlags = {
   upstreamTiming: boolean(
     own("upstream-timing"),
     false,
-    "For test suites that are tuned to etcd: 2 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
+    "For test suites that are tuned to etcd: 6 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
   ),
   ...connectionFlags,
   controllers: list(

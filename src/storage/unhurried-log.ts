@@ -9,8 +9,12 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { ForwardingLog } from "./forwarding-log.ts";
 import type { CommitResult, LogStore, LogWrite, Revision } from "./log-store.ts";
 
-/** How long watchers have an object's first deletion mark, at least, before it is removed. */
-export const deletionPauseMs = 2;
+/**
+ * Watchers have an object's first deletion mark for at least so long before it is removed. On two cores, which server and
+ * client share, a controller in Go saw the mark in 99.1 to 99.6 % of the deletions of pods with 2 ms, in all but two of
+ * 3,000 with 4 ms, and in all of 3,000 with 6 ms.
+ */
+export const deletionPauseMs = 6;
 
 /** The age that the newest write has when a read of the present is answered. */
 export const readDelayMs = 5;
