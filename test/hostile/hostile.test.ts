@@ -701,14 +701,15 @@ withOwnServer(
     const { configMaps } = await api.place();
     const { server } = api;
     // Reads that wait for a version that is far away, and a write whose body does not end, take all seats. A read that
-    // gave up waiting is followed by another one.
+    // gave up waiting is followed by another one. These users are answered without a seat where none is free, and another
+    // may have had theirs: so there are more of them than seats.
     let isOver = false;
     const waitAgain = async (): Promise<readonly number[]> => {
       const answers: number[] = [];
       while (!isOver) answers.push((await api.get(`${configMaps}?resourceVersion=99999999999`)).status);
       return answers;
     };
-    const waiting = Array.from({ length: 3 }, waitAgain);
+    const waiting = Promise.all(Array.from({ length: 12 }, waitAgain));
     const slow = await connectRaw(server.endpoint, server.ca);
     slow.write(
       `POST ${api.name(configMaps)} HTTP/1.1\r\n${host}${admin}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"api`,
@@ -724,8 +725,8 @@ withOwnServer(
     (await api.get(`${configMaps}/none`)).expect(404);
     (await api.watch(configMaps)).close();
     isOver = true;
-    const answers = (await Promise.all(waiting)).flat();
-    assert.ok(answers.includes(504) && answers.every((status) => status === 504 || status === 429), answers.join());
+    const answers = (await waiting).flat();
+    assert.ok(answers.length > 0 && answers.every((status) => status === 504), answers.join());
     slow.socket.destroy();
     await eventually(async () => (await api.get(configMaps, { as: "bob" })).expect(403));
     await eventually(async () => (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(403));
