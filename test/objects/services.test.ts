@@ -293,16 +293,16 @@ inBothDomains(
     (
       await api.post(
         services,
-        service("one", { type: "NodePort", ports: [{ name: "d", port: 7000, nodePort: 30_050 }] }),
+        service("one", { type: "NodePort", ports: [{ name: "d", port: 7000, nodePort: 30_005 }] }),
       )
     ).expect(201);
-    const taken = { ...local, healthCheckNodePort: 30_050 };
+    const taken = { ...local, healthCheckNodePort: 30_005 };
     await refused(
       api,
       services,
       taken,
       "spec.healthCheckNodePort",
-      "Invalid value: 30050: provided port is already allocated",
+      "Invalid value: 30005: provided port is already allocated",
     );
     // The port of the first apply stays, and its node port with it.
     const wrong = service("one", { type: "NodePort", ports: [{ name: "d", port: -1 }] });
@@ -316,13 +316,13 @@ inBothDomains(
       },
     );
     const twice = [
-      { name: "d", port: 7000, nodePort: 30_050 },
-      { name: "e", port: 7001, nodePort: 30_050 },
+      { name: "d", port: 7000, nodePort: 30_005 },
+      { name: "e", port: 7001, nodePort: 30_005 },
     ];
     (await api.put(`${services}/one`, service("one", { type: "NodePort", ports: twice }))).refused(
       422,
       "Invalid",
-      /spec\.ports\[1\]\.nodePort: Duplicate value: 30050$/,
+      /spec\.ports\[1\]\.nodePort: Duplicate value: 30005$/,
     );
   },
 );
