@@ -144,7 +144,9 @@ test("a pod has at most one address of each family", () => {
 });
 
 test("all sources of a projected volume are checked, also those that are one too many", () => {
-  const sources = [{ secret: {}, serviceAccountToken: { path: "../x", expirationSeconds: 1 } }];
+  const sources = [
+    { secret: {}, configMap: { name: "c" }, serviceAccountToken: { path: "../x", expirationSeconds: 1 } },
+  ];
   const path = "spec.volumes[0].projected";
   check(
     { serviceAccountName: "default", volumes: [{ name: "v", projected: { sources } }] },

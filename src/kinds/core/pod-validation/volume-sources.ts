@@ -349,9 +349,7 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
       checkTrustBundle(bundle, at.child("clusterTrustBundle"), errors);
       take(bundle.path, bundle.path);
     }
-    for (const _ of given.slice(1)) {
-      errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
-    }
+    if (given.length > 1) errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
   }
 }
 
