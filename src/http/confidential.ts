@@ -63,7 +63,7 @@ export function concealedWarning(about: string | FieldError): string {
   return path + notShown;
 }
 
-/** About metadata that is shown, and texts that never have a value. */
+/** Matches messages about metadata that is shown, and texts that never have a value. */
 const openWarning =
   /^(?:metadata\.(?:name|finalizers): |\.metadata\.ownerReferences contains duplicate |(?:json patch )?(?:unknown|duplicate) field "[^\n]*"$|annotation \S+ is deprecated, please use \S+ instead$|x509: malformed certificate$)/;
 

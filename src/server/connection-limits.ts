@@ -49,7 +49,7 @@ export function connectionLimits(options: ConnectionOptions, files = openFilesMa
 }
 
 const filesMax = 16_384;
-/** About a gigabyte while each is idle. */
+/** So many idle connections take about a gigabyte. */
 const usualMax = 16_384;
 
 /** Counts connections beyond a bound, and says now and then of whom they were. */

@@ -5,10 +5,10 @@
  */
 import assert from "node:assert/strict";
 
-/** Less than this is repeated until it can be compared. */
-const leastMicros = 10_000;
-const repeatsMax = 1000;
-/** The collector of garbage and the compiler interrupt any work; the best of these counts. */
+/** Less than this is repeated until it can be compared: a collection of garbage takes several milliseconds. */
+const leastMicros = 40_000;
+const repeatsMax = 4096;
+/** The collector of garbage and the compiler interrupt any work; the best of so many tries counts. */
 const triesMax = 3;
 const growthMax = 3;
 
@@ -24,10 +24,9 @@ async function cpuMicros(size: number, repeats: number, work: (size: number) => 
 
 /** Rejects when `work` takes three times the CPU time or more with an input of twice the size. */
 export async function growsInProportion(size: number, work: (size: number) => unknown): Promise<void> {
-  // The first time pays for compilation.
-  await cpuMicros(size, 1, work);
-  const onceMicros = await cpuMicros(size, 1, work);
-  const repeats = Math.min(Math.ceil(leastMicros / Math.max(onceMicros, 1)), repeatsMax);
+  // Code gets faster while it runs, so that what it takes in the beginning does not tell how often to repeat it.
+  let repeats = 1;
+  while ((await cpuMicros(size, repeats, work)) < leastMicros && repeats < repeatsMax) repeats *= 2;
   const seen: number[] = [];
   for (let tries = 0; tries < triesMax; tries++) {
     const growth = (await cpuMicros(2 * size, repeats, work)) / (await cpuMicros(size, repeats, work));

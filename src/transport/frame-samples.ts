@@ -6,7 +6,7 @@
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 
-/** How often connections are looked at, and how many of them at a time. */
+/** So often connections are looked at, and so many of them at a time. */
 export const sampleMs = 20;
 export const samplesMax = 64;
 /** A sample that is late by this much finds the event loop busy, and looks at more. */
@@ -37,7 +37,7 @@ export interface SampledConnection {
   abuse(): void;
 }
 
-/** What one connection read, and what accounts for it. */
+/** Compares what one connection read with what accounts for it. */
 export class FrameAccount {
   readonly connection: SampledConnection;
   /** Its place among those that samples look at. */
@@ -89,7 +89,7 @@ export class FrameAccount {
 /** Looks at the accounts in turn, for as long as there are any. */
 export class FrameSamples {
   readonly #clock: Clock;
-  /** Those that were looked at longest ago come first. */
+  /** The first account is the one that was looked at longest ago. */
   readonly #accounts = new LinkedList<FrameAccount>();
   #isAwaited = false;
   #dueMs = 0;

@@ -77,7 +77,7 @@ interface Group {
   /** So many had their turn in this batch, and had read so much in all when it began. */
   batchCount: number;
   batchBytes: number;
-  /** What members of the batch took in the turn of this number. */
+  /** Members of the batch took so many bytes in the turn of this number. */
   round: number;
   turnBytes: number;
   /** Members that had their turn in a row of idle batches. */
@@ -443,7 +443,7 @@ export class ReadTurns {
     if (place === undefined) return;
     list.remove(place);
     reader.place = undefined;
-    // What it read in its turn counts, although it is no longer asked.
+    // The bytes that it read in its turn still count, although it is no longer asked.
     if (list === group.batch) group.batchBytes -= reader.bytesRead;
   }
 

@@ -42,7 +42,7 @@ const suffixes: readonly (readonly [suffix: string, field: FieldName])[] = [
   ["conditions", "conditions"],
 ];
 
-/** How the texts of the annotations are decoded. */
+/** Decodes the texts of the annotations. */
 export interface AnnotationDecoder {
   /** The value of a JSON text. Throws `DecodeError`. */
   json(text: string): unknown;

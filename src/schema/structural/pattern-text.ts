@@ -69,7 +69,7 @@ function endOfClass(text: string, start: number): number {
 
 /** A class of Unicode has hundreds of ranges: reading it takes as long as so many instructions. */
 const unicodeClassSize = 100;
-/** Without regard to case, each character of a range is looked up; so many take as long as an instruction. */
+/** A range that disregards case has each of its characters looked up; so many take as long as an instruction. */
 const foldedPerInstruction = 25;
 /** Characters above have one case. */
 const foldedMax = 0x1e943;
@@ -105,7 +105,7 @@ const codePoint = (hex: string | undefined, char: string | undefined): number =>
 /** Begins a group that has a name. */
 const namedGroup = /\(\?P?<\w+>/y;
 
-/** Without the names of groups. They mean nothing to those who only ask whether a text matches. */
+/** Returns the pattern without the names of groups, which mean nothing to those who only ask whether a text matches. */
 export function withoutNames(text: string): string {
   let unnamed = "";
   let from = 0;

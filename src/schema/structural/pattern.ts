@@ -9,7 +9,7 @@ export interface Pattern {
   readonly text: string;
   /** Approximate number of instructions: what one character costs at most. */
   readonly size: number;
-  /** About how many instructions compiling it takes. */
+  /** Compiling it takes about as long as so many instructions. */
   readonly compiledSize: number;
   /** Whether a text was tested before. The first test compiles it. */
   readonly isCompiled: boolean;
