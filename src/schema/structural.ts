@@ -37,7 +37,7 @@ export {
 } from "./structural/json-schema.ts";
 export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
-export { patternExcess } from "./structural/pattern.ts";
+export { patternSizes } from "./structural/pattern.ts";
 export { compiledSize, expandedSize, readingSize } from "./structural/pattern-text.ts";
 export { patternWeight } from "./structural/pattern-weight.ts";
 export { LinearRegExp } from "./structural/re2.ts";

@@ -26,15 +26,20 @@ function begin(bytesWritten: number) {
   return { socket, clock, reader };
 }
 
+/** The system takes the answer, and the connection ends so long after that. */
+function endsAfter(ms: number, socket: FakeSocket, clock: FakeClock): void {
+  socket.emit("finish");
+  clock.advance(ms - 1);
+  assert.ok(!socket.destroyed);
+  clock.advance(1);
+  assert.ok(socket.destroyed);
+}
+
 test("the time of a client to read a short answer begins when the system has taken it", () => {
   const { socket, clock } = begin(1000);
   clock.advance(10 * unreadMs);
   assert.ok(!socket.destroyed);
-  socket.emit("finish");
-  clock.advance(unreadMs - 1);
-  assert.ok(!socket.destroyed);
-  clock.advance(1);
-  assert.ok(socket.destroyed);
+  endsAfter(unreadMs, socket, clock);
 });
 
 test("a client has longer for a long answer, and for ever while it takes more of it", () => {
@@ -44,11 +49,7 @@ test("a client has longer for a long answer, and for ever while it takes more of
     clock.advance(longMs);
     assert.ok(!socket.destroyed);
   }
-  socket.emit("finish");
-  clock.advance(longMs - 1);
-  assert.ok(!socket.destroyed);
-  clock.advance(1);
-  assert.ok(socket.destroyed);
+  endsAfter(longMs, socket, clock);
 });
 
 test("a client that takes nothing of its answer is cut off", () => {

@@ -338,14 +338,19 @@ for (const protocol of ["http/1.1", "h2"] as const) {
   });
 }
 
-test("a body that is too long is told the limit that applied, whether its length is known or not", async (t) => {
-  const { port } = await serve(async (request) => {
+/** Answers with the length of the body, or says why it was refused. */
+const lengthOf =
+  (ownMax: number, allMax: number) =>
+  async (request: ApiRequest): Promise<Reply> => {
     try {
-      return text(String((await request.body(100_000, 300_000)).length));
+      return text(String((await request.body(ownMax, allMax)).length));
     } catch (error) {
       return text(error instanceof Error ? error.message : "", 413);
     }
-  });
+  };
+
+test("a body that is too long is told the limit that applied, whether its length is known or not", async (t) => {
+  const { port } = await serve(lengthOf(100_000, 300_000));
   const expected = [
     [100_000, "100000"],
     [100_001, "Request entity too large: limit is 100000"],
@@ -376,13 +381,7 @@ test("a body that is too long is told the limit that applied, whether its length
 });
 
 test("a body above the limit of all is refused by its declared length, even where an own limit is higher", async (t) => {
-  const { port } = await serve(async (request) => {
-    try {
-      return text(String((await request.body(300_000, 100_000)).length));
-    } catch (error) {
-      return text(error instanceof Error ? error.message : "", 413);
-    }
-  });
+  const { port } = await serve(lengthOf(300_000, 100_000));
   const client = await socketTo(port, t);
   client.write(headOf("POST", "/", 200_000));
   const [received] = (await once(client, "data")) as [Buffer];

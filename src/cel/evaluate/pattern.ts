@@ -2,7 +2,7 @@
  * Regular expressions in RE2 syntax, in linear time. A short pattern can make a large program, such as `(abc){1000}`, so
  * the size of programs is bounded, and their cost depends on it.
  */
-import { compiledSize, expandedSize, LinearRegExp, patternExcess } from "#schema/structural.ts";
+import { LinearRegExp, patternSizes } from "#schema/structural.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
@@ -14,10 +14,10 @@ export interface CompiledPattern {
 }
 
 function compile(pattern: string): CompiledPattern | CelError {
-  const excess = patternExcess(pattern);
-  if (excess !== undefined) return new CelError(excess);
+  const sizes = patternSizes(pattern);
+  if ("excess" in sizes) return new CelError(sizes.excess);
   try {
-    return { program: new LinearRegExp(pattern), size: expandedSize(pattern) };
+    return { program: new LinearRegExp(pattern), size: sizes.size };
   } catch (error) {
     return new CelError((error as Error).message); // the package throws nothing else
   }
@@ -35,8 +35,8 @@ const instructionWork = 140;
 /** A pattern that no constant gives; counts its compilation, known or not, and that of a wrong one, too. */
 export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
   // A pattern that is too large is not compiled.
-  const size = patternExcess(pattern) === undefined ? compiledSize(pattern) : pattern.length;
-  context.work(compileWork + instructionWork * size);
+  const sizes = patternSizes(pattern);
+  context.work(compileWork + instructionWork * ("excess" in sizes ? pattern.length : sizes.compiledSize));
   return compilePattern(pattern);
 }
 

@@ -73,7 +73,7 @@ export class CompiledRules {
 
   /** Whether an evaluation of the program will take long by itself. */
   isCostly(program: Program): boolean {
-    return this.#costly.size > 0 && this.#costly.has(program);
+    return this.#costly.has(program);
   }
 
   /** An evaluation of the program cost so much. */

@@ -32,8 +32,8 @@ const knownMax = 20_000;
 /** The error of a pattern, in Go's words; `undefined` for a valid one. */
 export function patternError(text: string): string | undefined {
   if (known.has(text)) return undefined;
-  const excess = patternExcess(text);
-  if (excess !== undefined) return excess;
+  const sizes = patternSizes(text);
+  if ("excess" in sizes) return sizes.excess;
   try {
     new LinearRegExp(text);
   } catch (error) {
@@ -44,16 +44,20 @@ export function patternError(text: string): string | undefined {
   return undefined;
 }
 
-/** The error of a pattern that is too large to be read; looks at its text only. */
-export function patternExcess(text: string): string | undefined {
-  if (text.length > patternLengthMax) return tooLarge(`${patternLengthMax} characters`);
-  if (expandedSize(text) > patternSizeMax) return tooLarge(`${patternSizeMax} instructions`);
-  if (readingSize(text) > readingSizeMax)
-    return "error parsing regexp: expression too large: classes of too many characters";
-  return undefined;
+/** A pattern's approximate numbers of instructions, to run and to compile it; or why it is refused unseen. */
+export type PatternSizes = { readonly size: number; readonly compiledSize: number } | { readonly excess: string };
+
+/** Measures a pattern. It is not compiled. */
+export function patternSizes(text: string): PatternSizes {
+  if (text.length > patternLengthMax) return { excess: tooLarge(`must be at most ${patternLengthMax} characters`) };
+  const size = expandedSize(text);
+  if (size > patternSizeMax) return { excess: tooLarge(`must be at most ${patternSizeMax} instructions`) };
+  const reading = readingSize(text);
+  if (reading > readingSizeMax) return { excess: tooLarge("classes of too many characters") };
+  return { size, compiledSize: size + reading };
 }
 
-const tooLarge = (bound: string): string => `error parsing regexp: expression too large: must be at most ${bound}`;
+const tooLarge = (why: string): string => `error parsing regexp: expression too large: ${why}`;
 
 /** Go names the expression where the package does not. */
 function wording(message: string, text: string): string {
