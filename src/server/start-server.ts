@@ -19,7 +19,7 @@ import { type Random, systemRandom } from "#std/random.ts";
 import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
 import { type LogStore, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore, type SqliteStore, type StorageFaults } from "#storage/sqlite.ts";
-import { UnhurriedLog } from "#storage/unhurried-log.ts";
+import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { AssembleConfig, Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
@@ -365,7 +365,7 @@ function wrapOf(
 ): EmbeddedOptions["wrap"] {
   const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
   if (!options.upstreamTiming) return encrypting;
-  return (log) => new UnhurriedLog(encrypting?.(log) ?? log, clock);
+  return (log) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock);
 }
 
 interface Running {

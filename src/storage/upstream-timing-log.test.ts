@@ -7,17 +7,18 @@ import { FakeClock } from "#std/fake-clock.ts";
 
 import { type MemoryCache, openMemoryStore } from "./memory.ts";
 import { pods, putText, Recorder, settle, storeContract, textOf } from "./store.contract.ts";
-import { deletionPauseMs, readDelayMs, UnhurriedLog } from "./unhurried-log.ts";
+import { deletionPauseMs, readDelayMs, UpstreamTimingLog } from "./upstream-timing-log.ts";
 
 storeContract({
   name: "a log that takes its time",
-  open: (options) => openMemoryStore({ ...options, wrap: (log) => new UnhurriedLog(log, systemClock) }),
+  open: (options) => openMemoryStore({ ...options, wrap: (log) => new UpstreamTimingLog(log, systemClock) }),
   hasLog: false,
 });
 
 async function opened(): Promise<{ readonly cache: MemoryCache; readonly clock: FakeClock }> {
   const clock = new FakeClock();
-  const wrap = (log: ConstructorParameters<typeof UnhurriedLog>[0]): UnhurriedLog => new UnhurriedLog(log, clock);
+  const wrap = (log: ConstructorParameters<typeof UpstreamTimingLog>[0]): UpstreamTimingLog =>
+    new UpstreamTimingLog(log, clock);
   const cache = await openMemoryStore({ clock, compactionIntervalMs: 0, watchRestMsMax: 0, wrap });
   return { cache, clock };
 }

@@ -18,7 +18,7 @@ export const deletionPauseMs = 6;
 /** The age that the newest write has when a read of the present is answered. */
 export const readDelayMs = 5;
 
-export class UnhurriedLog extends ForwardingLog {
+export class UpstreamTimingLog extends ForwardingLog {
   readonly #clock: Clock;
   #writtenMs = Number.NEGATIVE_INFINITY;
   /** A promise for each key that was marked a moment ago; resolves when it may be removed. */
