@@ -3,12 +3,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { slowMs } from "#http/api-request.ts";
 import { type Answer, patchTypes } from "../client.ts";
-import { Api, domains, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import {
+  Api,
+  domains,
+  eventually,
+  gated,
+  openServer,
+  suite,
+  temporaryFolder,
+  usingObserved,
+  withOwnServer,
+} from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { configMap } from "../objects.ts";
 import { connectRaw } from "../raw.ts";
 
 const inBothDomains = suite();
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
 const root = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
@@ -292,69 +303,76 @@ inBothDomains("schemas and levels are replaced without a version, and their stat
   (await api.delete(`${levels}/${name}`)).expect(200);
 });
 
-/** Four seats; bob's level has one of them, and one place to wait. */
-const small = { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1, requestTimeoutMs: 6000 };
-/** A read that takes long. */
+/** Four seats; bob's level has one of them, and one place to wait: a minute, which is a quarter of a request's time. */
+const small = { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1, requestTimeoutMs: 240_000 };
+/** A read that waits for its version until the clock is advanced by as much as such a read may wait. */
 const slowly = "?resourceVersion=99999999999";
+const readWaitMs = 3000;
 
-withOwnServer(
-  "a request without a seat waits in a queue, and a full queue answers 429 [LIMIT-07]",
-  small,
-  async (api) => {
-    const { configMaps } = await api.place();
-    (await api.post(levels, level("tight", 1, queuing, { borrowingLimitPercent: 0 }))).expect(201);
-    (await api.post(schemas, schema("tight", "tight", user("bob")))).expect(201);
-    const role = { apiVersion: "rbac.authorization.k8s.io/v1", metadata: { name: "bob" } };
-    const rbac = "/apis/rbac.authorization.k8s.io/v1";
-    const rules = [{ verbs: ["*"], apiGroups: [""], resources: ["configmaps"] }];
-    (await api.post(`${rbac}/clusterroles`, { ...role, kind: "ClusterRole", rules })).expect(201);
-    (
-      await api.post(`${rbac}/clusterrolebindings`, {
-        ...role,
-        kind: "ClusterRoleBinding",
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "bob" },
-        subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "bob" }],
-      })
-    ).expect(201);
-    const first = api.get(`${configMaps}${slowly}`, { as: "bob" });
-    first.catch(() => undefined);
-    await eventually(async () => assert.match(await dumped(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
-    const second = api.get(configMaps, { as: "bob" });
-    second.catch(() => undefined);
-    await eventually(async () =>
-      assert.match(await dumped(api, "levels"), /^tight, +1, +false, +false, +1, +1, +1, +0,/m),
-    );
-    const third = await api.get(configMaps, { as: "bob" });
-    third.refused(429, "TooManyRequests", "Too many requests, please try again later.");
-    assert.equal(third.headers["retry-after"], "1");
-    assert.equal(marks(third).filter((uid) => typeof uid === "string" && uid.length === 36).length, 2);
-    // Others do not notice, and neither do those who may do everything.
-    (await api.get(configMaps, { as: "alice" })).expect(403);
-    (await api.get(configMaps)).expect(200);
-    assert.match(
-      await dumped(api, "requests?includeRequestDetails=1"),
-      /tight, +tight, +0, +0, +bob, .* bob, +list, +\/api/,
-    );
-    assert.match(await dumped(api, "queues"), /^tight, +0, +1, +1, +1, +[\d.]+ss, +1, +1, +0\.00300000ss$/m);
-    // A quarter of the request's time is the longest wait.
-    (await second).refused(429, "TooManyRequests");
-    (await first).expect(504);
-    (await api.get(configMaps, { as: "bob" })).expect(200);
-    const metrics = (await api.get("/metrics")).expect(200).text;
-    const labels = 'priority_level="tight",flow_schema="tight"';
-    for (const line of [
-      `rejected_requests_total{${labels},reason="queue-full"} 1`,
-      `rejected_requests_total{${labels},reason="time-out"} 1`,
-      `dispatched_requests_total{${labels}} 2`,
-      `current_inqueue_requests{${labels}} 0`,
-      `current_executing_seats{${labels}} 0`,
-      'nominal_limit_seats{priority_level="tight"} 1',
-      `work_estimated_seats_count{${labels}} 4`,
-    ]) {
-      assert.ok(metrics.includes(`\napiserver_flowcontrol_${line}\n`), line);
-    }
-  },
-);
+for (const domain of domains) {
+  test(`${domain}: a request without a seat waits in a queue, and a full queue answers 429 [LIMIT-07]`, {
+    skip,
+  }, async () => {
+    const clock = new MovingClock(readWaitMs);
+    await usingObserved(domain, small, ({ api }) => queueForOneSeat(api, clock), clock);
+  });
+}
+
+async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
+  const { configMaps } = await api.place();
+  (await api.post(levels, level("tight", 1, queuing, { borrowingLimitPercent: 0 }))).expect(201);
+  (await api.post(schemas, schema("tight", "tight", user("bob")))).expect(201);
+  const role = { apiVersion: "rbac.authorization.k8s.io/v1", metadata: { name: "bob" } };
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const rules = [{ verbs: ["*"], apiGroups: [""], resources: ["configmaps"] }];
+  (await api.post(`${rbac}/clusterroles`, { ...role, kind: "ClusterRole", rules })).expect(201);
+  (
+    await api.post(`${rbac}/clusterrolebindings`, {
+      ...role,
+      kind: "ClusterRoleBinding",
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "bob" },
+      subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "bob" }],
+    })
+  ).expect(201);
+  const first = api.get(`${configMaps}${slowly}`, { as: "bob" });
+  first.catch(() => undefined);
+  await eventually(async () => assert.match(await dumped(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
+  // A quarter of a request's time is the longest wait.
+  (await api.get(`${configMaps}?timeout=1s`, { as: "bob" })).refused(429, "TooManyRequests");
+  const second = api.get(configMaps, { as: "bob" });
+  second.catch(() => undefined);
+  await eventually(async () =>
+    assert.match(await dumped(api, "levels"), /^tight, +1, +false, +false, +1, +1, +1, +1,/m),
+  );
+  const third = await api.get(configMaps, { as: "bob" });
+  third.refused(429, "TooManyRequests", "Too many requests, please try again later.");
+  assert.equal(third.headers["retry-after"], "1");
+  assert.equal(marks(third).filter((uid) => typeof uid === "string" && uid.length === 36).length, 2);
+  // Others do not notice, and neither do those who may do everything.
+  (await api.get(configMaps, { as: "alice" })).expect(403);
+  (await api.get(configMaps)).expect(200);
+  assert.match(
+    await dumped(api, "requests?includeRequestDetails=1"),
+    /tight, +tight, +0, +0, +bob, .* bob, +list, +\/api/,
+  );
+  assert.match(await dumped(api, "queues"), /^tight, +0, +1, +1, +1, +[\d.]+ss, +1, +1, +0\.00300000ss$/m);
+  clock.advance(readWaitMs);
+  (await first).expect(504);
+  (await second).expect(200);
+  const metrics = (await api.get("/metrics")).expect(200).text;
+  const labels = 'priority_level="tight",flow_schema="tight"';
+  for (const line of [
+    `rejected_requests_total{${labels},reason="queue-full"} 1`,
+    `rejected_requests_total{${labels},reason="time-out"} 1`,
+    `dispatched_requests_total{${labels}} 2`,
+    `current_inqueue_requests{${labels}} 0`,
+    `current_executing_seats{${labels}} 0`,
+    'nominal_limit_seats{priority_level="tight"} 1',
+    `work_estimated_seats_count{${labels}} 4`,
+  ]) {
+    assert.ok(metrics.includes(`\napiserver_flowcontrol_${line}\n`), line);
+  }
+}
 
 async function dumped(api: Api, what: string): Promise<string> {
   return (await api.get(`${debug}/dump_${what === "levels" ? "priority_levels" : what}`)).expect(200).text;
@@ -376,7 +394,7 @@ withOwnServer("a level without shares is a jail, and one that does not queue ref
 
 for (const domain of domains) {
   const name = "a watch that begins with a large state has its seat until the client has read it";
-  test(`${domain}: ${name}`, { skip: process.env["TEST_SERVER"] !== undefined }, async () => {
+  test(`${domain}: ${name}`, { skip }, async () => {
     // The seat of a client that reads slowly is given up by the clock, which stands still here.
     const server = await openServer(domain, gated, { clock: new MovingClock(slowMs) });
     const api = new Api(server);
