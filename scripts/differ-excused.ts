@@ -154,6 +154,18 @@ const excuses: readonly Excuse[] = [
     ours: [/./],
     theirs: [/^0 $/, /^(?:\.message = ")?no answer from reference"?$/],
   },
+  // Nor to indexed jobs without completions where a success policy names indexes.
+  {
+    because: /completions: Required value: when completion mode is Indexed$/,
+    ours: [/./],
+    theirs: [/^0 $/, /^(?:\.message = ")?no answer from reference"?$/],
+  },
+  // A volume that is an image goes where its gate is off; who sent it has its default here, too.
+  {
+    sent: /"image":\{"reference":/,
+    ours: [/^20\d /, /^\.owners\.\S+ \w+ \.fieldsV1\.\S+\.f:image\.f:pullPolicy = \{\}$/],
+    theirs: [/^20\d /],
+  },
   // Who owns what a node has by default keeps it when it is sent empty.
   {
     resource: "nodes",

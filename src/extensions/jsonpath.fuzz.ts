@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { seededRandom } from "#std/random.ts";
-import { parseJsonPath } from "./jsonpath.ts";
+import { parseJsonPath } from "#schema/jsonpath.ts";
 import { printerColumns } from "./printer-columns.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { decodeJson } from "#codec/json.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { parseJsonPath } from "./jsonpath.ts";
+import { parseJsonPath } from "#schema/jsonpath.ts";
 import { printerColumns } from "./printer-columns.ts";
 
 /** As text, so that numbers arrive as a client sends them. */

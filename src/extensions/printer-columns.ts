@@ -11,7 +11,7 @@ import { parseTime } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { goTextOrJson } from "#schema/go-text.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
-import { parseJsonPath, wholeOf } from "./jsonpath.ts";
+import { parseJsonPath, wholeOf } from "#schema/jsonpath.ts";
 
 /**
  * The columns of a version. Upstream: a path that cannot be read ends them, and those before it are shown.

@@ -250,3 +250,30 @@ test("a status has whole warnings and right conditions", () => {
     "status.typeChecking.expressionWarnings[0].fieldRef: Required value",
   ]);
 });
+
+test("a warning of a status names its expression by a JSONPath", () => {
+  const object = policies.create(policies.defaults(policy({})));
+  const problemOf = (fieldRef: string): string | undefined => {
+    const status = { typeChecking: { expressionWarnings: [{ fieldRef, warning: "w" }] } };
+    return policies.refuseUpdate({ ...object, status }, object, "status")[0];
+  };
+  const at = "status.typeChecking.expressionWarnings[0].fieldRef";
+  for (const [fieldRef, problem] of [
+    ["-x", "cannot parse number -"],
+    ["[0", "unterminated array"],
+    ["[a]", "invalid array index a"],
+    ["a[99999999999999999999]", "array index 99999999999999999999 is not a number"],
+    ["'abc", "unterminated quoted string"],
+    ["'\\q'", "unquote string '\\q' error invalid syntax"],
+    ["a[?(@.x", "unterminated filter"],
+    ["a[?(@.x==1)b", "unclosed array expect ]"],
+    ["a{b}", "unrecognized character in action: U+007B '{'"],
+  ] as const) {
+    assert.equal(
+      problemOf(fieldRef),
+      `${at}: Invalid value: ${JSON.stringify(fieldRef)}: invalid JSONPath: ${problem}`,
+    );
+  }
+  assert.equal(problemOf("\n"), `${at}: Required value`);
+  assert.equal(problemOf("spec.validations[0].expression"), undefined);
+});

@@ -29,6 +29,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, qualifiedName } from "#meta/names.ts";
+import { jsonPathProblem } from "#schema/jsonpath.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName } from "../checks.ts";
 import { validateConditions } from "../conditions.ts";
@@ -259,11 +260,17 @@ export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): Fie
   const path = statusPath.child("typeChecking", "expressionWarnings");
   return [
     ...warnings.flatMap(({ warning, fieldRef }, at) => [
-      ...(warning === "" ? [required(path.index(at).child("warning"))] : []),
-      ...(fieldRef === "" ? [required(path.index(at).child("fieldRef"))] : []),
+      ...(warning.trim() === "" ? [required(path.index(at).child("warning"))] : []),
+      ...validateFieldRef(fieldRef, path.index(at).child("fieldRef")),
     ]),
     ...validateConditions(conditions, statusPath.child("conditions")),
   ];
+}
+
+function validateFieldRef(fieldRef: string, path: FieldPath): FieldError[] {
+  if (fieldRef.trim() === "") return [required(path)];
+  const problem = jsonPathProblem(fieldRef);
+  return problem === undefined ? [] : [invalid(path, fieldRef, `invalid JSONPath: ${problem}`)];
 }
 
 const actions = ["Audit", "Deny", "Warn"];

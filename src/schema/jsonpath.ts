@@ -8,7 +8,7 @@
  * supported, since paths that begin with a dot cannot use them. Members of objects are visited in their own order;
  * upstream's order is random.
  */
-import { isJsonObject } from "#schema/nested-field.ts";
+import { isJsonObject } from "./nested-field.ts";
 import { addAll } from "#std/add-all.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
@@ -24,17 +24,27 @@ const visitsMax = 100_000;
 
 /** Reads a path; `undefined` when it is none. */
 export function parseJsonPath(text: string): JsonPath | undefined {
-  let actions: readonly Action[];
-  try {
-    actions = new Reader(`{${text}}`).template();
-  } catch (error) {
-    if (error instanceof PathError) return undefined;
-    throw error;
-  }
+  const actions = readActions(text);
+  if (typeof actions === "string") return undefined;
   const [first, ...others] = actions;
   if (first === undefined) return undefined;
   const names = others.length === 0 ? fieldNames(first) : undefined;
   return { find: names === undefined ? (value) => evaluate(first, others, value) : (value) => walk(names, value) };
+}
+
+/** Says in upstream's words what is wrong with a path; `undefined` when it can be read. */
+export function jsonPathProblem(text: string): string | undefined {
+  const actions = readActions(text);
+  return typeof actions === "string" ? actions : undefined;
+}
+
+function readActions(text: string): readonly Action[] | string {
+  try {
+    return new Reader(`{${text}}`).template();
+  } catch (error) {
+    if (error instanceof PathError) return error.message;
+    throw error;
+  }
 }
 
 type Node =
@@ -47,6 +57,12 @@ type Node =
   | { readonly kind: "constant"; readonly value: string | boolean | bigint | RawNumber }
   /** An unknown word. */
   | { readonly kind: "unknown" };
+
+/** A character as Go shows it: `U+007B '{'`. */
+function shownCharacter(char: string): string {
+  const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0"); // it is not empty
+  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `U+${code} '${char}'` : `U+${code}`;
+}
 
 /** The content of one pair of braces: steps in order. */
 type Action = readonly Node[];
@@ -134,7 +150,7 @@ class Reader {
         continue;
       }
       if (this.#starts("..")) {
-        if (nodes.at(-1)?.kind === "descend") throw new PathError("descends twice");
+        if (nodes.at(-1)?.kind === "descend") throw new PathError("invalid multiple recursive descent");
         this.#at += 2;
         nodes.push({ kind: "descend" });
         if (isWordStart(this.#peek())) nodes.push(this.#field());
@@ -147,7 +163,8 @@ class Reader {
       else if (char === '"' || char === "'") nodes.push({ kind: "constant", value: this.#quoted(char) });
       else if (/^[+\-\p{Nd}]$/u.test(char)) nodes.push({ kind: "constant", value: this.#number(char) });
       else if (isWordStart(char)) nodes.push(this.#word(char));
-      else throw new PathError("the action is not closed, or has a character that means nothing");
+      else if (char === "") throw new PathError("unclosed action");
+      else throw new PathError(`unrecognized character in action: ${shownCharacter(char)}`);
     }
   }
 
@@ -176,7 +193,7 @@ class Reader {
       const whole = int64(digits);
       if (whole !== undefined) return whole;
     }
-    if (!/^-?([0-9]+\.?[0-9]*|\.[0-9]+)$/.test(digits)) throw new PathError("no number");
+    if (!/^-?([0-9]+\.?[0-9]*|\.[0-9]+)$/.test(digits)) throw new PathError(`cannot parse number ${text}`);
     const number = String(Number(digits));
     return rawNumber(/[.e]/.test(number) ? number : `${number}.0`);
   }
@@ -185,7 +202,7 @@ class Reader {
     const start = this.#at;
     for (;;) {
       const char = this.#take();
-      if (char === "" || char === "\n") throw new PathError("a quote is not closed");
+      if (char === "" || char === "\n") throw new PathError("unterminated quoted string");
       if (char === quote && this.#text[this.#at - 2] !== "\\") break;
     }
     return unescape(this.#text.slice(start, this.#at - 1), quote);
@@ -196,7 +213,7 @@ class Reader {
     const start = this.#at;
     for (;;) {
       const char = this.#take();
-      if (char === "" || char === "\n") throw new PathError("a bracket is not closed");
+      if (char === "" || char === "\n") throw new PathError("unterminated array");
       if (char === "]") break;
     }
     const text = this.#text.slice(start, this.#at - 1);
@@ -217,14 +234,14 @@ class Reader {
     let isClosed = false;
     for (;;) {
       const char = this.#take();
-      if (char === "" || char === "\n") throw new PathError("a filter is not closed");
+      if (char === "" || char === "\n") throw new PathError("unterminated filter");
       if (char === '"' || char === "'") {
         if (quote === "") quote = char;
         else if (char === quote && this.#text[this.#at - 2] !== "\\") isClosed = true;
       } else if (char === ")" && (quote !== "") === isClosed) break;
     }
     const text = this.#text.slice(start, this.#at - 1);
-    if (this.#take() !== "]") throw new PathError("a filter is not closed");
+    if (this.#take() !== "]") throw new PathError("unclosed array expect ]");
     const parts = /^([^!<>=]+)([!<>=]+)(.+)$/.exec(text);
     if (parts === null) return { kind: "filter", left: action(text), right: [], operator: "exists" };
     return { kind: "filter", left: action(parts[1]!), right: action(parts[3]!), operator: parts[2]! };
@@ -236,12 +253,12 @@ const action = (text: string): Action => new Reader(`{${text}}`).template()[0] ?
 
 function slice(text: string): Node {
   const parts = /^(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?$/.exec(text);
-  if (parts === null) throw new PathError("no index");
+  if (parts === null) throw new PathError(`invalid array index ${text}`);
   const bound = (part: string): Bound => {
     if (part === "") return undefined;
-    if (!/^-?[0-9]+$/.test(part)) throw new PathError("no index");
+    if (!/^-?[0-9]+$/.test(part)) throw new PathError(`array index ${part} is not a number`);
     const value = int64(part);
-    if (value === undefined) throw new PathError("no index");
+    if (value === undefined) throw new PathError(`array index ${part} is not a number`);
     return Number(value);
   };
   const [, first = "", second, third = ""] = parts;
@@ -265,6 +282,7 @@ const simpleEscapes: Readonly<Record<string, string>> = Object.assign(Object.cre
 /** Escapes of a Go literal. */
 function unescape(text: string, quote: string): string {
   if (!text.includes("\\")) return text;
+  const wrong = new PathError(`unquote string ${quote}${text}${quote} error invalid syntax`);
   const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([^]))|[^\\]/gu;
   let out = "";
   let end = 0;
@@ -274,19 +292,19 @@ function unescape(text: string, quote: string): string {
     const [whole, byte, short, long, octal, char] = found;
     if (char !== undefined) {
       const plain = char === quote ? quote : simpleEscapes[char];
-      if (plain === undefined) throw new PathError("no such escape");
+      if (plain === undefined) throw wrong;
       out += plain;
     } else if (byte !== undefined || octal !== undefined) {
       const code = byte === undefined ? Number.parseInt(octal!, 8) : Number.parseInt(byte, 16);
-      if (code > 0xff) throw new PathError("no such escape");
+      if (code > 0xff) throw wrong;
       out += String.fromCharCode(code);
     } else if (short !== undefined || long !== undefined) {
       const code = Number.parseInt(short ?? long!, 16);
-      if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw new PathError("no such escape");
+      if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw wrong;
       out += String.fromCodePoint(code);
     } else out += whole;
   }
-  if (end !== text.length) throw new PathError("no such escape");
+  if (end !== text.length) throw wrong;
   return out;
 }
 
