@@ -1,6 +1,8 @@
 /** Plugins that are on by default: changes and refusals of pods, nodes and ingresses. */
 import assert from "node:assert/strict";
-import { type Api, suite, withOwnServer } from "../harness.ts";
+import { test } from "node:test";
+import { patchTypes } from "../client.ts";
+import { type Api, domains, suite, usingObserved, withOwnServer } from "../harness.ts";
 import { pod } from "../objects.ts";
 
 const inBothDomains = suite();
@@ -145,6 +147,25 @@ inBothDomains("a pod that does not say how long stays five minutes on a node tha
   assert.deepEqual(await tolerations([scheduling]), [scheduling, notReady, unreachable]);
   assert.deepEqual(await tolerations([{ operator: "Exists" }]), [{ operator: "Exists" }]);
 });
+
+for (const domain of domains) {
+  test(`${domain}: a write whose change is taken back by a plugin makes no version, however late it comes`, {
+    skip: process.env["TEST_SERVER"] === undefined ? false : "starts its own servers",
+  }, async () => {
+    await usingObserved(domain, {}, async ({ api, clock }) => {
+      const pods = await podsOf(api);
+      const given = { tolerations: [{ key: "k", operator: "Exists", effect: "NoExecute", tolerationSeconds: 5 }] };
+      const apply = () => api.patch(`${pods}/p?fieldManager=m`, pod("p", given), patchTypes.apply);
+      const edit = () => api.patch(`${pods}/p?fieldManager=editor`, { spec: given });
+      const applied = (await apply()).expect(201, { "spec.tolerations.length": 3 }).string("metadata.resourceVersion");
+      clock.advance(2000);
+      (await apply()).expect(200, { "metadata.resourceVersion": applied });
+      const edited = (await edit()).expect(200).string("metadata.resourceVersion");
+      clock.advance(2000);
+      (await edit()).expect(200, { "metadata.resourceVersion": edited });
+    });
+  });
+}
 
 withOwnServer(
   "flags say how long pods stay on nodes that fail",

@@ -228,15 +228,17 @@ for (const domain of domains) {
   }, async () => {
     const use = async ({ api, clock }: Observed): Promise<void> => {
       const { claims, recent } = await twoVersions(api);
-      const wanted = Number(recent) + 5;
+      // The server itself writes as well while it starts, but not as much.
+      const wanted = Number(recent) + 400;
       const waiting = api.get(`${claims}?resourceVersion=${wanted}`);
       const { configMaps } = placeOf(claims.split("/")[4]!);
       await clock.untilWaiting(waitMs);
-      for (let i = 0; i < 5; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
+      (await api.post(configMaps, configMap("m"))).expect(201);
+      for (let i = 0; i < 400; i++) (await api.patch(`${configMaps}/m`, { data: { i: String(i) } })).expect(200);
       const list = (await waiting).expect(200, { "items.length": 2 });
       assert.ok(Number(list.string("metadata.resourceVersion")) >= wanted);
     };
-    await usingObserved(domain, {}, use, new MovingClock(waitMs));
+    await usingObserved(domain, { controllers: ["-*"] }, use, new MovingClock(waitMs));
   });
 }
 

@@ -3,7 +3,6 @@
  * and creates a missing object. The result is processed like every patched object.
  */
 import { checkApplied } from "#apply/check-applied.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
 import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
@@ -12,10 +11,11 @@ import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
-import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
+import { isStored } from "../is-stored.ts";
 import { weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
@@ -143,7 +143,8 @@ function apply(
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
-  const isSame = current !== undefined && isStored(scope, object, written, current);
+  const withoutEmptyLists = written.hasEmptyLists ? settleLists(definition.schema, object) : object;
+  const isSame = current !== undefined && isStored(withoutEmptyLists, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
 
@@ -153,46 +154,6 @@ function appliedFields(apply: FieldApply): AppliedResult {
   } catch (error) {
     throw error instanceof ConversionProblem ? unclassified(error.message) : error;
   }
-}
-
-/** Whether the server would store the object as it is stored already, but for the times of its field managers. */
-function isStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written, current: Unstructured): boolean {
-  const settled = hasEmptyLists ? settleLists(scope.definition.schema, object) : object;
-  const { metadata, ...rest } = settled;
-  const { metadata: old, ...oldRest } = current;
-  // Mostly an apply changes more than metadata.
-  return jsonEquals(rest, oldRest) && sameButTimes(withServerFields(metadata, old), old);
-}
-
-/** Metadata with the fields of the present object that the server owns. */
-function withServerFields({ selfLink: _selfLink, generation: _generation, ...metadata }: ObjectMeta, own: ObjectMeta) {
-  const { creationTimestamp, generation, deletionTimestamp, uid, resourceVersion } = own;
-  return {
-    ...metadata,
-    ...(creationTimestamp !== undefined && { creationTimestamp }),
-    ...(generation !== undefined && { generation }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    // A configuration may say null of these: that asks for nothing.
-    ...((metadata.uid ?? "") === "" && uid !== undefined && { uid }),
-    ...((metadata.resourceVersion ?? "") === "" && resourceVersion !== undefined && { resourceVersion }),
-  };
-}
-
-/** Whether metadata are the same but for the times of the field managers, which may come in any order. */
-function sameButTimes(a: ObjectMeta, b: ObjectMeta): boolean {
-  const { managedFields: left = [], ...leftRest } = a;
-  const { managedFields: right = [], ...rightRest } = b;
-  if (left.length !== right.length || !jsonEquals(leftRest, rightRest)) return false;
-  const unordered = new Set(right);
-  return left.every((entry) => {
-    const { time: _time, ...rest } = entry;
-    for (const other of unordered) {
-      if (other.manager !== entry.manager || other.operation !== entry.operation) continue;
-      const { time: _otherTime, ...otherRest } = other;
-      if (other === entry || jsonEquals(rest, otherRest)) return unordered.delete(other);
-    }
-    return false;
-  });
 }
 
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
