@@ -166,6 +166,12 @@ const excuses: readonly Excuse[] = [
     ours: [/^20\d /, /^\.owners\.\S+ \w+ \.fieldsV1\.\S+\.f:image\.f:pullPolicy = \{\}$/],
     theirs: [/^20\d /],
   },
+  // A resource without a name is shown as a field without one.
+  {
+    resource: "nodes",
+    ours: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\.: /],
+    theirs: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\[\]: /],
+  },
   // Who owns what a node has by default keeps it when it is sent empty.
   {
     resource: "nodes",

@@ -49,14 +49,8 @@ export class FieldPath {
     return parent.#text + this.#last();
   }
 
-  /** A field of which the schema speaks: with a dot before it even where its name is empty, as in `spec..a`. */
-  property(name: string): FieldPath {
-    return new FieldPath(this, name, false);
-  }
-
-  /** A field without a name is shown as a member. */
   #field(name: string): FieldPath {
-    return name === "" && this === FieldPath.root ? this : new FieldPath(this, name, name === "");
+    return name === "" && this === FieldPath.root ? this : new FieldPath(this, name, false);
   }
 
   /** The text of the last step. */

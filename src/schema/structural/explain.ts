@@ -95,7 +95,7 @@ function below(field: FieldPath, path: string): string {
 
 /** Upstream: members of the root that no property describes, or that are missing, begin with a dot. */
 const member = (path: FieldPath, name: string): FieldPath =>
-  path === FieldPath.root ? FieldPath.of(`.${name}`) : path.property(name);
+  path === FieldPath.root ? FieldPath.of(`.${name}`) : path.child(name);
 
 const inBody = (path: FieldPath, words: string): string => `${String(path)} in body ${words}`;
 
@@ -251,7 +251,7 @@ class Explainer {
     for (const key of keys) {
       const property = properties?.get(key);
       if (property === undefined || this.#isQuiet(property, object[key])) continue;
-      result.merge(this.check(property, object[key], path.property(key), child(key)));
+      result.merge(this.check(property, object[key], path.child(key), child(key)));
     }
     for (const name of node.required ?? []) {
       if (Object.hasOwn(object, name)) continue;
