@@ -10,6 +10,6 @@ export const excusedState: Readonly<Record<string, readonly string[]>> = {
   "src/http/negotiation.ts": ["acceptHeaders", "contentTypes"],
   "src/schema/structural/pattern.ts": ["known"],
   "src/schema/structural/re2.ts": ["package_"],
-  "src/std/turn.ts": ["waiting"],
+  "src/std/cooperative.ts": ["waiting"],
   "src/storage/sqlite/worker.ts": ["*"],
 };

@@ -12,7 +12,8 @@ import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import { aggregate } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { drive, type MaybePromise } from "#std/maybe-promise.ts";
+import { runCooperatively, type Steps } from "#std/cooperative.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
   CostBudget,
   LazyExpression,
@@ -195,14 +196,14 @@ export function evaluateConditions(
   values: RequestValues,
   params?: ApiObject,
 ): MaybePromise<ConditionsResult> {
-  return conditions.length === 0 ? { outcome: "matches" } : drive(evaluateEach(conditions, values, params));
+  return conditions.length === 0 ? { outcome: "matches" } : runCooperatively(evaluateEach(conditions, values, params));
 }
 
 function* evaluateEach(
   conditions: CompiledConditions["conditions"],
   values: RequestValues,
   params: ApiObject | undefined,
-): Generator<Promise<unknown>, ConditionsResult, unknown> {
+): Steps<ConditionsResult> {
   const budget = new CostBudget(conditionsCostMax);
   const activation = values.activation({ params });
   const expressions = conditions.map(({ expression }) => expression);

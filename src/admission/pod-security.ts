@@ -9,7 +9,7 @@ import { aggregate, printFieldError } from "#meta/field-error.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { inTurns, type Pieces } from "#std/turn.ts";
+import { runCooperatively, type Steps } from "#std/cooperative.ts";
 import { checkedPod, type CheckedPod, type Finding, findingText } from "./pod-security/check.ts";
 import { checkNamespace, type NamespaceOptions, type NamespacePods } from "./pod-security/namespaces.ts";
 import {
@@ -194,10 +194,10 @@ class PodSecurity {
       return undefined;
     }
     const pod = checkedPod(metadata, spec, relaxesUserNamespaces);
-    return inTurns(this.#evaluate({ attributes, request: observed(attributes, resource), read, pod }));
+    return runCooperatively(this.#evaluate({ attributes, request: observed(attributes, resource), read, pod }));
   }
 
-  *#evaluate({ attributes, request, read, pod }: Decision): Pieces<void> {
+  *#evaluate({ attributes, request, read, pod }: Decision): Steps<void> {
     const { context } = attributes;
     const { policy, errors } = read;
     if (errors.length > 0) {
@@ -223,7 +223,7 @@ class PodSecurity {
     request: ObservedRequest,
     pod: CheckedPod,
     known: Map<string, string>,
-  ): Pieces<string> {
+  ): Steps<string> {
     const name = standardText(standard);
     let text = known.get(name);
     if (text === undefined) {

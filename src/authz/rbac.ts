@@ -6,7 +6,7 @@ import type { PolicyRule } from "#api/rbac/v1.ts";
 import { aggregate } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { explainRbac } from "./explain.ts";
 import type { IndexedBinding, RbacIndex } from "./rbac-index.ts";
@@ -89,8 +89,8 @@ async function decideInPieces(
   clock: Clock,
 ): Promise<Verdict> {
   const { user, namespace } = attributes;
-  const pace = new Pace(clock);
-  await pace.pause();
+  const yielder = new Yielder(clock);
+  await yielder.pause();
   const seen = new Set<readonly PreparedRule[]>();
   let looks = 0;
   for (const binding of index.bindingsOf(user, namespace)) {
@@ -101,7 +101,7 @@ async function decideInPieces(
       looks += looksOf(rule, attributes);
       if (looks > looksMax) {
         looks = 0;
-        if (pace.isDue) await pace.pause();
+        if (yielder.isDue) await yielder.pause();
       }
       if (allows(rule, attributes, resource)) return index.allowance(binding, user);
     }

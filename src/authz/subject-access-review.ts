@@ -17,7 +17,7 @@ import type { ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { turn } from "#std/turn.ts";
+import { yieldToEventLoop } from "#std/cooperative.ts";
 import { type Attributes, type Authorizer } from "./authorizer.ts";
 import {
   type ReviewSelectors,
@@ -86,7 +86,7 @@ export function rulesReview(authorizer: Required<Authorizer>): Action {
     if (namespace === "") throw badRequest("no namespace on request");
     // Users with many rules take milliseconds.
     return andThen(admitted(object), async () => {
-      await turn();
+      await yieldToEventLoop();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);
       const status = {
         resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({

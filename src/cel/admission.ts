@@ -16,7 +16,7 @@ import {
 } from "./library/authorizer.ts";
 import type { Library } from "./functions.ts";
 import { isReserved } from "./schema/field-name.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import {
   bool,
   type CelType,
@@ -195,7 +195,7 @@ export function* compileAdmission(
   purpose: ExpressionPurpose,
   environment: Environment,
   allowance: Allowance,
-): Pieces<TypedProgram | Problem> {
+): Steps<TypedProgram | Problem> {
   const checked = yield* allowance.check(source, environment);
   if ("problem" in checked) return checked;
   const wanted = valueTypes[purpose].map(typeName);

@@ -4,7 +4,7 @@ import type { Environment } from "./environment.ts";
 import { checkInPieces, patternsProblem, type Problem } from "./expression.ts";
 import type { Repetition } from "./parse.ts";
 import { patternsSize } from "./patterns-size.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 
 /** How many nodes the macros of all expressions of one object may repeat. */
 const allRepeatedMax = 20_000;
@@ -23,7 +23,7 @@ export class Allowance {
   }
 
   /** As `checkInPieces`, for the next one of them. */
-  *check(source: string, environment: Environment): Pieces<Checked | Problem> {
+  *check(source: string, environment: Environment): Steps<Checked | Problem> {
     this.#patternsSize += patternsSize(source);
     if (this.#patternsSize > allPatternsSizeMax) return patternsProblem(this.#whose, allPatternsSizeMax);
     return yield* checkInPieces(source, environment, { repetition: this.#repetition });

@@ -1,7 +1,7 @@
 /** Large expressions are checked in pieces: with the types, meanings and findings that they have at once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { check, checkTreeInPieces } from "./check.ts";
 import { environmentWith } from "./expression.ts";
 import { showIssues } from "./issues.ts";
@@ -52,5 +52,5 @@ for (const [what, source] of Object.entries(sources)) {
 test("a small expression is checked in one piece of work", () => {
   const parsed = parse("o.a == 1 && l.all(x, x > n)");
   assert.ok("ast" in parsed);
-  assert.deepEqual(atOnce(checkTreeInPieces(parsed.ast, environment)), check(parsed.ast, environment));
+  assert.deepEqual(runToEnd(checkTreeInPieces(parsed.ast, environment)), check(parsed.ast, environment));
 });

@@ -6,7 +6,7 @@ import type { Expression, Issue } from "./ast.ts";
 import { Checker } from "./check/checker.ts";
 import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 
 export type CheckResult = Checked | { readonly issues: readonly Issue[] };
 
@@ -20,7 +20,7 @@ export function check(ast: Expression, environment: Environment): CheckResult {
 }
 
 /** As `check`; others have a turn while a large tree is checked. */
-export function* checkTreeInPieces(ast: Expression, environment: Environment): Pieces<CheckResult> {
+export function* checkTreeInPieces(ast: Expression, environment: Environment): Steps<CheckResult> {
   const checked = yield* new Checker(environment).runInPieces(ast);
   yield undefined;
   return validated(checked, environment);

@@ -14,7 +14,7 @@ import { readDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
 import { patternsSize } from "./patterns-size.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
 import { homogeneousLiterals, validArgument, validFormats } from "./validators.ts";
@@ -94,7 +94,7 @@ export function* checkInPieces(
   source: string,
   environment: Environment,
   options: Pick<ParseOptions, "repetition"> = {},
-): Pieces<Checked | Problem> {
+): Steps<Checked | Problem> {
   if (source.length <= longSource) return checkExpression(source, environment, options);
   yield undefined;
   const parsed = parseExpression(source, environment, options);

@@ -3,7 +3,7 @@
  * author of the policy: at run time, expressions see objects of any type.
  */
 import type { Schema } from "#schema/schema.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { admissionEnvironment, type AdmissionVariables, withVariables } from "./admission.ts";
 import type { Environment } from "./environment.ts";
 import { checkInPieces } from "./expression.ts";
@@ -38,7 +38,7 @@ const pieceLength = 1000;
 export function* withTypedVariables(
   environment: Environment,
   variables: readonly { readonly name: string; readonly expression: string }[],
-): Pieces<Environment> {
+): Steps<Environment> {
   if (variables.length === 0) return environment;
   const types = new Map<string, CelType>();
   const extended = withVariables(environment, types);
@@ -60,7 +60,7 @@ const typeOf = ({ kind, schema }: NamedSchema): CelType => typeOfSchema(schema, 
 const prefix = "compilation failed: ";
 
 /** Returns what is wrong with the expression there; `undefined` for nothing. */
-export function* typeFindings(source: string, environment: Environment): Pieces<string | undefined> {
+export function* typeFindings(source: string, environment: Environment): Steps<string | undefined> {
   const checked = yield* checkInPieces(source, environment);
   return "problem" in checked ? checked.problem.replace(prefix, "") : undefined;
 }

@@ -4,7 +4,7 @@
  */
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { atOnce, inTurns, type Pieces } from "#std/turn.ts";
+import { runToEnd, runCooperatively, type Steps } from "#std/cooperative.ts";
 import { expectedAfter } from "./expected-cost.ts";
 import { checkRules } from "./rules/check.ts";
 import type { StoredExpressions } from "./rules/compile.ts";
@@ -18,9 +18,9 @@ export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
   schema: (props, path, isRight) => checkRules(props, path, isRight, stored),
   defaults() {
     // All defaults of a schema share the budget that an object has.
-    const run = new RuleRun(new CompiledRules(atOnce));
+    const run = new RuleRun(new CompiledRules(runToEnd));
     return (node, value, field, isWhole) => {
-      atOnce(run.default(node, value, field, isWhole));
+      runToEnd(run.default(node, value, field, isWhole));
       return [...run.errors];
     };
   },
@@ -32,7 +32,7 @@ const turnCost = 100_000;
 /** The rules of a stored schema. */
 export class SchemaRules {
   readonly #schema: StructuralSchema;
-  readonly #rules = new CompiledRules(inTurns);
+  readonly #rules = new CompiledRules(runCooperatively);
   /** The cost of the objects before; it is not known for the first ones. */
   #spent: number | undefined;
 
@@ -45,10 +45,10 @@ export class SchemaRules {
    * a few milliseconds.
    */
   check(value: unknown, options: RuleOptions = {}): MaybePromise<RuleFindings> {
-    return inTurns(this.#run(value, options));
+    return runCooperatively(this.#run(value, options));
   }
 
-  *#run(value: unknown, options: RuleOptions): Pieces<RuleFindings> {
+  *#run(value: unknown, options: RuleOptions): Steps<RuleFindings> {
     // When there are many requests at once, each waits for its turn where the first piece may be long.
     if (this.#spent === undefined || this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);

@@ -9,7 +9,7 @@ import { decodeInPieces, decodePlain } from "#codec/json-pieces.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
-import { inTurns } from "#std/turn.ts";
+import { runCooperatively } from "#std/cooperative.ts";
 import { connectionProblem } from "./connection-problem.ts";
 import {
   type OutgoingAnswer,
@@ -173,7 +173,7 @@ function reachedAt(shown: string, { host, port }: ServiceAddress): string {
 async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readonly<Record<string, unknown>>> {
   let value: unknown;
   try {
-    value = await inTurns(decodeInPieces(body, decodePlain));
+    value = await runCooperatively(decodeInPieces(body, decodePlain));
   } catch {
     value = undefined;
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
 import { type Random, seededRandom } from "#std/random.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { decodeJson } from "./json.ts";
 import { decodeInPieces } from "./json-pieces.ts";
 
@@ -45,7 +45,7 @@ test(`long texts have the same value in pieces (seed ${seed})`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < runs / 3; run++) {
     const bytes = Buffer.from(longJson(random, 70_000 + random.next() * 400_000));
-    assert.deepEqual(atOnce(decodeInPieces(bytes, decode)), decode(bytes), `run ${run}`);
+    assert.deepEqual(runToEnd(decodeInPieces(bytes, decode)), decode(bytes), `run ${run}`);
   }
 });
 
@@ -63,7 +63,7 @@ test(`damaged long texts are refused when they are in one piece (seed ${seed})`,
     const bytes = Buffer.from(text.slice(0, at) + damage + text.slice(at + cut));
     const expected = outcome(() => decode(bytes));
     assert.deepEqual(
-      outcome(() => atOnce(decodeInPieces(bytes, decode))),
+      outcome(() => runToEnd(decodeInPieces(bytes, decode))),
       expected,
       `run ${run}`,
     );

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { decodeJson } from "./json.ts";
 import { decodeInPieces } from "./json-pieces.ts";
 
 const decode = (bytes: Buffer): unknown => decodeJson(bytes).value;
-const inPieces = (text: string): unknown => atOnce(decodeInPieces(Buffer.from(text), decode));
+const inPieces = (text: string): unknown => runToEnd(decodeInPieces(Buffer.from(text), decode));
 
 const long = "x".repeat(70_000);
 

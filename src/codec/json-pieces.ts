@@ -4,7 +4,7 @@
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { plainNumbers, setKey } from "#schema/json-values.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { decodeJson, depthMax } from "./json.ts";
 
 /** Bytes decoded without a pause. The worst case (empty objects) takes a few milliseconds. */
@@ -32,7 +32,7 @@ export function decodePlain(text: Buffer): unknown {
 }
 
 /** Returns the decoded value. Throws `DecodeError`, and whatever `decode` throws. */
-export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Pieces<unknown> {
+export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Steps<unknown> {
   if (bytes.length <= pieceBytes) return decode(bytes);
   const long = yield* longParts(bytes);
   let start = 0;
@@ -53,7 +53,7 @@ export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Pieces<unkn
 }
 
 /** Start and end of each long object and list. */
-function* longParts(bytes: Buffer): Pieces<ReadonlyMap<number, number>> {
+function* longParts(bytes: Buffer): Steps<ReadonlyMap<number, number>> {
   const long = new Map<number, number>();
   const open: number[] = [];
   let pauseAt = surveyBytes;

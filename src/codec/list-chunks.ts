@@ -4,7 +4,7 @@
  */
 import type { Chunks, LongBody } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 
 /** A piece of a list: text, or bytes of a format that is no text. */
 export type ListPart = string | Buffer;
@@ -63,7 +63,7 @@ class ListChunks implements Chunks {
       yield this.#chunk([empty]);
       return;
     }
-    const pace = new Pace(this.#clock);
+    const yielder = new Yielder(this.#clock);
     let made: ListPart[] = [head];
     let length = head.length;
     for (let at = 0; at < this.#count; at++) {
@@ -77,7 +77,7 @@ class ListChunks implements Chunks {
         made = [];
         length = 0;
       }
-      if (at % itemsPerLook === 0 && pace.isDue) await pace.pause();
+      if (at % itemsPerLook === 0 && yielder.isDue) await yielder.pause();
     }
     made.push(tail);
     yield this.#chunk(made);

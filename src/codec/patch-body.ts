@@ -15,7 +15,7 @@ import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { decodeJson } from "./json.ts";
 import { decodeInPieces } from "./json-pieces.ts";
 import {
@@ -69,7 +69,7 @@ export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWo
  * The operations of a JSON Patch as `decodePatch` reads them with `Ignore`; others have a turn while a long one is read.
  * Throws `badRequest`.
  */
-export function* decodeJsonPatch(bytes: Buffer): Pieces<unknown> {
+export function* decodeJsonPatch(bytes: Buffer): Steps<unknown> {
   try {
     const value = yield* decodeInPieces(bytes, (text) => {
       const decoded = decodeJson(text);

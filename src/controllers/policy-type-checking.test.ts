@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { type ServedKinds, typeWarnings } from "./policy-type-checking/type-warnings.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
@@ -31,7 +31,7 @@ const rule = (resources: readonly string[], apiGroups: readonly string[] = ["app
 /** The findings of one expression about deployments, without the place in it. */
 function findings(expression: string, more: Partial<ValidatingAdmissionPolicySpec> = {}): readonly string[] {
   const matchConstraints = { resourceRules: [rule(["deployments"])] };
-  const warnings = atOnce(typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds));
+  const warnings = runToEnd(typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds));
   return warnings.flatMap(({ warning }) =>
     [...warning.matchAll(/: ERROR: <input>:\d+:\d+: (.*)$/gm)].map((m) => m[1]!),
   );
@@ -66,7 +66,7 @@ test("a finding names the field and each kind, in order", () => {
     { expression: "object.foo == 1", messageExpression: "string(object.bar)" },
   ];
   const place = "\n | object.foo == 1\n | ......^\n";
-  const warnings = atOnce(typeWarnings({ matchConstraints, validations }, kinds));
+  const warnings = runToEnd(typeWarnings({ matchConstraints, validations }, kinds));
   assert.deepEqual(warnings[0], {
     fieldRef: "spec.validations[1].expression",
     warning: `/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'foo'${place}\napps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'foo'${place}`,
@@ -117,7 +117,7 @@ test("the authorizer's own resource is not known [EXPR-58]", () => {
 test("rules of the core group mean resources of this name in every group", () => {
   const matchConstraints = { resourceRules: [rule(["deployments", "events"], [""])] };
   const validations = [{ expression: "object.foo == 1" }];
-  const [warning] = atOnce(typeWarnings({ matchConstraints, validations }, kinds));
+  const [warning] = runToEnd(typeWarnings({ matchConstraints, validations }, kinds));
   assert.deepEqual(warning?.warning.match(/\S*, Kind=\w+/g), [
     "/v1, Kind=Event",
     "apps/v1, Kind=Deployment",

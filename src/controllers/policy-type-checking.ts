@@ -5,7 +5,7 @@
 import type { ValidatingAdmissionPolicy } from "#api/admissionregistration/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { bigIntOf } from "#std/int64.ts";
-import { inTurns } from "#std/turn.ts";
+import { runCooperatively } from "#std/cooperative.ts";
 import type { Controller } from "./controller.ts";
 import type { ServedKinds } from "./policy-type-checking/type-warnings.ts";
 import { reconcile } from "./reconcile.ts";
@@ -34,7 +34,7 @@ export const policyTypeCheckingController =
         if (policy === undefined || !isUnchecked(policy)) return;
         // It needs the expression language, which is loaded for the first policy.
         const { typeWarnings } = await import("./policy-type-checking/type-warnings.ts");
-        const expressionWarnings = await inTurns(typeWarnings(policy.spec, kinds));
+        const expressionWarnings = await runCooperatively(typeWarnings(policy.spec, kinds));
         const status = {
           observedGeneration: policy.metadata.generation,
           typeChecking: expressionWarnings.length === 0 ? {} : { expressionWarnings },

@@ -6,7 +6,7 @@
  * The encrypted value is the packed form (`versioned-value.ts`), so its length is the only thing it reveals.
  */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { turn } from "#std/turn.ts";
+import { yieldToEventLoop } from "#std/cooperative.ts";
 import { ForwardingLog } from "#storage/forwarding-log.ts";
 import {
   type CommitResult,
@@ -176,7 +176,7 @@ export class EncryptedLog extends ForwardingLog {
     let first: string | undefined;
     let looked = 0;
     for (const [key, { origin }] of this.#stored) {
-      if (++looked % valuesPerTurn === 0) await turn();
+      if (++looked % valuesPerTurn === 0) await yieldToEventLoop();
       if (origin === unreadableOrigin || transformers.of(key).knows(origin)) continue;
       values++;
       first ??= key;
@@ -189,7 +189,7 @@ export class EncryptedLog extends ForwardingLog {
     const found: LogEntry[] = [];
     let looked = 0;
     for (const entry of this.#unreadable.values()) {
-      if (++looked % valuesPerTurn === 0) await turn();
+      if (++looked % valuesPerTurn === 0) await yieldToEventLoop();
       const read = await this.#read(entry);
       // It may have been replaced meanwhile.
       if ("problem" in read || this.#unreadable.get(entry.key) !== entry) continue;

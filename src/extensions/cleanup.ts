@@ -15,7 +15,7 @@ import { timestampOf } from "#meta/time.ts";
 import { Store, type StoreOptions } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import type { Log } from "#std/log.ts";
 import type { CustomKind } from "./custom-kind.ts";
 
@@ -44,18 +44,18 @@ const retryMs = 5_000;
 export class Cleanup {
   readonly #options: CleanupOptions;
   readonly #running = new Set<string>();
-  #pace: Pace;
+  #yielder: Yielder;
   #closed = false;
 
   constructor(options: CleanupOptions) {
     this.#options = options;
-    this.#pace = new Pace(options.clock);
+    this.#yielder = new Yielder(options.clock);
   }
 
   /** Starts the cleanup of a definition marked for deletion, unless it is running. */
   begin(name: string): void {
     if (this.#closed || this.#running.has(name)) return;
-    if (this.#running.size === 0) this.#pace = new Pace(this.#options.clock);
+    if (this.#running.size === 0) this.#yielder = new Yielder(this.#options.clock);
     this.#running.add(name);
     void this.#end(name);
   }
@@ -82,7 +82,7 @@ export class Cleanup {
 
   /** A collection of definitions may end at once: others have turns meanwhile. */
   #paused(): MaybePromise<void> {
-    return this.#pace.isDue ? this.#pace.pause() : undefined;
+    return this.#yielder.isDue ? this.#yielder.pause() : undefined;
   }
 
   async #empty(name: string): Promise<void> {
@@ -134,7 +134,7 @@ export class Cleanup {
       await this.#say(name, "True", "InstanceDeletionCheck", message);
     }
     // Watchers are told of the last deletions before the definition goes, and their watches with it.
-    await this.#pace.pause();
+    await this.#yielder.pause();
   }
 
   async #say(name: string, status: "True" | "False", reason: string, message: string): Promise<void> {

@@ -13,7 +13,7 @@ import { StatusError, unclassified } from "#meta/status-error.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
-import { mapInTurns } from "#std/turn.ts";
+import { mapCooperatively } from "#std/cooperative.ts";
 
 /**
  * Sends a review, in JSON, to the webhook; resolves with its decoded answer. Rejects with upstream's message, or with a
@@ -59,7 +59,7 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     if (converted.length !== objects.length) {
       throw failed(`returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return mapInTurns(converted, (object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
+    return mapCooperatively(converted, (object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
   };
 }
 
@@ -70,7 +70,7 @@ interface SentReview {
 }
 
 async function bodyOf({ request, ...review }: SentReview, objects: readonly Unstructured[]): Promise<Buffer> {
-  const texts = await mapInTurns(objects, (object) => JSON.stringify(object));
+  const texts = await mapCooperatively(objects, (object) => JSON.stringify(object));
   const head = JSON.stringify(review).slice(0, -1);
   const asked = JSON.stringify(request).slice(0, -1);
   const response = '{"uid":"","convertedObjects":null,"result":{"metadata":{}}}';

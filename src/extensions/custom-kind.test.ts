@@ -6,7 +6,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { CustomKind, type ServedBefore } from "./custom-kind.ts";
 
 const environment = {
@@ -52,7 +52,7 @@ const definition = (
 });
 
 function made(of: CustomResourceDefinition, old?: ServedBefore): CustomKind {
-  const kind = atOnce(CustomKind.inPieces(of, () => of, environment, old));
+  const kind = runToEnd(CustomKind.inPieces(of, () => of, environment, old));
   if (old !== undefined) kind.follow(old.kind);
   return kind;
 }
@@ -181,7 +181,7 @@ test("versions with the same schema share what is made of it, whatever else chan
     reads++;
     return of;
   };
-  const kind = atOnce(CustomKind.inPieces(of, read, environment));
+  const kind = runToEnd(CustomKind.inPieces(of, read, environment));
   assert.equal(new Set(kind.definitions.map(({ schema }) => schema)).size, 1);
   assert.equal(reads, 1);
   const renamed = definition([
@@ -196,7 +196,7 @@ test("versions with the same schema share what is made of it, whatever else chan
 test("what was made for nothing leaves the kind before as it was", () => {
   const kind = made(two);
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
-  atOnce(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));
+  runToEnd(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));
   assert.equal(served(kind, "v1").served!.aborted, false);
   assert.equal(served(kind, "v1").conversion!.epoch!.retired, false);
 });

@@ -28,7 +28,7 @@ import type {
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#schema/json-values.ts";
-import { mapInTurns, type Pieces } from "#std/turn.ts";
+import { mapCooperatively, type Steps } from "#std/cooperative.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
@@ -89,7 +89,7 @@ export class CustomKind {
     read: ReadDefinition,
     environment: CustomKindEnvironment,
     old?: ServedBefore,
-  ): Pieces<CustomKind> {
+  ): Steps<CustomKind> {
     const given = definition.spec.versions ?? [];
     const stored = Math.max(
       given.findIndex(({ storage }) => storage),
@@ -157,7 +157,7 @@ function* versionsOf(
   read: ReadDefinition,
   { metadata }: CustomKindEnvironment,
   old: ServedBefore | undefined,
-): Pieces<ReadonlyMap<string, CustomVersion>> {
+): Steps<ReadonlyMap<string, CustomVersion>> {
   const bySchema = new Map<string, CustomVersion>();
   let count = 0;
   for (const { name, schema } of old?.definition.spec.versions ?? []) {
@@ -220,10 +220,10 @@ function remoteConversion(
   return {
     async convert(objects, apiVersion, signal) {
       // Upstream: what is stored is given defaults, what a webhook made of it is not.
-      const sent = await mapInTurns(objects, (object) => filled(object, known, objectBytesMax));
+      const sent = await mapCooperatively(objects, (object) => filled(object, known, objectBytesMax));
       const converted = await convert(webhook, sent, apiVersion, signal);
       const { structural } = known.get(apiVersion)!; // one of the known
-      return mapInTurns(converted, (object) => reshape(object, structural));
+      return mapCooperatively(converted, (object) => reshape(object, structural));
     },
     asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
   };

@@ -32,7 +32,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { inTurns, Pace, type Pieces } from "#std/turn.ts";
+import { runCooperatively, Yielder, type Steps } from "#std/cooperative.ts";
 import { Cleanup } from "./cleanup.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { CustomKind } from "./custom-kind.ts";
@@ -151,9 +151,9 @@ export class CustomResourceController {
   async #replace(entries: readonly Entry[]): Promise<void> {
     const names = new Set(entries.map((entry) => this.#nameOf(entry)));
     for (const [name, known] of this.#known) if (!names.has(name)) this.#lose(name, known);
-    const pace = new Pace(this.#options.clock);
+    const yielder = new Yielder(this.#options.clock);
     for (const entry of entries) {
-      if (pace.isDue) await pace.pause();
+      if (yielder.isDue) await yielder.pause();
       await this.#learn(entry);
     }
     this.#publish();
@@ -161,10 +161,10 @@ export class CustomResourceController {
   }
 
   async #handle(events: readonly StoreEvent[]): Promise<void> {
-    const pace = new Pace(this.#options.clock);
+    const yielder = new Yielder(this.#options.clock);
     const changed = new Set<string>();
     for (const { type, entry } of events) {
-      if (pace.isDue) await pace.pause();
+      if (yielder.isDue) await yielder.pause();
       const name = this.#nameOf(entry);
       if (type === "DELETED") this.#forget(name, entry, changed);
       else {
@@ -191,7 +191,7 @@ export class CustomResourceController {
       if (this.#closed || !wanted() || (old !== undefined && old.entry.revision >= entry.revision)) return;
       let next: Known | undefined;
       try {
-        const made = inTurns(this.#made(entry, old));
+        const made = runCooperatively(this.#made(entry, old));
         next = made instanceof Promise ? await made : made;
       } catch (error) {
         this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
@@ -204,7 +204,7 @@ export class CustomResourceController {
   }
 
   /** Tells what becomes of an entry; changes nothing yet. */
-  *#made(entry: Entry, old: Known | undefined): Pieces<Known> {
+  *#made(entry: Entry, old: Known | undefined): Steps<Known> {
     const isLarge = entry.value.length > largeBytes;
     const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
@@ -291,9 +291,9 @@ export class CustomResourceController {
 
   /** One definition after the other, since names that one gets others cannot have. */
   async #decideGroup(waiting: Set<string>): Promise<void> {
-    const pace = new Pace(this.#options.clock);
+    const yielder = new Yielder(this.#options.clock);
     for (const name of waiting) {
-      if (pace.isDue) await pace.pause();
+      if (yielder.isDue) await yielder.pause();
       waiting.delete(name);
       const known = this.#known.get(name);
       if (known?.isOpen !== true || this.#closed) continue;

@@ -8,7 +8,7 @@ import { jsonEncoding } from "#codec/json-encoding.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { turn } from "#std/turn.ts";
+import { yieldToEventLoop } from "#std/cooperative.ts";
 
 /** Larger bodies and objects are handled in threads. Reason for the size: `docs/decisions/0006`. */
 export const largeBytes = 64 * 1024;
@@ -17,7 +17,7 @@ export const largeBytes = 64 * 1024;
 const turnBytes = 8 * 1024;
 
 /** Waits for the turn of work on so many bytes; small work has it at once. */
-export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? turn() : undefined);
+export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? yieldToEventLoop() : undefined);
 
 /** The minimum weight of an object: defaults, ownership and checks make `{}` into much more. */
 const objectWeight = 32;

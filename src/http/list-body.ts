@@ -11,7 +11,7 @@ import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Chunk, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 
 const pieceLength = 64 * 1024;
@@ -48,14 +48,14 @@ async function ruledPieces(
   clock: Clock,
 ): Promise<BytePieces> {
   const { servedPrefix } = layoutOf(definition);
-  const pace = new Pace(clock);
+  const yielder = new Yielder(clock);
   const lengths: number[] = [];
   let areServed = true;
   for (const entry of entries) {
     const skip = objects.typeLength(definition, entry);
     lengths.push(skip);
     areServed &&= skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
-    if (pace.isDue) await pace.pause();
+    if (yielder.isDue) await yielder.pause();
   }
   if (areServed) return joined(head, tail, entries, 0, false);
   return joinedCut(head, tail, entries, (entry, index) => {

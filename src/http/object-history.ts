@@ -8,7 +8,7 @@ import { timestampOf } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import { isObject } from "#std/is-object.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Past, PastVersion } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
@@ -87,12 +87,12 @@ async function document(
       request,
     ),
   };
-  const pace = new Pace(parts.clock);
+  const yielder = new Yielder(parts.clock);
   const items: string[] = [];
   for (const [i, version] of shown.entries()) {
     // By way of `read`, which holds what a webhook converted.
     items.push(itemText(parts, object, version, read.versions[i + 1]));
-    if (pace.isDue) await pace.pause();
+    if (yielder.isDue) await yielder.pause();
   }
   const following = versions[limit];
   const next = following === undefined ? past.next : following.revision + 1;

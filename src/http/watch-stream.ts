@@ -6,7 +6,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { expired, type Status, StatusError } from "#meta/status-error.ts";
@@ -363,10 +363,10 @@ export async function matching(
   filter: (entry: Entry) => boolean,
   clock: Clock,
 ): Promise<readonly Entry[]> {
-  const pace = new Pace(clock);
+  const yielder = new Yielder(clock);
   const found: Entry[] = [];
   for (const entry of entries) {
-    if (pace.isDue) await pace.pause();
+    if (yielder.isDue) await yielder.pause();
     if (filter(entry)) found.push(entry);
   }
   return found;

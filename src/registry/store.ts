@@ -11,7 +11,7 @@ import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { Pace, turn } from "#std/turn.ts";
+import { Yielder, yieldToEventLoop } from "#std/cooperative.ts";
 import { type FieldError, GoSyntax, invalid, printFieldError, printValue } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
@@ -257,7 +257,7 @@ export class Store {
   /** Serves one of several large lists at the same time in each turn of the event loop. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#cache.count(prefix);
-    return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;
+    return count > manyEntries && (limit === 0 || limit > manyEntries) ? yieldToEventLoop() : undefined;
   }
 
   /** Everything in a collection, for a watch that begins with it. */
@@ -340,13 +340,13 @@ export class Store {
     }
     const entries: Entry[] = [];
     const held: ConvertedObjects[] = [];
-    const pace = new Pace(this.#clock);
+    const yielder = new Yielder(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
       held.push(await this.ready(range.entries, caller));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
-        if (i % entriesPerLook === 0 && pace.isDue) await pace.pause();
+        if (i % entriesPerLook === 0 && yielder.isDue) await yielder.pause();
         if (!filter(entry)) continue;
         entries.push(entry);
         if (limit > 0 && entries.length === limit) {
@@ -930,10 +930,10 @@ export class Store {
     // An entry that cannot be read stops the deletion before it has begun.
     for (const entry of listed.entries) this.#objects.checkShape(this.definition, entry);
     let next = 0;
-    const pace = new Pace(this.#clock);
+    const yielder = new Yielder(this.#clock);
     const worker = async (): Promise<void> => {
       for (;;) {
-        if (pace.isDue) await pace.pause();
+        if (yielder.isDue) await yielder.pause();
         const entry = listed.entries[next++];
         if (entry === undefined) return;
         try {

@@ -13,7 +13,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import { internalError, StatusError, storageReadError, unclassified } from "#meta/status-error.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { mapInTurns } from "#std/turn.ts";
+import { mapCooperatively } from "#std/cooperative.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { placeIn } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
@@ -414,8 +414,10 @@ export class StoredObjects {
     anew: boolean,
   ): Promise<readonly Unstructured[]> {
     const layout = layoutOf(definition);
-    const foreign = (await mapInTurns(entries, (entry) => (this.#isForeign(entry, layout) ? [entry] : []))).flat();
-    const known = await mapInTurns(foreign, (entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
+    const foreign = (
+      await mapCooperatively(entries, (entry) => (this.#isForeign(entry, layout) ? [entry] : []))
+    ).flat();
+    const known = await mapCooperatively(foreign, (entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
     const held = anew ? [] : known.flat();
     if (held.length === foreign.length) return held;
     return this.#convert(remote, foreign, layout.servedApiVersion, caller);
@@ -433,7 +435,7 @@ export class StoredObjects {
     apiVersion: string,
     caller: Caller | undefined,
   ): Promise<readonly Unstructured[]> {
-    const stored = await mapInTurns(entries, (entry) => this.stored(entry));
+    const stored = await mapCooperatively(entries, (entry) => this.stored(entry));
     const objects = await remote.convert(stored, apiVersion, caller?.signal);
     entries.forEach((entry, i) => {
       const view = this.view(entry);

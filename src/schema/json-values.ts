@@ -4,7 +4,7 @@
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { DecodeError } from "./decode-error.ts";
 
 /** Sets an own key, whatever its name: a plain assignment to `__proto__` would change the prototype. */
@@ -98,7 +98,7 @@ function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
 const membersPerTurn = 20_000;
 
 /** Whether a value is longer as JSON than so many bytes; it is taken for shorter where characters take several bytes. */
-export function* isLongerThan(value: unknown, bytes: number): Pieces<boolean> {
+export function* isLongerThan(value: unknown, bytes: number): Steps<boolean> {
   let left = bytes;
   let members = 0;
   const waiting: unknown[] = [value];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion, largestPiece } from "./growth-for-tests.ts";
-import { turn } from "./turn.ts";
+import { yieldToEventLoop } from "./cooperative.ts";
 
 /** So many steps that the compiler cannot leave out. */
 function steps(count: number): number {
@@ -16,7 +16,7 @@ test("work in proportion to its input passes, and so does work that stays the sa
   await growsInProportion(100, (size) => steps(size * 1000));
   await growsInProportion(10, () => steps(1000));
   await growsInProportion(100, async (size) => {
-    await turn();
+    await yieldToEventLoop();
     steps(size * 1000);
   });
 });
@@ -29,7 +29,7 @@ test("quadratic work fails, waited for or not", async () => {
   );
   await assert.rejects(
     growsInProportion(2000, async (size) => {
-      await turn();
+      await yieldToEventLoop();
       steps(size * size);
     }),
     { message },
@@ -40,13 +40,13 @@ test("work that gives others turns has small pieces, and work that does not is o
   const paused = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) {
       steps(2_000_000);
-      await turn();
+      await yieldToEventLoop();
     }
   };
   const whole = async (): Promise<void> => {
-    await turn();
+    await yieldToEventLoop();
     steps(40_000_000);
-    await turn();
+    await yieldToEventLoop();
   };
   assert.ok((await largestPiece(paused)) < 1 / 3);
   assert.ok((await largestPiece(whole)) > 1 / 2);

@@ -6,7 +6,7 @@ import { Pending, untilDone } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { atOnce, inTurns, type Pieces, turn } from "#std/turn.ts";
+import { runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 
 /** A program, or why there is none. */
 export type CompiledOrProblem = TypedProgram | { readonly problem: string };
@@ -14,13 +14,13 @@ export type CompiledOrProblem = TypedProgram | { readonly problem: string };
 /** An expression, compiled when it is first used. */
 export class LazyExpression {
   readonly source: string;
-  readonly #compile: () => Pieces<CompiledOrProblem>;
+  readonly #compile: () => Steps<CompiledOrProblem>;
   #compiled: CompiledOrProblem | undefined;
   /** While it is compiled in pieces. */
   #compiling: Promise<CompiledOrProblem> | undefined;
   #expectedCost = 0;
 
-  constructor(source: string, compile: () => Pieces<CompiledOrProblem>) {
+  constructor(source: string, compile: () => Steps<CompiledOrProblem>) {
     this.source = source;
     this.#compile = compile;
   }
@@ -40,14 +40,14 @@ export class LazyExpression {
 
   /** Compiles at once what was not prepared. */
   get compiled(): CompiledOrProblem {
-    return (this.#compiled ??= atOnce(this.#compile()));
+    return (this.#compiled ??= runToEnd(this.#compile()));
   }
 
   /** Compiles it; a promise where that takes several turns. Many callers wait for one compilation. */
   prepare(): MaybePromise<CompiledOrProblem> {
     if (this.#compiled !== undefined) return this.#compiled;
     if (this.#compiling !== undefined) return this.#compiling;
-    const compiled = inTurns(this.#compile());
+    const compiled = runCooperatively(this.#compile());
     if (!(compiled instanceof Promise)) return (this.#compiled = compiled);
     const keep = compiled.then((made) => (this.#compiled ??= made)).finally(() => (this.#compiling = undefined));
     this.#compiling = keep;
@@ -151,7 +151,7 @@ export class CostBudget {
   #pauseAbove(units: number): Promise<void> | undefined {
     if (this.#sinceTurn < units) return undefined;
     this.#sinceTurn = 0;
-    return turn();
+    return yieldToEventLoop();
   }
 }
 
@@ -200,17 +200,17 @@ export function evaluateAll(
   expressions: readonly LazyExpression[],
   activation: Activation,
   budget: CostBudget,
-): Generator<Promise<unknown>, readonly EvaluationOutcome[], unknown>;
+): Steps<readonly EvaluationOutcome[]>;
 export function evaluateAll(
   expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
   budget: CostBudget,
-): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown>;
+): Steps<readonly (EvaluationOutcome | undefined)[]>;
 export function* evaluateAll(
   expressions: readonly (LazyExpression | undefined)[],
   activation: Activation,
   budget: CostBudget,
-): Generator<Promise<unknown>, readonly (EvaluationOutcome | undefined)[], unknown> {
+): Steps<readonly (EvaluationOutcome | undefined)[]> {
   const outcomes: (EvaluationOutcome | undefined)[] = [];
   for (const expression of expressions) {
     if (expression === undefined) {
@@ -223,7 +223,7 @@ export function* evaluateAll(
     if (prepared instanceof Promise) {
       yield prepared;
       // The last piece of compiling is enough for one turn, and many may have waited for it.
-      yield turn();
+      yield undefined;
     }
     const before = budget.sinceTurn;
     const outcome = evaluateExpression(expression, activation, budget);

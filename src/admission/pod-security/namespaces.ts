@@ -7,7 +7,7 @@ import { invalidObject, StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { inTurns, Pace, type Pieces } from "#std/turn.ts";
+import { runCooperatively, Yielder, type Steps } from "#std/cooperative.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 import { checkedPod, plural } from "./check.ts";
 import {
@@ -71,7 +71,7 @@ export function checkNamespace(attributes: AdmissionAttributes, options: Namespa
     }
     return undefined;
   }
-  return old === undefined ? undefined : inTurns(warnAboutPods(attributes, policy.enforce, options));
+  return old === undefined ? undefined : runCooperatively(warnAboutPods(attributes, policy.enforce, options));
 }
 
 const complaints = (errors: readonly { readonly field: string; readonly message: string }[]): string =>
@@ -107,21 +107,21 @@ function* warnAboutPods(
   { context, name: namespace }: AdmissionAttributes,
   standard: Standard,
   options: NamespaceOptions,
-): Pieces<void> {
+): Steps<void> {
   const { clock, podsOf, exemptRuntimeClasses } = options;
   const pods = podsOf(namespace);
   const started = clock.monotonic();
   const timeMs = Math.min(checkMsMax, (context.deadlineMs - clock.now()) / 2);
-  const pace = new Pace(clock);
+  const yielder = new Yielder(clock);
   const isOver = (share: number): boolean => clock.monotonic() - started > timeMs * share;
   const violations = new Map<string, Violation>();
   let checked = 0;
   let chosen: readonly Pod[] | undefined;
   try {
-    if (pods.count > checkedMax) chosen = yield* choosePods(pods, pace, () => isOver(0.5));
+    if (pods.count > checkedMax) chosen = yield* choosePods(pods, yielder, () => isOver(0.5));
     const count = chosen?.length ?? pods.count;
     while (checked < count && (checked === 0 || !isOver(1))) {
-      if (pace.isDue) yield pace.pause();
+      if (yielder.isDue) yield yielder.pause();
       const pod = chosen?.[checked] ?? pods.pod(checked);
       checked++;
       if (!exemptRuntimeClasses.has(pod.spec.runtimeClassName ?? "")) {
@@ -152,7 +152,7 @@ function* addViolation(
   { metadata, spec }: Pod,
   standard: Standard,
   { standards, relaxesUserNamespaces }: NamespaceOptions,
-): Pieces<void> {
+): Steps<void> {
   const findings = yield* standards.evaluate(standard, checkedPod(metadata, spec, relaxesUserNamespaces));
   if (findings.length === 0) return;
   const reasons = findings.map(({ reason }) => reason).join(", ");
@@ -166,12 +166,12 @@ function violators({ pod, count }: Violation): string {
 }
 
 /** As many as are checked: first one of each controller, since the others of it are alike. */
-function* choosePods(pods: NamespacePods, pace: Pace, isOver: () => boolean): Pieces<readonly Pod[]> {
+function* choosePods(pods: NamespacePods, yielder: Yielder, isOver: () => boolean): Steps<readonly Pod[]> {
   const firsts: Pod[] = [];
   const others: Pod[] = [];
   const controllers = new Set<string>();
   for (let index = 0; index < pods.count && firsts.length < checkedMax; index++) {
-    if (pace.isDue) yield pace.pause();
+    if (yielder.isDue) yield yielder.pause();
     if (isOver()) break;
     const pod = pods.pod(index);
     const { uid } = pod.metadata.ownerReferences?.find(({ controller }) => controller === true) ?? {};

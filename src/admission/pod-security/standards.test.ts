@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { checkedPod, findingText } from "./check.ts";
 import { type SecurityLevel, readVersion } from "./policy.ts";
 import { Standards } from "./standards.ts";
@@ -23,7 +23,7 @@ interface Given {
 function found(level: SecurityLevel, version: string, { spec = {}, annotations = {}, relaxed = false }: Given): string {
   const pod = checkedPod({ annotations }, { containers: [secure()], ...spec } as PodSpec, relaxed);
   const standard = { level, version, minor: readVersion(version)! };
-  return atOnce(standards.evaluate(standard, pod)).map(findingText).join(", ");
+  return runToEnd(standards.evaluate(standard, pod)).map(findingText).join(", ");
 }
 
 /** Versions with the same findings, as `v1.0..v1.7`. */
@@ -376,7 +376,7 @@ test("annotations have the names of the domain", () => {
   };
   const pod = checkedPod({ annotations }, { containers: [{ name: "a" }] } as unknown as PodSpec, false); // as decoded
   const standard = { level: "baseline", version: "v1.0", minor: 0 } as const;
-  assert.deepEqual(atOnce(new Standards(domain).evaluate(standard, pod)).map(findingText), [
+  assert.deepEqual(runToEnd(new Standards(domain).evaluate(standard, pod)).map(findingText), [
     'forbidden AppArmor profile (annotation must not set AppArmor profile type to "container.apparmor.security.beta.platform.io/a="unconfined"")',
     'seccompProfile (forbidden annotation seccomp.security.alpha.platform.io/pod="unconfined")',
   ]);
@@ -460,7 +460,7 @@ test("findings have one order", () => {
     ],
   };
   const reasons = (level: SecurityLevel): readonly string[] =>
-    atOnce(
+    runToEnd(
       standards.evaluate(
         { level, version: "latest", minor: Number.POSITIVE_INFINITY },
         checkedPod({}, spec as unknown as PodSpec, false), // as decoded

@@ -5,7 +5,7 @@
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type PodAnnotations, podAnnotations } from "#meta/pod-annotations.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { type StandardCheck, type CheckedPod, exceptWindows, type Finding } from "./check.ts";
 import { hostNamespaces, hostPorts, hostProcess } from "./host-checks.ts";
 import { procMount, safeSysctls, sysctls } from "./kernel-checks.ts";
@@ -86,7 +86,7 @@ export class Standards {
   }
 
   /** Returns what of the standard the pod violates. */
-  *evaluate(standard: Standard, pod: CheckedPod): Pieces<readonly Finding[]> {
+  *evaluate(standard: Standard, pod: CheckedPod): Steps<readonly Finding[]> {
     const findings: Finding[] = [];
     for (const check of this.#checksOf(standard)) {
       const finding = check(pod);

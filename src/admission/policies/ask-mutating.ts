@@ -3,14 +3,15 @@ import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#a
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { drive, type MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { runCooperatively, type Steps } from "#std/cooperative.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { type ConditionsResult, evaluateConditions } from "../admission-expressions.ts";
 import { CostBudget, evaluateAll, OutOfBudget, policyCostMax } from "../expressions/evaluation.ts";
 import type { Matched } from "../matching.ts";
 import { type AdmissionAttributes, refusal, withObject } from "../plugin.ts";
 import { compileVariables } from "./compiled-policy.ts";
-import { activationOf, type Steps } from "./evaluate-policy.ts";
+import { activationOf } from "./evaluate-policy.ts";
 import {
   type CompiledMutatingPolicy,
   type CompiledMutation,
@@ -29,7 +30,7 @@ export const askMutating = (
   attributes: AdmissionAttributes,
   options: MutatingOptions,
   repeat: () => void,
-): MaybePromise<ApiObject | undefined> => drive(run(policies, attributes, options, repeat));
+): MaybePromise<ApiObject | undefined> => runCooperatively(run(policies, attributes, options, repeat));
 
 type Policy = BoundPolicy<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, CompiledMutatingPolicy>;
 type MutatingBinding = PolicyBinding<MutatingAdmissionPolicyBinding>;
@@ -114,13 +115,13 @@ class Mutator {
   request: PolicyRequest;
   readonly #options: MutatingOptions;
   readonly #denials: StatusError[];
-  readonly #pace: Pace;
+  readonly #yielder: Yielder;
 
   constructor(request: PolicyRequest, options: MutatingOptions, denials: StatusError[]) {
     this.request = request;
     this.#options = options;
     this.#denials = denials;
-    this.#pace = new Pace(options.clock);
+    this.#yielder = new Yielder(options.clock);
   }
 
   /** A mutation that cannot be made refuses the request, unless its policy ignores failures; the others are made. */
@@ -136,7 +137,7 @@ class Mutator {
     if (conditions.outcome === "no") return;
     yield* compileVariables(compiled);
     for (const mutation of compiled.mutations) {
-      if (this.#pace.isDue) yield this.#pace.pause();
+      if (this.#yielder.isDue) yield this.#yielder.pause();
       this.request.attributes.context.signal?.throwIfAborted();
       try {
         yield* this.#mutate(compiled, mutation, matched, param);
@@ -167,7 +168,7 @@ class Mutator {
     const options = this.#options;
     const budget = new CostBudget(policyCostMax);
     const values = yield* request.valuesFor(matched);
-    const activation = activationOf(policy, { values, params: param, budget, pace: this.#pace });
+    const activation = activationOf(policy, { values, params: param, budget, yielder: this.#yielder });
     const [outcome] = yield* evaluateAll([mutation.expression], activation, budget);
     if ("error" in outcome!) throw new MutationProblem(outcome.error);
     const object = yield* request.inForm(request.attributes.object, matched.kind);

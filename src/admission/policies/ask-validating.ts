@@ -3,18 +3,12 @@ import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { escapeHtml } from "#std/escape-html.ts";
-import { drive, type MaybePromise } from "#std/maybe-promise.ts";
-import { Pace } from "#std/turn.ts";
+import { runCooperatively, type Steps } from "#std/cooperative.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { type AdmissionAttributes, refusal } from "../plugin.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
-import {
-  auditAnnotationBytesMax,
-  cut,
-  evaluatePolicy,
-  type Failure,
-  type PolicyResult,
-  type Steps,
-} from "./evaluate-policy.ts";
+import { auditAnnotationBytesMax, cut, evaluatePolicy, type Failure, type PolicyResult } from "./evaluate-policy.ts";
 import { collectParams, paramObjects, ParamProblem } from "./params.ts";
 import type { ObservedCheck, ValidatingOptions } from "./policy-options.ts";
 import { PolicyRequest } from "./policy-request.ts";
@@ -25,7 +19,7 @@ export const askValidating = (
   policies: readonly Policy[],
   attributes: AdmissionAttributes,
   options: ValidatingOptions,
-): MaybePromise<void> => drive(new Dispatch(attributes, options).run(policies));
+): MaybePromise<void> => runCooperatively(new Dispatch(attributes, options).run(policies));
 
 type Policy = BoundPolicy<ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, CompiledPolicy>;
 type ValidatingBinding = PolicyBinding<ValidatingAdmissionPolicyBinding>;
@@ -43,21 +37,21 @@ class Dispatch {
   readonly #attributes: AdmissionAttributes;
   readonly #options: ValidatingOptions;
   readonly #request: PolicyRequest;
-  readonly #pace: Pace;
+  readonly #yielder: Yielder;
   readonly #denials: Denial[] = [];
   #isFailureRecorded = false;
 
   constructor(attributes: AdmissionAttributes, options: ValidatingOptions) {
     this.#attributes = attributes;
     this.#options = options;
-    this.#pace = new Pace(options.clock);
+    this.#yielder = new Yielder(options.clock);
     this.#request = new PolicyRequest(attributes, options);
   }
 
   /** Throws for the first refusal once all policies had their word. */
   *run(policies: readonly Policy[]): Steps<void> {
     for (const policy of policies) {
-      if (this.#pace.isDue) yield this.#pace.pause();
+      if (this.#yielder.isDue) yield this.#yielder.pause();
       try {
         yield* this.#policy(policy);
       } catch (error) {
@@ -88,9 +82,9 @@ class Dispatch {
       if (chosen.length === 0) continue;
       const values = yield* this.#request.valuesFor(matched);
       for (const [at, param] of chosen.entries()) {
-        if (at > 0 && this.#pace.isDue) yield this.#pace.pause();
+        if (at > 0 && this.#yielder.isDue) yield this.#yielder.pause();
         const since = this.#options.clock.monotonic();
-        const result = yield* evaluatePolicy(policy.compiled(compilePolicy), values, param, this.#pace);
+        const result = yield* evaluatePolicy(policy.compiled(compilePolicy), values, param, this.#yielder);
         this.#take(policy, binding, result, annotations, since);
       }
     }

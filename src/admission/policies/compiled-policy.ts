@@ -8,7 +8,7 @@ import type { Environment } from "#cel/environment.ts";
 import { Allowance } from "#cel/allowance.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
-import { turn } from "#std/turn.ts";
+import { type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 import { LazyExpression } from "../expressions/evaluation.ts";
 import type { CompiledVariable } from "./variables.ts";
 
@@ -107,13 +107,13 @@ function declareVariables(given: readonly Variable[], about: AdmissionVariables,
 const pieceLength = 1000;
 
 /** Compiles the variables of a policy: each sees those before it. */
-export function* compileVariables({ variables }: CompiledCommon): Generator<Promise<unknown>, void, unknown> {
+export function* compileVariables({ variables }: CompiledCommon): Steps<void> {
   let length = 0;
   for (const { expression } of variables) {
     if (expression.isCompiled) continue;
     if (length > pieceLength) {
       length = 0;
-      yield turn();
+      yield yieldToEventLoop();
     }
     const prepared = expression.prepare();
     if (prepared instanceof Promise) yield prepared;

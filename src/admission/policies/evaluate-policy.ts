@@ -5,7 +5,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
-import type { Pace } from "#std/turn.ts";
+import type { Steps, Yielder } from "#std/cooperative.ts";
 import { type ConditionsResult, evaluateConditions, type RequestValues } from "../admission-expressions.ts";
 import {
   CostBudget,
@@ -43,15 +43,13 @@ export interface PolicyResult {
   readonly annotationErrors: readonly string[];
 }
 
-export type Steps<Result> = Generator<Promise<unknown>, Result, unknown>;
-
 const nothing: PolicyResult = { failures: [], annotations: [], annotationErrors: [] };
 
 export function* evaluatePolicy(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
-  pace: Pace,
+  yielder: Yielder,
 ): Steps<PolicyResult> {
   const matching = evaluateConditions(policy.conditions, values, params);
   const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
@@ -61,7 +59,7 @@ export function* evaluatePolicy(
   }
   if (conditions.outcome === "no") return nothing;
   try {
-    return yield* evaluateBody(policy, values, params, pace);
+    return yield* evaluateBody(policy, values, params, yielder);
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
     return failing(policy, error.message, true);
@@ -77,23 +75,23 @@ function* evaluateBody(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
-  pace: Pace,
+  yielder: Yielder,
 ): Steps<PolicyResult> {
   yield* compileVariables(policy);
   const budget = new CostBudget(policyCostMax);
-  const activation = activationOf(policy, { values, params, budget, pace });
+  const activation = activationOf(policy, { values, params, budget, yielder });
   const expressions = policy.validations.map(({ expression }) => expression);
   const outcomes = yield* evaluateAll(expressions, activation, budget);
   const isHolding = (outcome: EvaluationOutcome): boolean => "value" in outcome && outcome.value === true;
   let failures: readonly Failure[] = [];
   if (!outcomes.every(isHolding)) {
-    const messages = yield* evaluateMessages(policy, { values, params, budget, pace });
+    const messages = yield* evaluateMessages(policy, { values, params, budget, yielder });
     failures = policy.validations.flatMap((one, index) =>
       isHolding(outcomes[index]!) ? [] : failureOf(one, index, outcomes[index]!, messages, policy.isFailing),
     );
   }
   if (policy.auditAnnotations.length === 0) return { ...nothing, failures };
-  return { failures, ...(yield* evaluateAnnotations(policy, values, params, pace)) };
+  return { failures, ...(yield* evaluateAnnotations(policy, values, params, yielder)) };
 }
 
 /** The surroundings in which the expressions of a policy are evaluated. */
@@ -101,18 +99,18 @@ export interface Around {
   readonly values: RequestValues;
   readonly params: ApiObject | undefined;
   readonly budget: CostBudget;
-  readonly pace: Pace;
+  readonly yielder: Yielder;
 }
 
 /** With variables that are evaluated anew, paid for by the budget. */
 export function activationOf(
   { variables }: CompiledCommon,
-  { values, params, budget, pace }: Around,
+  { values, params, budget, yielder }: Around,
   authorizer = true,
 ): Activation {
   const activation: Activation = values.activation({
     params,
-    ...(variables.length === 0 ? {} : { variables: () => lazyVariables(variables, () => activation, budget, pace) }),
+    ...(variables.length === 0 ? {} : { variables: () => lazyVariables(variables, () => activation, budget, yielder) }),
     authorizer,
     namespaceObject: true,
   });
@@ -171,10 +169,10 @@ function* evaluateAnnotations(
   policy: CompiledPolicy,
   values: RequestValues,
   params: ApiObject | undefined,
-  pace: Pace,
+  yielder: Yielder,
 ): Steps<Omit<PolicyResult, "failures">> {
   const budget = new CostBudget(policyCostMax);
-  const activation = activationOf(policy, { values, params, budget, pace });
+  const activation = activationOf(policy, { values, params, budget, yielder });
   const expressions = policy.auditAnnotations.map(({ expression }) => expression);
   const outcomes = yield* evaluateAll(expressions, activation, budget);
   const annotations: PolicyResult["annotations"][number][] = [];

@@ -1,4 +1,5 @@
 /** A request as policies see it: the object in each version, its namespace, and the variables of expressions. */
+import type { Steps } from "#std/cooperative.ts";
 import type { Namespace } from "#api/core/v1.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -8,7 +9,6 @@ import { authorizationChecks, RequestValues } from "../admission-expressions.ts"
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
-import type { Steps } from "./evaluate-policy.ts";
 import type { PolicyOptions } from "./policy-options.ts";
 
 export class PolicyRequest {

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
-import { drive } from "#std/maybe-promise.ts";
+import { runCooperatively } from "#std/cooperative.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { CostBudget, evaluateExpression, OutOfBudget } from "../expressions/evaluation.ts";
 import { compilePolicy, compileVariables } from "./compiled-policy.ts";
 import { lazyVariables } from "./variables.ts";
@@ -43,10 +43,10 @@ async function evaluated(variables: readonly string[], expression: string, clock
     },
     true,
   );
-  await drive(compileVariables(policy));
+  await runCooperatively(compileVariables(policy));
   const budget = new Counting(10_000_000);
   const activation: Activation = {
-    variables: lazyVariables(policy.variables, () => activation, budget, new Pace(clock)),
+    variables: lazyVariables(policy.variables, () => activation, budget, new Yielder(clock)),
   };
   let outcome: unknown;
   try {

@@ -1,13 +1,13 @@
 /**
  * The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. That happens
- * inside of another evaluation, so a chain of variables could take long in one piece. When `pace` says that others have
+ * inside of another evaluation, so a chain of variables could take long in one piece. When `yielder` says that others have
  * waited long enough, the evaluations around a variable are thrown away, and made again once it is known: at most once for
  * each variable, as long as not too much is repeated, and at no cost to the budget.
  */
 import type { Activation } from "#cel/evaluate.ts";
 import { Pending } from "#cel/pending.ts";
 import { CelError, type Value } from "#cel/values.ts";
-import type { Pace } from "#std/turn.ts";
+import type { Yielder } from "#std/cooperative.ts";
 import { type CostBudget, type LazyExpression, limitsOf, untilPaid } from "../expressions/evaluation.ts";
 
 export interface CompiledVariable {
@@ -20,7 +20,7 @@ export function lazyVariables(
   variables: readonly CompiledVariable[],
   activation: () => Activation,
   budget: CostBudget,
-  pace: Pace,
+  yielder: Yielder,
 ): Value {
   const values = {};
   for (const { name, expression } of variables) {
@@ -28,7 +28,7 @@ export function lazyVariables(
     Object.defineProperty(values, name, {
       configurable: true,
       enumerable: true,
-      get: once(name, () => evaluate(name, expression, activation(), budget), budget, pace),
+      get: once(name, () => evaluate(name, expression, activation(), budget), budget, yielder),
     });
   }
   return values;
@@ -38,7 +38,7 @@ function once(
   name: string,
   evaluateNow: () => Value | CelError,
   budget: CostBudget,
-  pace: Pace,
+  yielder: Yielder,
 ): () => Value | CelError {
   let known: Value | CelError | undefined;
   let isRunning = false;
@@ -53,14 +53,14 @@ function once(
   };
   const runAlone = async (): Promise<void> => {
     isLeftOnce = true;
-    await pace.pause();
+    await yielder.pause();
     await untilPaid(() => known ?? run(), budget);
-    if (pace.isDue) await pace.pause();
+    if (yielder.isDue) await yielder.pause();
   };
   return () => {
     if (known !== undefined) return known;
     if (isRunning) return failure(name, "evaluate", "it refers to itself");
-    if (!isLeftOnce && budget.mayRepeat && pace.isDue) throw new Pending(runAlone());
+    if (!isLeftOnce && budget.mayRepeat && yielder.isDue) throw new Pending(runAlone());
     return run();
   };
 }

@@ -6,7 +6,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { internalError } from "#meta/status-error.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { isExempt } from "../matching.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, type MutationRound, withObject } from "../plugin.ts";
 import type { ReviewedWrite } from "./caller.ts";
@@ -71,9 +71,9 @@ class Mutation {
     const { object } = this.#attributes;
     // Another plugin's change between the rounds is shown to all that asked for it.
     if (this.#round.isSecond && !jsonEquals(object, output)) for (const id of called) due.add(id);
-    const pace = new Pace(this.#parts.clock);
+    const yielder = new Yielder(this.#parts.clock);
     for (const [index, webhook] of webhooks.entries()) {
-      if (pace.isDue) await pace.pause();
+      if (yielder.isDue) await yielder.pause();
       const matched = webhook.matcher.match(this.#attributes, this.#parts.environment);
       if (matched === undefined || (this.#round.isSecond && !due.has(webhook.id))) continue;
       const question = await questionOf(this.#parts, this.#attributes, matched);

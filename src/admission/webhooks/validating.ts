@@ -3,7 +3,7 @@
  * of the first webhook. Source: upstream's plugin of this name.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
-import { Pace } from "#std/turn.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { isExempt, type Matched } from "../matching.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../plugin.ts";
 import type { ReviewedWrite } from "./caller.ts";
@@ -46,9 +46,9 @@ async function askAll(
   const checks: RequestChecks = {};
   const called: (Relevant & { readonly question: ReviewedWrite })[] = [];
   let last: ReviewedWrite | undefined;
-  const pace = new Pace(parts.clock);
+  const yielder = new Yielder(parts.clock);
   for (const one of relevant) {
-    if (pace.isDue) await pace.pause();
+    if (yielder.isDue) await yielder.pause();
     // Most webhooks see the same form, which is converted and encoded once.
     const isSame = last !== undefined && isSameForm(last.matched, one.matched);
     const question: ReviewedWrite = isSame ? last! : await questionOf(parts, attributes, one.matched);

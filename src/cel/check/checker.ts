@@ -29,7 +29,7 @@ import {
   string,
   uint,
 } from "../types.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
 import { CheckFindings } from "./findings.ts";
 import { heavyNodes } from "./heavy-nodes.ts";
@@ -63,7 +63,7 @@ export class Checker {
   }
 
   /** As `run`; others have a turn while a large tree is checked: its large parts are checked one by one. */
-  *runInPieces(ast: Expression): Pieces<Checked | { readonly issues: readonly Issue[] }> {
+  *runInPieces(ast: Expression): Steps<Checked | { readonly issues: readonly Issue[] }> {
     this.#heavy = heavyNodes(ast, nodesPerPiece);
     yield undefined;
     yield* this.#checkInPieces(ast);
@@ -114,7 +114,7 @@ export class Checker {
   }
 
   /** Checks a node after its parts. Short names before a field or call are left out: they may be a part of its name. */
-  *#checkInPieces(node: Expression): Pieces<CelType> {
+  *#checkInPieces(node: Expression): Steps<CelType> {
     if (this.#heavy?.has(node.id) === true) {
       if (node.kind === "comprehension") return yield* this.#comprehensionInPieces(node);
       const first = node.kind === "select" ? node.operand : node.kind === "call" ? node.target : undefined;
@@ -130,7 +130,7 @@ export class Checker {
     return type;
   }
 
-  *#comprehensionInPieces(node: Comprehension): Pieces<CelType> {
+  *#comprehensionInPieces(node: Comprehension): Steps<CelType> {
     const steps = this.#comprehensionSteps(node);
     let next = steps.next();
     while (next.done !== true) next = steps.next(yield* this.#checkInPieces(next.value));

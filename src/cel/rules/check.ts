@@ -6,7 +6,7 @@ import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid }
 import type { FieldPath } from "#meta/field-path.ts";
 import { additionalOf, itemsOf, type JsonSchemaProps, namesOf, type ValidationRule } from "#schema/structural.ts";
 import type { Int64 } from "#std/int64.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { exceededText } from "../cost.ts";
 import { times } from "../cost/calls.ts";
 import { cardinality } from "../schema-types.ts";
@@ -91,7 +91,7 @@ class Walk {
 
   #rules(props: JsonSchemaProps, place: Place): void {
     const path = place.path.child("x-kubernetes-validations");
-    const compiled = atOnce(this.#compiler.place(props, place.isWhole));
+    const compiled = runToEnd(this.#compiler.place(props, place.isWhole));
     if (compiled === undefined) {
       const text =
         "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";

@@ -11,7 +11,7 @@ import { Allowance } from "../allowance.ts";
 import { checkInPieces, environmentWith, instantiate, type Problem } from "../expression.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { type CelType, dyn, optionalOf } from "../types.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 
 /** Expressions that a stored definition has: they may use what new ones may not yet. */
 export interface StoredExpressions {
@@ -53,7 +53,7 @@ export class RuleCompiler {
   }
 
   /** `isWhole`: the values have metadata. `undefined`: the schema leaves their type open, so there can be no rules. */
-  *place(props: JsonSchemaProps, isWhole: boolean): Pieces<CompiledPlace | undefined> {
+  *place(props: JsonSchemaProps, isWhole: boolean): Steps<CompiledPlace | undefined> {
     const variable = schemaVariable(props, `selfType${++this.#places}`, isWhole, this.#declarations);
     if (variable === undefined) return undefined;
     const context = {
@@ -119,13 +119,13 @@ interface Context {
   readonly variable: SchemaVariable;
   readonly environments: Environments;
   readonly stored: StoredExpressions;
-  check(text: string, environment: Environment): Pieces<Checked | Problem>;
+  check(text: string, environment: Environment): Steps<Checked | Problem>;
 }
 
 function* compileRule(
   { rule: text = "", messageExpression = "", optionalOldSelf }: ValidationRule,
   context: Context,
-): Pieces<CompiledRule> {
+): Steps<CompiledRule> {
   const { environments, stored, variable } = context;
   if (text.trim() === "") return { usesOldSelf: false };
   const isOptional = optionalOldSelf === true;
@@ -146,7 +146,7 @@ function* compileMessage(
   text: string,
   environment: RuleEnvironment,
   { check, variable }: Context,
-): Pieces<CompiledExpression | Problem> {
+): Steps<CompiledExpression | Problem> {
   const checked = yield* check(text, environment.declared);
   if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
   if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
@@ -160,7 +160,7 @@ function* complete(
   checked: Checked,
   { declared, evaluated }: RuleEnvironment,
   variable: SchemaVariable,
-): Pieces<CompiledExpression | Problem> {
+): Steps<CompiledExpression | Problem> {
   const read = evaluated === declared ? checked : yield* checkInPieces(text, evaluated);
   // An expression that is right by declared types is right without them.
   const program = instantiate("problem" in read ? checked : read);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { CompiledRules, RuleRun } from "./evaluate.ts";
 
 /** The pauses of a run over a value. */
@@ -16,7 +16,7 @@ function pauses(rules: CompiledRules, props: JsonSchemaProps, value: unknown): n
 }
 
 test("rules are compiled and evaluated in different pieces", () => {
-  const rules = new CompiledRules(atOnce);
+  const rules = new CompiledRules(runToEnd);
   const part: JsonSchemaProps = { type: "string", "x-kubernetes-validations": [{ rule: "self != 'a'" }] };
   const props: JsonSchemaProps = {
     type: "object",
@@ -29,7 +29,7 @@ test("rules are compiled and evaluated in different pieces", () => {
 });
 
 test("others have a turn before a rule that was costly, until it has been cheap for long", () => {
-  const rules = new CompiledRules(atOnce);
+  const rules = new CompiledRules(runToEnd);
   const rule = "self.size() < 100 || self.all(a, self.all(b, a == b))";
   const props: JsonSchemaProps = {
     type: "array",

@@ -14,7 +14,7 @@ import {
   type ValidationRule,
 } from "#schema/structural.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
 import { readerOf } from "../evaluate/read.ts";
@@ -60,14 +60,14 @@ export interface RuleOptions {
 
 /** The rules of one schema, compiled as they are needed. */
 export class CompiledRules {
-  readonly #run: <T>(pieces: Pieces<T>) => MaybePromise<T>;
+  readonly #run: <T>(pieces: Steps<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
   readonly #places = new Map<JsonSchemaProps, MaybePromise<CompiledPlace | undefined>>();
   /** The expected costs of programs that were costly. */
   readonly #costly = new Map<Program, number>();
 
   /** `run` compiles, in turns or at once. */
-  constructor(run: <T>(pieces: Pieces<T>) => MaybePromise<T>) {
+  constructor(run: <T>(pieces: Steps<T>) => MaybePromise<T>) {
     this.#run = run;
   }
 
@@ -135,13 +135,13 @@ export class RuleRun implements RuleFindings {
   }
 
   /** The rules of a whole object and of all in it, given the one before an update. */
-  *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Pieces<void> {
+  *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Steps<void> {
     if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
     yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
   }
 
   /** The rules of the default at `field`: as a new value, then as one that stays. */
-  *default(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): Pieces<void> {
+  *default(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): Steps<void> {
     this.#field = field;
     this.errors.length = 0;
     yield* this.#untilStopped(this.#value(node, value as Value, undefined, isWhole)); // of JSON
@@ -153,7 +153,7 @@ export class RuleRun implements RuleFindings {
     return objectCostMax - this.#costLeft + objectWorkMax - this.#workLeft;
   }
 
-  *#untilStopped(work: Pieces<void>): Pieces<void> {
+  *#untilStopped(work: Steps<void>): Steps<void> {
     try {
       yield* work;
     } catch (error) {
@@ -162,7 +162,7 @@ export class RuleRun implements RuleFindings {
     }
   }
 
-  *#value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): Pieces<void> {
+  *#value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     if (value === null || value === undefined) return;
     if (node.props["x-kubernetes-validations"] !== undefined) {
       yield* this.#place(node, value, old ?? undefined, isWhole);
@@ -172,7 +172,7 @@ export class RuleRun implements RuleFindings {
     else yield* this.#object(node, value as Json, old);
   }
 
-  *#list({ items, listType, mapKeys }: SchemaNode, list: readonly Value[], old: Value | undefined): Pieces<void> {
+  *#list({ items, listType, mapKeys }: SchemaNode, list: readonly Value[], old: Value | undefined): Steps<void> {
     if (items === undefined || !items.hasRules) return;
     const before = listType === "map" && Array.isArray(old) ? itemsByKey(old, mapKeys) : undefined;
     for (let at = 0; at < list.length; at++) {
@@ -184,7 +184,7 @@ export class RuleRun implements RuleFindings {
     }
   }
 
-  *#object({ properties, additional }: SchemaNode, object: Json, old: Value | undefined): Pieces<void> {
+  *#object({ properties, additional }: SchemaNode, object: Json, old: Value | undefined): Steps<void> {
     const before = isObject(old) ? old : undefined;
     const oldMember = (name: string): Value | undefined =>
       before !== undefined && Object.hasOwn(before, name) ? before[name] : undefined;
@@ -204,7 +204,7 @@ export class RuleRun implements RuleFindings {
     }
   }
 
-  *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Pieces<void> {
+  *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     const isNew = !this.#rules.has(node);
     const made = this.#rules.at(node, isWhole);
     const place = made instanceof Promise ? ((yield made) as CompiledPlace | undefined) : made; // of that promise

@@ -6,7 +6,7 @@ import { inRounds, usefulMs } from "#client/reflector.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { inTurns } from "#std/turn.ts";
+import { runCooperatively } from "#std/cooperative.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import type { GraphNode, NodeType, OwnershipGraph, Sighting } from "./graph.ts";
 import { metadataTypes } from "./live.ts";
@@ -61,7 +61,7 @@ export class Monitors {
     for (const [, { type, ended }] of stopped) {
       await ended;
       const isWatched = [...this.#running.values()].some((other) => other.type === type);
-      if (!isWatched) await inTurns(graph.unwatched(type));
+      if (!isWatched) await runCooperatively(graph.unwatched(type));
       graph.release(type);
     }
     return { read: Promise.all(first) };
@@ -142,7 +142,7 @@ class Monitor {
     const { reader, signal, clock, domain } = environment;
     this.#round = nextRound();
     let version = await lists.run(() => this.#list());
-    await inTurns(graph.unseen(this.#type, this.#round));
+    await runCooperatively(graph.unseen(this.#type, this.#round));
     tried();
     // The stored form of this server's own objects costs nothing to send.
     const accept = this.#of.isLocal ? "application/json" : metadataTypes(domain).one;

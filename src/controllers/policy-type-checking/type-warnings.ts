@@ -2,7 +2,7 @@
 import type { ExpressionWarning, ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
 import { kindEnvironment, type NamedSchema, typeFindings, withTypedVariables } from "#cel/kind-expressions.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
-import type { Pieces } from "#std/turn.ts";
+import type { Steps } from "#std/cooperative.ts";
 
 /** The controller asks this of the served kinds. */
 export interface ServedKinds {
@@ -20,7 +20,7 @@ const pieceLength = 1000;
 export function* typeWarnings(
   spec: ValidatingAdmissionPolicySpec,
   kinds: ServedKinds,
-): Pieces<readonly ExpressionWarning[]> {
+): Steps<readonly ExpressionWarning[]> {
   const { paramKind, validations = [], variables = [] } = spec;
   const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
   // Upstream's check does not know the resource of the request.

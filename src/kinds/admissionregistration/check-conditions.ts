@@ -8,7 +8,7 @@ import { duplicate, type FieldError, internalError, invalid, required, tooMany }
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 
 const conditionsMax = 64;
 
@@ -58,7 +58,7 @@ export function checkExpression(
   allowance: Allowance,
   path: FieldPath,
 ): { readonly errors: readonly FieldError[]; readonly type?: CelType } {
-  const compiled = atOnce(compileAdmission(source, purpose, environment, allowance));
+  const compiled = runToEnd(compileAdmission(source, purpose, environment, allowance));
   if (!("problem" in compiled)) return { errors: [], type: compiled.type };
   const { problem, isInternal } = compiled;
   return { errors: [isInternal ? internalError(path, problem) : invalid(path, source, problem)] };

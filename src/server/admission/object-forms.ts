@@ -20,7 +20,7 @@ import { isLongerThan, Room, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { inTurns, type Pieces } from "#std/turn.ts";
+import { runCooperatively, type Steps } from "#std/cooperative.ts";
 import { largeBytes } from "#http/large-requests.ts";
 
 export interface ServedFormsOptions {
@@ -81,15 +81,15 @@ export class ServedForms implements ObjectForms {
   }
 
   reread(value: unknown, kind: GroupVersionKind): MaybePromise<Unstructured> {
-    return inTurns(this.#checkedAndReread(value, kind, { isStrict: true }));
+    return runCooperatively(this.#checkedAndReread(value, kind, { isStrict: true }));
   }
 
   patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<Unstructured> {
-    return inTurns(this.#patched(object, kind, patch));
+    return runCooperatively(this.#patched(object, kind, patch));
   }
 
   /** Others have a turn after each step with a patch that may take long. */
-  *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Pieces<Unstructured> {
+  *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Steps<Unstructured> {
     const isLong = patch.length > largeBytes;
     if (isLong) yield undefined;
     const operations = yield* asInternalPieces(decodeJsonPatch(patch));
@@ -103,7 +103,7 @@ export class ServedForms implements ObjectForms {
     value: unknown,
     kind: GroupVersionKind,
     options: { readonly isStrict: boolean },
-  ): Pieces<Unstructured> {
+  ): Steps<Unstructured> {
     const { objectBytesMax } = this.#options;
     if (yield* isLongerThan(value, objectBytesMax)) throw objectTooLarge(objectBytesMax);
     return asInternal(() => this.#reread(value, kind, options));
@@ -138,7 +138,7 @@ function asInternal<T>(run: () => T): T {
   }
 }
 
-function* asInternalPieces<T>(pieces: Pieces<T>): Pieces<T> {
+function* asInternalPieces<T>(pieces: Steps<T>): Steps<T> {
   try {
     return yield* pieces;
   } catch (error) {

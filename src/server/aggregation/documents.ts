@@ -13,7 +13,7 @@ import type { RemoteVersion } from "#publication/discovery.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Log } from "#std/log.ts";
-import { inTurns } from "#std/turn.ts";
+import { runCooperatively } from "#std/cooperative.ts";
 import { ask, type Backends, type WholeAnswer } from "./backends.ts";
 
 export interface DocumentsOptions {
@@ -209,7 +209,7 @@ export class RemoteDocuments {
 
 /** Rejects when it is no object. Others have a turn while a long one is read. */
 async function jsonOf({ body }: WholeAnswer): Promise<Readonly<Record<string, unknown>>> {
-  const value = await inTurns(decodeInPieces(body, decodePlain));
+  const value = await runCooperatively(decodeInPieces(body, decodePlain));
   if (!isObject(value)) throw new Error("the answer is no JSON object");
   return value;
 }

@@ -24,7 +24,7 @@ import { Stores } from "#registry/stores.ts";
 import { override } from "#registry/override.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
-import { atOnce } from "#std/turn.ts";
+import { runToEnd } from "#std/cooperative.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
 import { handlerParts, metadataSchema } from "../handler-parts.ts";
 import { type Ask, Asking, failureOf } from "./ask.ts";
@@ -186,7 +186,7 @@ class CustomKinds {
   async #compile(): Promise<CustomKind> {
     const text = bufferOf(await this.#ask("definition", undefined)).toString();
     const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
-    return atOnce(CustomKind.inPieces(definition, () => definition, this.#environment));
+    return runToEnd(CustomKind.inPieces(definition, () => definition, this.#environment));
   }
 }
 

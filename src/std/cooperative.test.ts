@@ -2,19 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "./fake-clock.ts";
-import { Pace, turn } from "./turn.ts";
+import { Yielder, yieldToEventLoop } from "./cooperative.ts";
 
 test("work is due for a pause after some milliseconds, and not right after one", async () => {
   const clock = new FakeClock();
-  const pace = new Pace(clock);
-  assert.equal(pace.isDue, false);
+  const yielder = new Yielder(clock);
+  assert.equal(yielder.isDue, false);
   clock.advance(10);
-  assert.equal(pace.isDue, true);
+  assert.equal(yielder.isDue, true);
   let others = 0;
   setImmediate(() => others++);
-  await pace.pause();
+  await yielder.pause();
   assert.equal(others, 1);
-  assert.equal(pace.isDue, false);
+  assert.equal(yielder.isDue, false);
 });
 
 test("one of many works goes on in a round of the event loop", async () => {
@@ -25,7 +25,7 @@ test("one of many works goes on in a round of the event loop", async () => {
     if (isCounting) setImmediate(count);
   };
   setImmediate(count);
-  await Promise.all(Array.from({ length: 10 }, () => turn()));
+  await Promise.all(Array.from({ length: 10 }, () => yieldToEventLoop()));
   isCounting = false;
   assert.ok(rounds >= 9, String(rounds));
 });

@@ -1,0 +1,93 @@
+/**
+ * Cooperative scheduling of long work on the event loop. The work asks its `Yielder` between two pieces and pauses when a
+ * pause is due. In each turn of the loop only one long job continues, so that many together delay other requests no
+ * longer than one.
+ */
+import type { Clock } from "./clock.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
+
+/** How long a piece of long work may last before others have a turn. */
+const pieceMs = 4;
+
+// One queue, since a process has one event loop.
+const waiting: (() => void)[] = [];
+
+function goOn(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(goOn);
+}
+
+/** Resolves when everybody else had a turn. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(goOn);
+  });
+}
+
+/**
+ * Work in steps. A step ends with a promise, whose value the next one is given (`const value = (yield promise) as T`), or
+ * with `undefined` where others may have a turn.
+ */
+export type Steps<T> = Generator<Promise<unknown> | undefined, T, unknown>;
+
+/** Runs the steps, at once as far as nothing has to be waited for; others have a turn where a step allows it. */
+export function runCooperatively<T>(steps: Steps<T>): MaybePromise<T> {
+  const first = steps.next();
+  return first.done === true ? first.value : continueSteps(steps, first.value);
+}
+
+async function continueSteps<T>(steps: Steps<T>, first: Promise<unknown> | undefined): Promise<T> {
+  let waitsFor = first;
+  for (;;) {
+    let result: IteratorResult<Promise<unknown> | undefined, T>;
+    try {
+      result = steps.next(await (waitsFor ?? yieldToEventLoop()));
+    } catch (error) {
+      // Steps that threw this themselves are finished, and throw it again.
+      result = steps.throw(error);
+    }
+    if (result.done === true) return result.value;
+    waitsFor = result.value;
+  }
+}
+
+/** Runs steps that wait for nothing, without pauses. */
+export function runToEnd<T>(steps: Steps<T>): T {
+  let next = steps.next();
+  while (next.done !== true) next = steps.next();
+  return next.value;
+}
+
+/** Others have a turn after so many items of a list. */
+const itemsPerTurn = 64;
+
+/** Returns what `map` makes of each; others have a turn now and then. */
+export async function mapCooperatively<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
+  const made: R[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % itemsPerTurn === 0) await yieldToEventLoop();
+    made.push(map(item, index));
+  }
+  return made;
+}
+
+/** When long work should pause. */
+export class Yielder {
+  readonly #clock: Clock;
+  #since: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#since = clock.monotonic();
+  }
+
+  /** Whether others have waited long enough: then `await pause()`. */
+  get isDue(): boolean {
+    return this.#clock.monotonic() - this.#since >= pieceMs;
+  }
+
+  async pause(): Promise<void> {
+    await yieldToEventLoop();
+    this.#since = this.#clock.monotonic();
+  }
+}
