@@ -28,7 +28,7 @@ export interface SqliteStore {
 
 /**
  * Opens the store in `dataDir`, reading all current entries into memory. Rejects with `StorageFailure` when the folder
- * is in use by another process, or the file is damaged or of another version; then nothing is changed.
+ * is in use by another process, or the file is damaged or of another layout; then nothing is changed.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const { clock, dataDir, isExpected = false, acceptLoss = false, observe, faults } = options;

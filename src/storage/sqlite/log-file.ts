@@ -1,11 +1,11 @@
 /**
- * The only user of `node:sqlite`, with `segments.ts`: one file with an append-only log of versions, opened by one
- * process at a time.
+ * The file of the log: an append-only sequence of versions in SQLite, opened by one process at a time. This file and
+ * `segments.ts` are the only users of `node:sqlite`.
  *
- *     log: revision | key | previous | created | expires | deleted | checksum | value
- *          5          a     0          0         0         0         …          v1      put a
- *          7          a     5          0         0         0         …          v2      put a; `previous` is the row it replaced
- *          9          a     7          0         0         1         …          empty   delete a
+ *     log: revision | key | previous | expires | deleted | checksum | value
+ *          5          a     0          0         0         …          v1      put a
+ *          7          a     5          0         0         …          v2      put a; `previous` is the row it replaced
+ *          9          a     7          0         1         …          empty   delete a
  *     compact to 8: 7 replaced 5, so row 5 goes.  compact to 9: 9 replaced 7 and is a deletion, so 7 and 9 go.
  *     `previous` alone tells which rows may go, so no index over keys is needed and a write is only an append.
  *
@@ -18,20 +18,11 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { crc32 } from "node:zlib";
 
 import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
-import { legacyValue } from "./legacy-value.ts";
 import type { RevisionSet } from "./revision-set.ts";
-import { rowColumns, Segments } from "./segments.ts";
+import { Segments, segmentTables } from "./segments.ts";
 
-/**
- * Layout of the tables; a file with another number is refused, except older ones, which are read and become layout 5 at
- * the first write. Layout 1 had one table of rows and no interrupted compaction; layouts before 4 had no checksum of
- * the checkpoints and no head file; before 5 values contained their revisions (`legacy-value.ts`), and rows the
- * creation of their keys. Layout 3 with a second file of writes (not closed) is refused.
- */
-const schemaVersion = 5;
-const headSchemaVersion = 4;
-const schemaVersionMin = 1;
-const redoSchemaVersion = 3;
+/** The number of the layout of the tables. A file with another number is refused. */
+const layout = 6;
 /** "BNCL": tells our files from other people's. */
 const applicationId = 0x424e434c;
 const checkpointPages = 200;
@@ -71,8 +62,6 @@ export interface LogCheckpoints {
 }
 
 interface StoredRow extends LogRow {
-  /** Layouts before 5 say when the key was made. */
-  readonly created: Revision;
   readonly checksum: number;
 }
 
@@ -106,13 +95,10 @@ export class LogFile {
   readonly #setCheckpoint: StatementSync;
   readonly #segments: Segments;
   #checkpoints: LogCheckpoints;
-  #layout: number;
-  /** Whether there is a table of times: in files of logs that keep history. */
-  #hasTimes: boolean;
 
   /**
    * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
-   * `StorageFailure` when another process holds it, or it is damaged, or of another version.
+   * `StorageFailure` when another process holds it, or it is damaged, or of another layout.
    */
   constructor(path: string, { scratch = false, isExpected = false, segmentRows, copyOf }: LogFileOptions = {}) {
     this.#path = path;
@@ -131,9 +117,7 @@ export class LogFile {
       this.#commit = this.#database.prepare("COMMIT");
       this.#setCheckpoint = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
-      this.#layout = this.#pragma("user_version");
       this.#checkpoints = this.#readCheckpoints();
-      this.#hasTimes = this.#findTimes();
     } catch (error) {
       // A file that another process holds is not to be touched, and cannot be changed by closing it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -149,11 +133,6 @@ export class LogFile {
 
   get checkpoints(): LogCheckpoints {
     return this.#checkpoints;
-  }
-
-  /** Whether a head file must exist. */
-  get hasHead(): boolean {
-    return this.#layout >= headSchemaVersion;
   }
 
   /** Throws when the pages of the file do not fit together. */
@@ -172,9 +151,7 @@ export class LogFile {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       try {
         this.#segments.reload();
-        this.#layout = this.#pragma("user_version");
         this.#checkpoints = this.#readCheckpoints();
-        this.#hasTimes = this.#findTimes();
       } catch {
         // The file is beyond reading, as the error under way says.
       }
@@ -198,20 +175,14 @@ export class LogFile {
   /** Adds a row; outside of a transaction it is durable when this returns. */
   append(row: LogRow): void {
     const { revision, key, previous, expires, deleted, value } = row;
-    if (this.#layout !== schemaVersion) {
-      if (this.#database.isTransaction) this.#renewLayout();
-      else this.unsynced(() => this.#renewLayout());
-    }
     if (this.#segments.isFull) {
-      if (this.#database.isTransaction) this.#openSegment();
-      else this.unsynced(() => this.#openSegment());
+      if (this.#database.isTransaction) this.#segments.open();
+      else this.unsynced(() => this.#segments.open());
     }
-    const checksum = checksumOf({ ...row, created: 0 });
-    this.#segments.append(revision, key, previous, 0, expires, deleted, checksum, value);
+    this.#segments.append(revision, key, previous, expires, deleted, checksumOf(row), value);
   }
 
   setCheckpoint(name: keyof LogCheckpoints, revision: Revision): void {
-    this.#renewLayout();
     this.#checkpoints = { ...this.#checkpoints, [name]: revision };
     this.#setCheckpoint.run(name, revision);
     this.#setCheckpoint.run("checksum", checkpointSum(this.#checkpoints));
@@ -239,7 +210,7 @@ export class LogFile {
     for (const columns of this.#segments.all()) {
       // Safe: the columns are declared so, and tables are strict.
       const row = columns as unknown as StoredRow;
-      yield { row: modernRow(row), isIntact: row.checksum === checksumOf(row) };
+      yield { row, isIntact: row.checksum === checksumOf(row) };
     }
   }
 
@@ -267,19 +238,17 @@ export class LogFile {
 
   /** Notes that everything up to `revision` was written before `at`; an earlier note stays. */
   addTime(revision: Revision, at: number): void {
-    this.#database.exec("CREATE TABLE IF NOT EXISTS times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT");
-    this.#hasTimes = true;
     this.#database.prepare("INSERT OR IGNORE INTO times VALUES (?, ?)").run(revision, at);
   }
 
   /** The first noted time at which `revision` was written; `undefined` where none is. */
   timeOf(revision: Revision): number | undefined {
-    return this.#timesAsked("SELECT at AS found FROM times WHERE revision >= ? ORDER BY revision LIMIT 1", revision);
+    return this.#queryTimes("SELECT at AS found FROM times WHERE revision >= ? ORDER BY revision LIMIT 1", revision);
   }
 
   /** The last noted time up to which everything up to `revision` was written; `undefined` where none is. */
   timeUpTo(revision: Revision): number | undefined {
-    return this.#timesAsked(
+    return this.#queryTimes(
       "SELECT at AS found FROM times WHERE revision <= ? ORDER BY revision DESC LIMIT 1",
       revision,
     );
@@ -287,12 +256,11 @@ export class LogFile {
 
   /** The last revision known to have been written before `at`; 0 for none. */
   revisionAt(at: number): Revision {
-    return this.#timesAsked("SELECT max(revision) AS found FROM times WHERE at <= ?", at) ?? 0;
+    return this.#queryTimes("SELECT max(revision) AS found FROM times WHERE at <= ?", at) ?? 0;
   }
 
   /** Drops times of revisions before the last one up to `revision`. */
   dropTimes(revision: Revision): void {
-    if (!this.#hasTimes) return;
     this.#database
       .prepare("DELETE FROM times WHERE revision < (SELECT max(revision) FROM times WHERE revision <= ?)")
       .run(revision);
@@ -366,26 +334,9 @@ export class LogFile {
     if (!this.#hadWal) rmSync(`${this.#path}-wal`, { force: true });
   }
 
-  #findTimes(): boolean {
-    return this.#database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'times'").get() !== undefined;
-  }
-
-  #timesAsked(sql: string, value: number): number | undefined {
-    if (!this.#hasTimes) return undefined;
+  #queryTimes(sql: string, value: number): number | undefined {
     const found = this.#database.prepare(sql).get(value)?.["found"];
     return found === undefined || found === null ? undefined : Number(found);
-  }
-
-  #openSegment(): void {
-    this.#renewLayout();
-    this.#segments.open();
-  }
-
-  #renewLayout(): void {
-    if (this.#layout === schemaVersion) return;
-    this.#layout = schemaVersion;
-    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
-    this.#setCheckpoint.run("checksum", checkpointSum(this.#checkpoints));
   }
 
   #readCheckpoints(): LogCheckpoints {
@@ -397,7 +348,7 @@ export class LogFile {
       sweeping: mark("sweeping"),
       dropped: mark("dropped"),
     };
-    if (this.#layout >= headSchemaVersion && mark("checksum") !== checkpointSum(checkpoints)) {
+    if (mark("checksum") !== checkpointSum(checkpoints)) {
       throw this.#damaged("its checkpoints do not match their checksum");
     }
     return checkpoints;
@@ -406,7 +357,7 @@ export class LogFile {
   #checked(columns: Record<string, SQLInputValue>): LogRow {
     // Safe: the columns are declared so, and tables are strict.
     const row = columns as unknown as StoredRow;
-    if (row.checksum === checksumOf(row)) return modernRow(row);
+    if (row.checksum === checksumOf(row)) return row;
     throw this.#damaged(`revision ${row.revision} does not match its checksum`);
   }
 
@@ -429,14 +380,9 @@ export class LogFile {
     if (isNew && copyOf !== undefined) throw new StorageFailure(`${copyOf} is empty, and no backup`);
     if (!isNew && found !== applicationId) throw new StorageFailure(`${shown} is not a store of this program`);
     const version = this.#pragma("user_version");
-    if (!isNew && version === redoSchemaVersion) {
+    if (!isNew && version !== layout) {
       throw new StorageFailure(
-        `${shown} was not closed, and its last writes are in store.redo, which this program does not read: start the version that wrote it once more and stop it in good order`,
-      );
-    }
-    if (!isNew && (version < schemaVersionMin || version > schemaVersion)) {
-      throw new StorageFailure(
-        `${shown} has layout ${version}, this program reads up to layout ${schemaVersion}: use the version that wrote it`,
+        `${shown} has layout ${version}, and this program reads layout ${layout} only: use the version that wrote it`,
       );
     }
     // Before the first table is made, or it has no effect.
@@ -451,11 +397,12 @@ export class LogFile {
       return;
     }
     database.exec(`BEGIN IMMEDIATE;
-      CREATE TABLE log ${rowColumns};
+      ${segmentTables}
+      CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
       CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
       INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
       PRAGMA application_id = ${applicationId};
-      PRAGMA user_version = ${schemaVersion};
+      PRAGMA user_version = ${layout};
       COMMIT;`);
     // So that a file whose write-ahead log is lost has its tables at least.
     database.exec("PRAGMA wal_checkpoint");
@@ -480,17 +427,9 @@ function checkpointSum({ compacted, swept, sweeping, dropped }: LogCheckpoints):
   return crc32(`${compacted} ${swept} ${sweeping} ${dropped}`);
 }
 
-function modernRow(row: LogRow): LogRow {
-  const value = legacyValue(row);
-  return value === row.value ? row : { ...row, value };
-}
-
 /** Covers what a reader would notice last: the bytes, and where they belong. */
-function checksumOf(row: Omit<StoredRow, "checksum">): number {
-  return crc32(
-    row.value,
-    crc32(`${row.revision} ${row.previous} ${row.created} ${row.expires} ${row.deleted} ${row.key}`),
-  );
+function checksumOf(row: LogRow): number {
+  return crc32(row.value, crc32(`${row.revision} ${row.previous} ${row.expires} ${row.deleted} ${row.key}`));
 }
 
 /** The message about a damaged file at `path`, or about the backup it is a copy of. */

@@ -121,7 +121,7 @@ export class SqliteLog implements LogStore {
 
   /**
    * Opens the log in `dataDir`. Rejects with `StorageFailure` when the folder is in use by another process, or the file
-   * is damaged or of another version; then nothing is changed.
+   * is damaged or of another layout; then nothing is changed.
    */
   static async open(options: SqliteLogOptions): Promise<SqliteLog> {
     const mailbox = new Mailbox();

@@ -85,7 +85,7 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
     file.check();
     const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
     if (survey.gap !== undefined) throw damagedFile(path, undefined, `revision ${survey.gap} is missing`);
-    const found = loss === undefined ? lossWithin(path, head, { file, survey, walSize }) : undefined;
+    const found = loss === undefined ? lossWithin(path, head, survey, walSize) : undefined;
     if (found !== undefined) accept(found);
     return goOn({ dataDir, boot, file, head, survey, loss });
   } catch (error) {
@@ -139,20 +139,11 @@ function lossInSight(
   return undefined;
 }
 
-interface Reading {
-  readonly file: LogFile;
-  readonly survey: Survey;
-  /** Before the log was opened. */
-  readonly walSize: number | undefined;
-}
-
-/** Losses that show only when the log is read. */
-function lossWithin(path: string, head: FoundHead, { file, survey, walSize }: Reading): Loss | undefined {
+/** Finds losses that show only when the log is read. `walSize` is the size before the log was opened. */
+function lossWithin(path: string, head: FoundHead, survey: Survey, walSize: number | undefined): Loss | undefined {
   const lost = (message: string): Loss => ({ message, useless: [] });
   const { revision, keys } = survey;
   if (typeof head === "string") {
-    // Such a file is of a build that wrote no head files.
-    if (head === "missing" && !file.hasHead) return undefined;
     return lost(
       `${headFilePath(dirname(path))} is ${head}: without it nobody can tell whether writes after revision ${revision}, which ${path} reaches, are missing`,
     );
@@ -182,9 +173,7 @@ interface Examined {
 function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLogFiles {
   let notice: string | undefined;
   if (loss !== undefined) notice = `a loss was accepted: ${loss.message}`;
-  else if (head === "missing") {
-    notice = "the store was written by an earlier build, and a loss cannot be excluded";
-  } else if (typeof head === "object" && head.state === "used" && !isOfBoot(head, boot)) {
+  else if (typeof head === "object" && head.state === "used" && !isOfBoot(head, boot)) {
     notice = "the machine stopped while the store was open, and a loss of the last writes cannot be excluded";
   }
   const { revision: reached, keys, sum } = survey;

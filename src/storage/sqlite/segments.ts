@@ -7,8 +7,7 @@
  *     log   1 …… 5000 | log_1   5001 …… 8192 | log_2   8193 ……          rows of log_1 before its start no longer count
  *     log   1 …… 8192 | log_2   8193 ……                                 log_1 is emptied, and kept for later
  *
- * Layout 1 has one table, `log`, and no list of tables; the list is made with the second table. Used by `log-file.ts`
- * only, which has the transactions.
+ * The list of the tables is a table itself. Used by `log-file.ts` only, which has the transactions.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
@@ -16,10 +15,18 @@ import type { Revision } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
 
 /** Columns of every table of rows, in the order of `append`. */
-export const rowColumns = `(
-  revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, created INTEGER NOT NULL,
-  expires INTEGER NOT NULL, deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
+const rowColumns = `(
+  revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, expires INTEGER NOT NULL,
+  deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
 ) STRICT`;
+
+/** Makes the list of tables, and the first table. */
+export const segmentTables = `
+  CREATE TABLE segments (
+    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO segments VALUES (0, 0, 0, 0);
+  CREATE TABLE ${tableOf(0)} ${rowColumns};`;
 
 /** The size at which a table is full: emptying it is a matter of milliseconds. */
 const defaultRowsMax = 4096;
@@ -60,7 +67,6 @@ export class Segments {
   /** Empty tables for later use. */
   #spare: number[] = [];
   #insert!: StatementSync;
-  #hasTable = false;
 
   constructor(database: DatabaseSync, rowsMax = defaultRowsMax) {
     this.#database = database;
@@ -71,10 +77,7 @@ export class Segments {
   /** Reads the list again, after a transaction that was undone. */
   reload(): void {
     const database = this.#database;
-    this.#hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'segments'").get() !== undefined;
-    const rows = this.#hasTable
-      ? database.prepare("SELECT id, start, rows, bytes FROM segments ORDER BY start").all()
-      : [{ id: 0, start: 0, rows: 0, bytes: 0 }];
+    const rows = database.prepare("SELECT id, start, rows, bytes FROM segments ORDER BY start").all();
     this.#list = [];
     this.#spare = [];
     for (const row of rows) {
@@ -136,18 +139,17 @@ export class Segments {
 
   /** Opens another table for what is appended from now on. In a transaction only. */
   open(): void {
-    this.#makeList();
     const last = this.#list.at(-1)!;
     this.#save(last);
     this.#list.push(this.#newSegment(this.lastRevision + 1));
     this.#insert = this.#prepareInsert();
   }
 
-  append(...columns: [Revision, string, Revision, Revision, number, number, number, Uint8Array]): void {
+  append(...columns: [Revision, string, Revision, number, number, number, Uint8Array]): void {
     this.#insert.run(...columns);
     const last = this.#list.at(-1)!;
     last.rows++;
-    last.bytes += columns[7].length;
+    last.bytes += columns[6].length;
   }
 
   row(revision: Revision): ReturnType<StatementSync["get"]> {
@@ -213,8 +215,6 @@ export class Segments {
   /** Whether so few rows would be left that they had better move, and the table be emptied. */
   isWorthEmptying({ last, rows, hasRest }: SegmentView, dead: number): boolean {
     if (last === Number.POSITIVE_INFINITY) return false;
-    // One of layout 1 may be of any length.
-    if (rows > this.#rowsMax * 2) return false;
     return hasRest || rows - dead <= Math.max(rows * worthKeeping, this.#rowsMax * worthKeepingOfFull);
   }
 
@@ -273,7 +273,6 @@ export class Segments {
     const bytes = (from.bytes / Math.max(1, from.rows)) * revisions.length;
     let to = this.#list[this.#list.indexOf(from) - 1];
     if (to === undefined || to.rows + revisions.length > this.#rowsMax || to.bytes + bytes > bytesMax) {
-      this.#makeList();
       to = this.#newSegment(from.start);
       this.#list.splice(this.#list.indexOf(from), 0, to);
     }
@@ -295,7 +294,6 @@ export class Segments {
   }
 
   #empty(segment: Segment): void {
-    this.#makeList();
     // Without a condition, and so without looking at rows.
     this.#statement(`DELETE FROM ${segment.table}`).run();
     this.#list.splice(this.#list.indexOf(segment), 1);
@@ -314,19 +312,8 @@ export class Segments {
     return segment;
   }
 
-  #makeList(): void {
-    if (this.#hasTable) return;
-    this.#database.exec(
-      `CREATE TABLE segments (
-         id INTEGER PRIMARY KEY, start INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL
-       ) STRICT`,
-    );
-    this.#hasTable = true;
-    for (const segment of this.#list) this.#save(segment);
-  }
-
   #save({ id, start, rows, bytes }: Segment): void {
-    if (this.#hasTable) this.#saveRow(id, start, rows, Math.round(bytes));
+    this.#saveRow(id, start, rows, Math.round(bytes));
   }
 
   #saveRow(id: number, start: Revision, rows: number, bytes: number): void {
@@ -350,7 +337,7 @@ export class Segments {
   }
 
   #prepareInsert(): StatementSync {
-    return this.#database.prepare(`INSERT INTO ${this.#list.at(-1)!.table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+    return this.#database.prepare(`INSERT INTO ${this.#list.at(-1)!.table} VALUES (?, ?, ?, ?, ?, ?, ?)`);
   }
 
   #statement(sql: string): StatementSync {
