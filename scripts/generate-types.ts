@@ -1,20 +1,18 @@
 /**
- * Generates TypeScript interfaces from the fact tables, one module per group version (`src/api/core/v1.ts`). A field is
+ * Generates TypeScript interfaces from the tables of types, one module per group version (`src/api/core/v1.ts`). A field is
  * optional where canonical JSON may omit it, and includes `null` where an empty value is written as null.
  */
 
 export interface FieldShape {
+  /** As the tables write it (`src/api/definitions.ts`), names of types in full. */
   readonly type: string;
-  readonly format?: string;
-  readonly ptr?: boolean;
-  readonly omitempty?: boolean;
-  readonly keep?: boolean;
+  readonly isPointer: boolean;
+  /** Whether JSON leaves it out when it is empty. */
+  readonly isOmitted: boolean;
 }
 
-export interface TypeShape {
-  readonly gvk?: unknown;
-  readonly fields: Readonly<Record<string, FieldShape>>;
-}
+/** The fields of a type by name, in order. */
+export type TypeShape = ReadonlyMap<string, FieldShape>;
 
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const apiextensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
@@ -38,6 +36,15 @@ const special: Readonly<Record<string, { readonly type: string; readonly from?: 
   [`${apiextensions}.JSONSchemaPropsOrStringArray`]: { type: "unknown" },
 };
 
+const scalars: Readonly<Record<string, string>> = {
+  s: "string",
+  y: "string",
+  i: "number",
+  l: "Int64",
+  d: "number",
+  b: "boolean",
+};
+
 /** `core/v1` of a definition name's package; `undefined` for packages that are no group version. */
 function moduleOf(folder: string): string | undefined {
   const parts = folder.split(".");
@@ -51,9 +58,9 @@ function split(name: string): [folder: string, short: string] {
 }
 
 /** Path below `src/api/` and text of every module. */
-export function generateTypes(types: Readonly<Record<string, TypeShape>>): Map<string, string> {
+export function generateTypes(types: ReadonlyMap<string, TypeShape>): Map<string, string> {
   const names = new Map<string, string[]>();
-  for (const name of Object.keys(types).sort()) {
+  for (const name of [...types.keys()].sort()) {
     if (special[name] !== undefined) continue;
     const module = moduleOf(split(name)[0]);
     if (module !== undefined) names.set(module, [...(names.get(module) ?? []), name]);
@@ -65,10 +72,10 @@ export function generateTypes(types: Readonly<Record<string, TypeShape>>): Map<s
 
 class ModuleWriter {
   readonly #module: string;
-  readonly #types: Readonly<Record<string, TypeShape>>;
+  readonly #types: ReadonlyMap<string, TypeShape>;
   readonly #imports = new Map<string, Set<string>>();
 
-  constructor(module: string, types: Readonly<Record<string, TypeShape>>) {
+  constructor(module: string, types: ReadonlyMap<string, TypeShape>) {
     this.#module = module;
     this.#types = types;
   }
@@ -88,11 +95,11 @@ class ModuleWriter {
   }
 
   #interface(name: string): string {
-    const { fields } = this.#types[name]!;
-    const isObject = fields["metadata"]?.type === `${meta}.ObjectMeta`;
+    const fields = this.#types.get(name)!; // one of them
+    const isObject = fields.get("metadata")?.type === `${meta}.ObjectMeta`;
     if (isObject) this.#import("#meta/object-meta.ts", "ApiObject");
     let text = `export interface ${split(name)[1]}${isObject ? " extends ApiObject" : ""} {\n`;
-    for (const [field, shape] of Object.entries(fields)) {
+    for (const [field, shape] of fields) {
       if (isObject && (field === "metadata" || field === "apiVersion" || field === "kind")) continue;
       text += `  readonly ${/^[A-Za-z_$][\w$]*$/.test(field) ? field : JSON.stringify(field)}${this.#field(shape)};\n`;
     }
@@ -100,11 +107,11 @@ class ModuleWriter {
   }
 
   #field(shape: FieldShape): string {
-    const isList = /^(\[\]|\{\})/.test(shape.type) || shape.format === "byte";
-    const isStruct = !isList && this.#isStruct(shape.type) && shape.ptr !== true;
-    const type = this.#type(shape.type, shape.format);
-    if (shape.keep !== true && shape.omitempty === true && !isStruct) return `?: ${type}`;
-    const isNullable = (shape.ptr === true || isList || isTime(shape.type)) && type !== "unknown";
+    const isList = /^(\[\]|\{\}|y$)/.test(shape.type);
+    const isStruct = !isList && this.#isStruct(shape.type) && !shape.isPointer;
+    const type = this.#type(shape.type);
+    if (shape.isOmitted && !isStruct) return `?: ${type}`;
+    const isNullable = (shape.isPointer || isList || isTime(shape.type)) && type !== "unknown";
     return `: ${type}${isNullable ? " | null" : ""}`;
   }
 
@@ -113,47 +120,37 @@ class ModuleWriter {
     return own === undefined ? type.startsWith("io.") : own.from === "#meta/object-meta.ts";
   }
 
-  #type(type: string, format: string | undefined): string {
-    if (type.startsWith("[]")) return `readonly ${this.#member(type, format)}[]`;
-    if (type.startsWith("{}")) return `Readonly<Record<string, ${this.#type(type.slice(2), format)}>>`;
+  #type(type: string): string {
+    if (type.startsWith("[]")) return `readonly ${this.#member(type)}[]`;
+    if (type.startsWith("{}")) return `Readonly<Record<string, ${this.#type(type.slice(2))}>>`;
     const known = special[type];
     if (known !== undefined) {
       if (known.from !== undefined) this.#import(known.from, known.type);
       return known.type;
     }
-    if (!type.startsWith("io.")) return this.#scalar(type, format);
+    if (!type.startsWith("io.")) return this.#scalar(type);
     const [folder, short] = split(type);
     const module = moduleOf(folder);
-    if (module === undefined || this.#types[type] === undefined) return "unknown";
+    if (module === undefined || !this.#types.has(type)) return "unknown";
     if (module === this.#module) return short;
-    const isTaken = Object.hasOwn(this.#types, `${this.#folder()}.${short}`);
+    const isTaken = this.#types.has(`${this.#folder()}.${short}`);
     const name = isTaken ? `${pascal(module)}${short}` : short;
     this.#import(`../${module}.ts`, isTaken ? `${short} as ${name}` : short);
     return name;
   }
 
   #folder(): string {
-    return split(Object.keys(this.#types).find((name) => moduleOf(split(name)[0]) === this.#module)!)[0];
+    return split([...this.#types.keys()].find((name) => moduleOf(split(name)[0]) === this.#module)!)[0];
   }
 
-  #member(type: string, format: string | undefined): string {
-    const member = this.#type(type.slice(2), format);
+  #member(type: string): string {
+    const member = this.#type(type.slice(2));
     return /^readonly | \| /.test(member) ? `(${member})` : member;
   }
 
-  #scalar(type: string, format: string | undefined): string {
-    switch (type) {
-      case "string":
-      case "boolean":
-      case "number":
-        return type;
-      case "integer":
-        if (format !== "int64") return "number";
-        this.#import("#std/int64.ts", "Int64");
-        return "Int64";
-      default:
-        return "unknown";
-    }
+  #scalar(type: string): string {
+    if (type === "l") this.#import("#std/int64.ts", "Int64");
+    return scalars[type] ?? "unknown";
   }
 
   #import(from: string, name: string): void {

@@ -2,8 +2,9 @@
  * The built-in kinds of release 1.32 as data: facts about each kind, and a `Schema` tree for each type, built on first
  * use and then shared. The API domain is applied here and nowhere else.
  *
- * `tables/` is generated. A type's row is `{fields, mapType?, unions?, hidden?}`. A field's row is a string, or a
- * string with more data: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b
+ * `tables/` holds the facts, edited by hand when a release changes them; `npm run generate` makes the interfaces of them. A
+ * type's row is `{fields, mapType?, unions?, hidden?}`, in the order of the fields. A field's row is a string, or a string with
+ * more data: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b
  * boolean, a any, `.Name` of the same package, or a full name, with the prefix `[]` (list of) or `{}` (map from string
  * to). Marks: r required, p pointer, o omitempty, k kept when zero, z default is the zero value.
  */
@@ -175,7 +176,7 @@ class Tables implements ApiTables {
 
   constructor(domain: ApiDomain) {
     this.domain = domain;
-    this.#index = JSON.parse(readTable("type-index")) as TypeIndex; // our own generated table
+    this.#index = JSON.parse(readTable("type-index")) as TypeIndex; // a table of ours
     for (const [folder, kinds] of Object.entries(this.#index)) {
       this.#folders.set(domain.rename(folder), folder);
       for (const [short, gvks] of Object.entries(kinds)) {
@@ -255,7 +256,7 @@ class Tables implements ApiTables {
     let rows = this.#rows.get(folder);
     if (rows === undefined) {
       const text = Object.hasOwn(this.#index, folder) ? readTable(`types/${folder}`) : "{}";
-      rows = JSON.parse(text) as Readonly<Record<string, TypeRow>>; // our own generated table
+      rows = JSON.parse(text) as Readonly<Record<string, TypeRow>>; // a table of ours
       this.#rows.set(folder, rows);
     }
     return rows;

@@ -1,4 +1,4 @@
-/** The generated tables, read from their files when they are needed: as text of modules they would stay in memory twice. */
+/** The tables of built-in kinds, read from their files when they are needed: as text of modules they would stay in memory twice. */
 import { readFileSync } from "node:fs";
 
 /** The table of `tables/` with this name, as JSON. The bundle has the files beside its own (`scripts/build.ts`). */

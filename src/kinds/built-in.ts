@@ -1,5 +1,5 @@
 /**
- * Definitions of built-in kinds: the generated tables joined with the behaviour in this folder. A schema is built on
+ * Definitions of built-in kinds: the tables of `api/` joined with the behaviour in this folder. A schema is built on
  * first use.
  */
 import type { Deployment, ReplicaSet, StatefulSet } from "#api/apps/v1.ts";
