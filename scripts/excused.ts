@@ -2,7 +2,7 @@
 
 /**
  * Variables of modules that change, by file; `*` for a file that is a thread of its own. Most keep what is pure, `scratch`
- * keeps nothing from one call to the next, and the queue of `turn.ts` is that of the event loop, which servers share.
+ * keeps nothing from one call to the next, and the queue of `cooperative.ts` is that of the event loop, which servers share.
  */
 export const excusedState: Readonly<Record<string, readonly string[]>> = {
   "src/authn/jwt.ts": ["scratch"],

@@ -1,5 +1,5 @@
 /**
- * `npm run generate [-- --check]`: writes the interfaces of every group version, `src/api/GROUP/VERSION.ts`, from the
+ * `npm run generate [-- --check]`: writes the interfaces of every group version, `src/api/<group>/<version>.ts`, from the
  * tables of `src/api/tables/types/`, where a field is a line. With `--check` nothing is written; a difference fails. The
  * notation of the tables is explained in `src/api/definitions.ts`, which reads them when the server runs.
  */
@@ -40,7 +40,7 @@ function shapeOf(row: FieldRow, folder: string): FieldShape {
   };
 }
 
-const usage = `Writes the types of src/api/GROUP/VERSION.ts from the tables in src/api/tables/types.
+const usage = `Writes the types of src/api/<group>/<version>.ts from the tables in src/api/tables/types.
 
 Usage: npm run generate -- [options]
 

@@ -12,17 +12,17 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cel: ["std", "meta", "schema"],
   apply: ["std", "meta", "schema"],
   api: ["std", "meta", "schema"],
-  storage: ["std", "meta", "codec"],
+  storage: ["std"],
   encryption: ["std", "meta", "codec", "storage"],
   client: ["std", "meta", "codec", "api"],
   registry: ["std", "meta", "schema", "codec", "apply", "api", "storage"],
   authn: ["std", "meta", "codec", "api", "client"],
   authz: ["std", "meta", "codec", "api", "client"],
-  flowcontrol: ["std", "meta", "api", "client"],
+  flowcontrol: ["std", "meta", "api"],
   audit: ["std", "meta", "codec", "api", "client"],
   admission: ["std", "meta", "schema", "cel", "apply", "api", "client", "authz"],
-  kinds: ["std", "meta", "schema", "cel", "apply", "api", "client", "registry", "authn", "authz"],
-  extensions: ["std", "meta", "schema", "codec", "cel", "apply", "api", "client", "registry"],
+  kinds: ["std", "meta", "schema", "cel", "apply", "api", "registry"],
+  extensions: ["std", "meta", "schema", "codec", "cel", "apply", "api", "registry"],
   http: [
     "std",
     "meta",
@@ -41,8 +41,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   ],
   publication: ["std", "meta", "schema", "codec", "api", "registry", "http"],
   transport: ["std", "meta", "http"],
-  controllers: ["std", "meta", "schema", "cel", "api", "client"],
-  cli: ["std", "meta", "schema", "codec", "apply", "api", "client"],
+  controllers: ["std", "meta", "cel", "api", "client"],
   server: [
     "std",
     "meta",
@@ -72,7 +71,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders outside `src/` and what they may import; tests, benches and scripts see everything. */
 export const outside: Readonly<Record<string, readonly string[] | "all">> = {
-  bin: ["commands", "cli", "server", "std"],
+  bin: ["commands", "server", "std"],
   test: "all",
   bench: "all",
   scripts: "all",

@@ -1,7 +1,7 @@
 /** Each check of file shapes finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { aliasedTypes, circles, moduleState, roomCircles, sharedTypeNames } from "./tidy-shape.ts";
 
 void test("files that import each other are a circle, told once", () => {
   const imports = new Map([
@@ -12,6 +12,18 @@ void test("files that import each other are a circle, told once", () => {
   ]);
   assert.deepEqual(circles(imports), [{ file: "a.ts", line: 1, message: "circle of imports with b.ts, c.ts" }]);
   assert.deepEqual(circles(new Map([["a.ts", new Set(["b.ts"])]])), []);
+});
+
+void test("rooms that reach each other are a circle, also where their files do not", () => {
+  const imports = new Map([
+    ["src/a/x.ts", new Set(["src/a/x/inner.ts", "src/b/y.ts"])],
+    ["src/a/x/inner.ts", new Set(["src/a/z.ts"])],
+    ["src/a/z.ts", new Set(["src/a/x/other.ts"])],
+    ["src/b/y.ts", new Set(["src/a/x.ts"])],
+  ]);
+  assert.deepEqual(roomCircles(imports), [{ file: "src/a/x", line: 1, message: "circle of rooms with src/a/z" }]);
+  imports.set("src/a/z.ts", new Set());
+  assert.deepEqual(roomCircles(imports), []);
 });
 
 void test("exported types of one name are found", () => {

@@ -1,5 +1,5 @@
 /**
- * Four checks of `tidy.ts`: no import cycles, no module-level mutable state, no two exported types of one name, no types
+ * Five checks of `tidy.ts`: no circles of imports, neither of files nor of rooms, no module-level mutable state, no two exported types of one name, no types
  * imported under another name.
  * Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding. That functions have at most
  * 70 lines is a rule of `oxlint`.
@@ -21,6 +21,33 @@ export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): Shap
   }
   return findings;
 }
+
+/**
+ * Circles of rooms. A room is a subfolder of a folder of `src/` with the files beside it that have its name (`x.ts` of `x/`);
+ * a file that has no subfolder is a room of its own.
+ */
+export function roomCircles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
+  const rooms = new Map<string, Set<string>>();
+  for (const [file, targets] of imports) {
+    const own = roomOf(file);
+    for (const target of targets) {
+      const other = roomOf(target);
+      if (own !== other && folderOf(own) === folderOf(other)) rooms.set(own, (rooms.get(own) ?? new Set()).add(other));
+    }
+  }
+  return components(rooms).map((members) => {
+    const [room, ...others] = members.sort();
+    return { file: room!, line: 1, message: `circle of rooms with ${others.join(", ")}` };
+  });
+}
+
+/** `src/server/audit` of `src/server/audit.ts` and of `src/server/audit/flags.ts`. */
+function roomOf(file: string): string {
+  const [top, folder, name = ""] = file.split("/");
+  return `${top}/${folder}/${name.replace(/\.ts$/, "")}`;
+}
+
+const folderOf = (room: string): string => room.slice(0, room.lastIndexOf("/"));
 
 const exported = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
 

@@ -9,6 +9,8 @@ import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, out
 import { root } from "./steps.ts";
 import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 import { measuredTimes } from "./tidy-tests.ts";
+import { unknownFiles, unusedPermissions } from "./tidy-usage.ts";
+import { firstWords } from "./tidy-words.ts";
 
 export interface Finding {
   readonly file: string;
@@ -24,6 +26,10 @@ export interface Packages {
   readonly devDependencies: readonly string[];
   /** Source files the package exports or runs; never dead. */
   readonly entries: readonly string[];
+  /** The layer map. */
+  readonly layers: Readonly<Record<string, readonly string[]>>;
+  /** Paths of all files, whose names comments may mention. */
+  readonly files: ReadonlySet<string>;
 }
 
 /** All findings, in order of file and line. Throws when no import was found in `sources`: then the scan is broken. */
@@ -32,6 +38,8 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
   const importers = new Map<string, Set<string>>();
   const imports = new Map<string, Set<string>>();
   const codes = new Map<string, string>();
+  const all = new Map<string, string>();
+  const edges = new Set<string>();
   let importCount = 0;
   for (const [file, text] of sources) {
     if (!file.endsWith(".ts")) {
@@ -39,7 +47,9 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
       continue;
     }
     const code = blank(text, false);
-    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...checkShape(file, code));
+    all.set(file, code);
+    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
+    findings.push(...checkShape(file, code));
     const bare = blank(text, true);
     findings.push(...checkClock(file, bare), ...measuredTimes(file, bare));
     const isOwn = file.startsWith("src/") && !isTest(file);
@@ -51,6 +61,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
       const target = resolve(file, found.specifier);
       if (target !== undefined) {
         importers.set(target, (importers.get(target) ?? new Set()).add(file));
+        if (file.startsWith("src/")) edges.add(`${placeOf(file).folder} ${placeOf(target).folder}`);
         if (isOwn && found.isImport) imports.set(file, (imports.get(file) ?? new Set()).add(target));
       }
       const message = checkImport(file, found, packages, sources);
@@ -58,7 +69,11 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
   }
   if (importCount === 0) throw new Error("no imports seen: the import check is broken");
-  findings.push(...deadFiles(sources, importers, packages), ...circles(imports), ...sharedTypeNames(codes));
+  findings.push(...deadFiles(sources, importers, packages), ...sharedTypeNames(codes));
+  findings.push(...circles(imports)); //ROOMS
+  findings.push(...unusedPermissions(packages.layers, edges), ...unknownFiles(sources, packages.files));
+  //EXPORTS const isExempt = (file: string): boolean => packages.entries.includes(file) || isGenerated(sources.get(file)!);
+  //EXPORTS findings.push(...unusedExports(all, resolve, isExempt));
   return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
@@ -325,7 +340,16 @@ function readPackages(): Packages {
       .map((target) => (typeof target === "string" ? target : target.default))
       .filter((path) => !isAbsolute(path) && path.startsWith("./dist/"))
       .map((path) => path.replace("./dist/", "").replace(/\.js$/, ".ts")),
+    layers,
+    files: new Set(["src", "runtime", ...Object.keys(outside)].flatMap(filesOf)),
   };
+}
+
+/** Paths of all files below a folder of the repository. */
+function filesOf(top: string): string[] {
+  return readdirSync(join(root, top), { recursive: true, encoding: "utf8" })
+    .map((name) => posix.join(top, name.replaceAll("\\", "/")))
+    .filter((path) => !path.includes("/node_modules/"));
 }
 
 /** Findings of the whole repository, one line each. */

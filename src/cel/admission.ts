@@ -31,7 +31,7 @@ import {
   typeName,
 } from "./types.ts";
 
-/** What an expression is for decides of which types its value may be. */
+/** The purpose of an expression decides of which types its value may be. */
 export type ExpressionPurpose =
   | "condition"
   | "message"

@@ -135,7 +135,7 @@ function withFerries(tables: ApiTables): ApiTables {
   };
 }
 
-/** The file of a kind: `kinds/harbour/ferry.ts`. */
+/** Such a definition is the file of a kind. */
 function ferries(): KindBehaviour<Ferry> {
   const specPath = FieldPath.of("spec");
   const validate = ({ spec: { seats = 0 } }: Ferry) =>

@@ -4,7 +4,7 @@ import type { Reply } from "#http/api-request.ts";
 import { lazy } from "#std/lazy.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } from "./discovery.ts";
-import type { OpenApiRequest } from "./openapi-v3.ts";
+import type { OpenApiRequest } from "./openapi/v3.ts";
 
 export interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;

@@ -1,7 +1,7 @@
 /** OpenAPI in both versions. Loaded on the first request for it. */
 import type { Reply } from "#http/api-request.ts";
-import { OpenApiV2 } from "./openapi-v2.ts";
-import { type OpenApiOptions, type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
+import { OpenApiV2 } from "./openapi/v2.ts";
+import { type OpenApiOptions, type OpenApiRequest, OpenApiV3 } from "./openapi/v3.ts";
 
 export class OpenApi {
   readonly #v2: OpenApiV2;

@@ -1,6 +1,6 @@
 /** JSON values as Go prints them in messages. */
 import { isRawNumber } from "#std/raw-number.ts";
-import { goJson, goNumber, type JsonKind, kindOf } from "./structural/json-value.ts";
+import { goJson, goNumber, type JsonKind, kindOf } from "./go-json.ts";
 
 /** Go's `%v`: bare texts and numbers, `map[a:1 b:x]`, `[1 2]`, `<nil>`. */
 export function goText(value: unknown): string {

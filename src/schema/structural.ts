@@ -36,7 +36,7 @@ export {
   type ValidationRule,
 } from "./structural/json-schema.ts";
 export type { SchemaNode } from "./structural/node.ts";
-export { showValue } from "./structural/json-value.ts";
+export { showValue } from "./go-json.ts";
 export { patternSizes } from "./structural/pattern.ts";
 export { compiledSize, expandedSize, readingSize } from "./structural/pattern-text.ts";
 export { patternWeight } from "./structural/pattern-weight.ts";

@@ -8,7 +8,7 @@ import { base64Error, canonicalBase64 } from "./base64.ts";
 import { DecodeError } from "./decode-error.ts";
 import { findMismatch, mismatchError } from "./mismatch.ts";
 import type { Schema } from "./schema.ts";
-import { goNumber } from "./structural/json-value.ts";
+import { goNumber } from "./go-json.ts";
 
 /** The converter's error for `raw`, the first in its order; map keys, which have none there, are sorted. */
 export function unstructuredMismatch(schema: Schema, raw: unknown): DecodeError {

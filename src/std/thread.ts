@@ -2,7 +2,7 @@
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
 /**
- * `file` is what `import.meta.resolve("#folder/file.ts")` says; the bundle has its path there (`scripts/build.ts`). Throws
+ * `file` is what `import.meta.resolve` says; the bundle has its path there (`scripts/build.ts`). Throws
  * when the thread cannot be started.
  */
 export function startThread(file: string, options: Omit<WorkerOptions, "execArgv">): Worker {

@@ -314,7 +314,7 @@ export class RuleRun implements RuleFindings {
     return isShown ? text : undefined;
   }
 
-  /** What is wrong with a part that an update left alone is no error, unless it is about the change itself. */
+  /** A finding about a part that an update left alone is no error, unless it is about the change itself. */
   #report(finding: FieldError, usesOldSelf: boolean): void {
     if (!usesOldSelf && this.#isUnchanged()) {
       if (this.tolerated.length < findingsMax) this.tolerated.push(finding);

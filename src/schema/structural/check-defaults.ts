@@ -10,7 +10,7 @@ import type { Schema } from "../schema.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
 import { explain } from "./explain.ts";
 import { isMetaName, type JsonSchemaProps } from "./json-schema.ts";
-import { shown } from "./json-value.ts";
+import { shown } from "../go-json.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { prune } from "./prune.ts";
 import { checkBudget, isValid, TooCostly } from "./valid.ts";

@@ -16,7 +16,7 @@ import {
   namesOf,
   type ValidationRule,
 } from "./json-schema.ts";
-import { shown } from "./json-value.ts";
+import { shown } from "../go-json.ts";
 
 /** On unless false. */
 export interface KeywordChecks {

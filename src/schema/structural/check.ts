@@ -12,7 +12,7 @@ import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, type KeywordChecks, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
 import { addSubSchemas, givenKeywords, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
-import { isDeeper, shown } from "./json-value.ts";
+import { isDeeper, shown } from "../go-json.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { patternsSizeMax } from "./pattern.ts";
 import { compiledSize } from "./pattern-text.ts";

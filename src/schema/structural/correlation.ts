@@ -3,7 +3,7 @@
  * schema knows them, items of `map` lists by their keys; items of other lists never match. Source: KEP-4008 and
  * upstream's `apiserver/pkg/cel/common`.
  */
-import { deepEqual, type Json, kindOf, numberOf } from "./json-value.ts";
+import { deepEqual, type Json, kindOf, numberOf } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
 export class Correlation {

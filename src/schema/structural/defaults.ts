@@ -5,7 +5,7 @@
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { Room, setKey } from "../json-values.ts";
-import type { Json } from "./json-value.ts";
+import type { Json } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 import { prune } from "./prune.ts";
 

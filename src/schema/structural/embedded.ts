@@ -12,7 +12,7 @@ import { addAll } from "#std/add-all.ts";
 import { DecodeError } from "../decode-error.ts";
 import type { Schema } from "../schema.ts";
 import { decodeTyped } from "../typed.ts";
-import { type Json, kindOf, shown } from "./json-value.ts";
+import { type Json, kindOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */

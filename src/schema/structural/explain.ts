@@ -27,7 +27,7 @@ import {
   numberOf,
   showText,
   shown,
-} from "./json-value.ts";
+} from "../go-json.ts";
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
 import { Budget, isUnique, isValid, maximumHolds, minimumHolds, multipleOfFault, wholeLimit } from "./valid.ts";
 

@@ -5,7 +5,7 @@
 import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { setKey } from "../json-values.ts";
-import { goJson, type Json, kindOf, numberOf, shown } from "./json-value.ts";
+import { goJson, type Json, kindOf, numberOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** As many are listed. */

@@ -7,7 +7,7 @@ import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { type FormatCheck, formatCheck } from "./formats.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
-import { deepEqual, goJson, isDeeper, type JsonKind, kindOf, numberOf } from "./json-value.ts";
+import { deepEqual, goJson, isDeeper, type JsonKind, kindOf, numberOf } from "../go-json.ts";
 import { openPattern, type Pattern } from "./pattern.ts";
 
 /** Bits of `types` and `accepts`. */

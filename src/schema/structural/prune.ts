@@ -7,7 +7,7 @@ import { isRawNumber } from "#std/raw-number.ts";
 import { setKey } from "../json-values.ts";
 import { DecodeError } from "../decode-error.ts";
 import { isMetaName } from "./json-schema.ts";
-import type { Json } from "./json-value.ts";
+import type { Json } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
 export interface Pruned {

@@ -6,7 +6,7 @@ import { invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { codePointCount } from "#std/code-points.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
+import { goJson, isIntegral, kindOf, numberOf } from "../go-json.ts";
 import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 
 /**

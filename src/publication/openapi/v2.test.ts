@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "#http/api-request.ts";
-import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
-import { servedGroups } from "./discovery/groups.ts";
-import { DocumentV2 } from "./openapi/document-v2.ts";
-import { Operations } from "./openapi/operations.ts";
-import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
-import type { MutableJson } from "./openapi/published-schema.ts";
-import { OpenApiV2 } from "./openapi-v2.ts";
-import type { OpenApiRequest } from "./openapi-v3.ts";
+import { builtinDefinitions, customDefinition, kubernetesTables } from "../discovery/definitions-for-tests.ts";
+import { servedGroups } from "../discovery/groups.ts";
+import { DocumentV2 } from "./document-v2.ts";
+import { Operations } from "./operations.ts";
+import { encodeProtobufV2 } from "./protobuf-v2.ts";
+import type { MutableJson } from "./published-schema.ts";
+import { OpenApiV2 } from "./v2.ts";
+import type { OpenApiRequest } from "./v3.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
 const configMaps = "/api/v1/namespaces/{namespace}/configmaps";
@@ -208,7 +208,7 @@ test("protobuf has the fields of the document in their messages", () => {
   assert.equal(encodeProtobufV2(document).toString("hex"), expected.join(""));
 });
 
-const factsFile = join(dirname(fileURLToPath(import.meta.url)), "../../../shared/facts/schemas.json");
+const factsFile = join(dirname(fileURLToPath(import.meta.url)), "../../../../shared/facts/schemas.json");
 const skip = existsSync(factsFile) ? false : "the fact tables are not on this machine";
 
 interface FactField {

@@ -5,14 +5,14 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { digestOf } from "./discovery.ts";
-import type { ServedGroup } from "./discovery/groups.ts";
-import { DocumentV2 } from "./openapi/document-v2.ts";
-import type { RemoteDocumentV2 } from "./openapi/merge-v2.ts";
-import { acceptedType, httpDate, matchesTag, notAcceptableFile } from "./openapi/negotiation.ts";
-import { Operations } from "./openapi/operations.ts";
-import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
-import type { OpenApiOptions, OpenApiRequest } from "./openapi-v3.ts";
+import { digestOf } from "../discovery.ts";
+import type { ServedGroup } from "../discovery/groups.ts";
+import { DocumentV2 } from "./document-v2.ts";
+import type { RemoteDocumentV2 } from "./merge-v2.ts";
+import { acceptedType, httpDate, matchesTag, notAcceptableFile } from "./negotiation.ts";
+import { Operations } from "./operations.ts";
+import { encodeProtobufV2 } from "./protobuf-v2.ts";
+import type { OpenApiOptions, OpenApiRequest } from "./v3.ts";
 
 const json = "application/json";
 const protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";

@@ -8,12 +8,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { digestOf, type RemoteVersion } from "./discovery.ts";
-import type { ServedGroup } from "./discovery/groups.ts";
-import { documentV3 } from "./openapi/document-v3.ts";
-import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./openapi/negotiation.ts";
-import { Operations, type PathItem } from "./openapi/operations.ts";
-import { encodeProtobufV3 } from "./openapi/protobuf-v3.ts";
+import { digestOf, type RemoteVersion } from "../discovery.ts";
+import type { ServedGroup } from "../discovery/groups.ts";
+import { documentV3 } from "./document-v3.ts";
+import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./negotiation.ts";
+import { Operations, type PathItem } from "./operations.ts";
+import { encodeProtobufV3 } from "./protobuf-v3.ts";
 
 export interface OpenApiOptions {
   readonly tables: ApiTables;

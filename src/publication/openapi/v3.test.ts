@@ -9,11 +9,11 @@ import {
   customDefinition,
   kubernetesTables,
   platformTables,
-} from "./discovery/definitions-for-tests.ts";
-import { servedGroups } from "./discovery/groups.ts";
-import { encodeProtobufV3 } from "./openapi/protobuf-v3.ts";
-import type { MutableJson } from "./openapi/published-schema.ts";
-import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
+} from "../discovery/definitions-for-tests.ts";
+import { servedGroups } from "../discovery/groups.ts";
+import { encodeProtobufV3 } from "./protobuf-v3.ts";
+import type { MutableJson } from "./published-schema.ts";
+import { type OpenApiRequest, OpenApiV3 } from "./v3.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
 const nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);

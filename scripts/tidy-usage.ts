@@ -1,0 +1,88 @@
+/**
+ * Three checks of `tidy.ts` for what nobody uses: exports without an import, permissions of the layer map without one, and
+ * names of files in comments where no such file is.
+ */
+import type { Finding, Sources } from "./tidy.ts";
+
+const declared = /^export (?:async )?(?:abstract )?(?:function\*?|class|const|let|interface|type) (\w+)/gm;
+const listed = /\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from\s*["']([^"']+)["']/g;
+const taken = /\{([^{}]*)\}\s*=\s*await import\(\s*["']([^"']+)["']/g;
+const loaded = /\bimport\(\s*["']([^"']+)["']|\bnew URL\(\s*["'](\.[^"']*\.ts)["']/g;
+
+/**
+ * Exports that no other file imports by name; tests count. A module that is loaded as a whole (`await import(…)` without
+ * names) may be used in every way. `codes` are sources without comments, `resolve` the file that an import names.
+ */
+export function unusedExports(
+  codes: ReadonlyMap<string, string>,
+  resolve: (file: string, specifier: string) => string | undefined,
+  isExempt: (file: string) => boolean,
+): Finding[] {
+  const used = new Set<string>();
+  const whole = new Set<string>();
+  for (const [file, code] of codes) {
+    const destructured = new Set<number>();
+    for (const pattern of [listed, taken]) {
+      for (const { 0: text, 1: names = "", 2: specifier = "", index } of code.matchAll(pattern)) {
+        if (pattern === taken) destructured.add(index + text.indexOf("import", text.indexOf("=")));
+        const target = resolve(file, specifier);
+        for (const name of names.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g)) used.add(`${target}#${name[1]}`);
+      }
+    }
+    for (const { 1: module, 2: url, index } of code.matchAll(loaded)) {
+      if (!destructured.has(index)) whole.add(resolve(file, (module ?? url)!) ?? ""); // one of them is there
+    }
+  }
+  const findings: Finding[] = [];
+  for (const [file, code] of codes) {
+    if (isExempt(file) || whole.has(file)) continue;
+    for (const { 1: name, index } of code.matchAll(declared)) {
+      if (used.has(`${file}#${name}`)) continue;
+      const line = code.slice(0, index).split("\n").length;
+      findings.push({ file, line, message: `${name} is exported, and nobody imports it` });
+    }
+  }
+  return findings;
+}
+
+/** Edges of the layer map that no import needs. `edges` are those that are used: `storage meta`. */
+export function unusedPermissions(
+  layers: Readonly<Record<string, readonly string[]>>,
+  edges: ReadonlySet<string>,
+): Finding[] {
+  return Object.entries(layers).flatMap(([folder, allowed]) =>
+    allowed
+      .filter((other) => !edges.has(`${folder} ${other}`))
+      .map((other) => ({ file: "scripts/layers.ts", line: 1, message: `${folder} need not import ${other}` })),
+  );
+}
+
+const fileName = /(?<![\w/.@>-])((?:[\w-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs))(?![\w-])/g;
+
+/** Names that stand for any, and a program of the recorded conformance. */
+const examples = /^(?:x|name|kebab-case|replay)\./;
+
+/**
+ * Names of our files in comments and documents that name none. A name may leave out the first folders. Files of upstream end
+ * in `.go` and are not looked for; `<name>.ts` and the like stand for any.
+ */
+export function unknownFiles(sources: Sources, existing: ReadonlySet<string>): Finding[] {
+  const known = new Set<string>();
+  for (const path of existing) {
+    for (let rest = path; rest !== ""; rest = rest.includes("/") ? rest.slice(rest.indexOf("/") + 1) : "")
+      known.add(rest);
+  }
+  const findings: Finding[] = [];
+  for (const [file, text] of sources) {
+    const isDocument = file.endsWith(".md");
+    if (/^CHANGELOG|^docs\/decisions\//.test(file)) continue;
+    for (const [at, line] of text.split("\n").entries()) {
+      if (!isDocument && !/^\s*(?:\/\*\*|\*|\/\/)/.test(line)) continue;
+      for (const [, name = ""] of line.matchAll(fileName)) {
+        if (known.has(name) || examples.test(name)) continue;
+        findings.push({ file, line: at + 1, message: `${name} is no file of this repository` });
+      }
+    }
+  }
+  return findings;
+}

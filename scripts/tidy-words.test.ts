@@ -1,0 +1,12 @@
+/** Comments that are half sentences are found, and sentences are not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firstWords } from "./tidy-words.ts";
+
+void test("comments that begin as a part of the name below are found", () => {
+  const first = (text: string): number => firstWords("x.ts", text).length;
+  for (const text of ["/** Of the store. */", "  // What is left.", "/**  Those of others. */"])
+    assert.equal(first(text), 1, text);
+  for (const text of ["/** Offers a seat. */", "// Whether it is open.", " * Of a paragraph's middle."])
+    assert.equal(first(text), 0, text);
+});
