@@ -3,7 +3,7 @@
  * findings, warnings and what is stored, with who owns it.
  */
 import { seededRandom } from "#std/random.ts";
-import { differing, foundBy, leaves, numbered, randomName, uid } from "./differ-answers.ts";
+import { differing, foundBy, leaves, randomName, uid } from "./differ-answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
 import { pick } from "./differ-edits.ts";
 import { makeNamespace, remove, whenSettled } from "./differ-kind-requests.ts";
@@ -172,7 +172,7 @@ class Shown {
   /** An answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
     const found = foundBy(answer).map((line) => this.text(line));
-    if (answer.code >= 300 || answer.code === 0) return numbered(found);
+    if (answer.code >= 300 || answer.code === 0) return found;
     const { metadata, status, ...rest } = answer.body;
     const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have some
     const version = resourceVersion === this.#version ? "as before" : "another";

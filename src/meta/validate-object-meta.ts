@@ -28,8 +28,6 @@ export interface ObjectMetaRules {
   readonly nameRule: string;
   /** Path of the metadata; left out: `metadata`. */
   readonly field?: FieldPath;
-  /** For updates: how many more times upstream checks all of it and reports the same. -1: once less than usual. */
-  readonly repeats?: number;
   /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
   readonly standardFinalizers?: boolean;
 }
@@ -91,19 +89,16 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 }
 
 /**
- * Findings about the metadata of an update. Upstream checks the new metadata as that of a create, with any path segment
- * as the name, and compares it twice with the old (once for all kinds, once in the kind's own update check); many kinds
- * check it once more with all else. Clients see each cause that often, so the findings are repeated here too.
+ * Findings about the metadata of an update: the new metadata is checked as that of a create, with any path segment as the
+ * name, and compared with the old.
  */
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: Pick<ObjectMetaRules, "repeats" | "standardFinalizers"> = {},
+  options: Pick<ObjectMetaRules, "standardFinalizers"> = {},
 ): FieldError[] {
-  const { repeats = 0 } = options;
   const namespaced = old.namespace !== undefined && old.namespace !== "";
-  const created = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
-  const errors: FieldError[] = [];
+  const errors = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, metadataParts.finalizers, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
     errors.push(invalid(metadataPath.child("resourceVersion"), "", "must be specified for an update"));
@@ -114,14 +109,7 @@ export function validateObjectMetaUpdate(
   for (const key of unchanging) {
     if (!isSame(next[key], old[key])) errors.push(changed(key, next[key]));
   }
-  if (created.length > 0) {
-    validateLabels(next.labels, metadataParts.labels, errors);
-    validateAnnotations(next.annotations, metadataParts.annotations, errors);
-    checkOwnerReferences(next.ownerReferences, metadataParts.ownerReferences, errors);
-    checkManagedFields(next.managedFields, metadataParts.managedFields, errors);
-  }
-  const found = errors.length === 0 ? created : [...created, ...errors, ...(repeats < 0 ? [] : errors)];
-  return repeats > 0 && created.length > 0 ? [...found, ...Array(repeats).fill(created).flat()] : found;
+  return errors;
 }
 
 function changed(key: (typeof unchanging)[number], value: unknown): FieldError {

@@ -644,7 +644,6 @@ export class Store {
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
         standardFinalizers: definition.anyFinalizers !== true,
-        repeats: hooks.metadataRepeats ?? definition.metadataRepeats ?? 0,
       }),
       ...found,
       ...(late instanceof Promise ? await late : late),
