@@ -12,14 +12,19 @@ import { closeSync, fdatasyncSync, openSync, readFileSync, renameSync, writeFile
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
+import { systemClock } from "#std/clock.ts";
 import { syncPath } from "#std/folder.ts";
 
+import { digestSum } from "../digest.ts";
 import type { Revision } from "../log-store.ts";
+import type { LogChange } from "./log-file.ts";
 
 /** "BNCH". */
 const magic = 0x424e4348;
 const recordBytes = 60;
 const bootBytes = 16;
+/** The durable record may be so far behind the log. */
+const syncMs = 5000;
 
 /**
  * `new`: the log is being created. `open`: no commit since the last sync. `used`: commits have followed, so the log has
@@ -45,7 +50,7 @@ export function headFilePath(dataDir: string): string {
   return join(dataDir, "store.head");
 }
 
-/** The record; `"missing"`, or `"damaged"` for any invalid content. */
+/** Reads the record. `"missing"`: there is no file; `"damaged"`: its content is invalid. */
 export function readHead(dataDir: string): Head | "missing" | "damaged" {
   let bytes: Buffer;
   try {
@@ -92,33 +97,65 @@ export function makeHeadFile(dataDir: string, head: Head): void {
   syncPath(dataDir);
 }
 
-/** The file while the store is open. Hot path: `write`. */
+/** The file while the store is open, and the record in it. Hot path: `advance`. */
 export class HeadFile {
   readonly #file: number;
   readonly #bytes = Buffer.alloc(recordBytes);
+  #head: Head;
+  #syncedAt = 0;
 
-  constructor(dataDir: string) {
+  /** Opens the file, which exists, and makes it say `head`. */
+  constructor(dataDir: string, head: Head) {
     this.#file = openSync(headFilePath(dataDir), "r+");
+    this.#head = head;
+    this.#write(head);
+    this.sync();
   }
 
-  /** In place, and for now in the system's memory only. */
-  write(head: Head): void {
-    const bytes = this.#bytes;
-    pack(bytes, head);
-    if (writeSync(this.#file, bytes, 0, recordBytes, 0) !== recordBytes) throw new Error("the head file is cut short");
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** Records a commit of these rows, which are at least one, before it is acknowledged. */
+  advance(rows: readonly LogChange[]): void {
+    let { keys, sum } = this.#head;
+    for (const { revision, previous, deleted } of rows) {
+      if (deleted === 0) keys++;
+      if (previous !== 0) keys--;
+      sum = digestSum(sum + (deleted === 0 ? revision : 0) - previous);
+    }
+    const { revision } = rows.at(-1)!;
+    const { state, boot, floor } = this.#head;
+    this.#write({ state: "used", boot, revision, keys, sum, floor: Math.max(floor, revision) });
+    if (state !== "used" || systemClock.monotonic() - this.#syncedAt > syncMs) this.sync();
+  }
+
+  /** Records another state, durably. */
+  mark(state: HeadState): void {
+    this.#write({ ...this.#head, state });
+    this.sync();
   }
 
   /** Makes the last record durable. */
   sync(): void {
     fdatasyncSync(this.#file);
+    this.#syncedAt = systemClock.monotonic();
   }
 
   close(): void {
     closeSync(this.#file);
   }
+
+  /** Writes the record in place, and for now in the system's memory only. */
+  #write(head: Head): void {
+    this.#head = head;
+    const bytes = this.#bytes;
+    pack(bytes, head);
+    if (writeSync(this.#file, bytes, 0, recordBytes, 0) !== recordBytes) throw new Error("the head file is cut short");
+  }
 }
 
-/** The machine's present boot; empty where the system does not tell. */
+/** The identifier of the machine's present boot in hexadecimal; empty where the system has none. */
 export function presentBoot(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim().replaceAll("-", "");

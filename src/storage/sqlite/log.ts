@@ -1,5 +1,5 @@
 /**
- * The durable log of this process: an append-only log in one SQLite file that a worker thread owns (`worker.ts`). A
+ * The durable log of this process: an append-only log in one SQLite file that a worker thread owns (`log-thread.ts`). A
  * write is acknowledged only after its transaction has been synced.
  *
  * Group commit: writes of one turn of the loop are sent as one commit, at once when one client writes alone; while two
@@ -30,18 +30,10 @@ import {
   StoreInUse,
 } from "../log-store.ts";
 import { unpacked } from "../versioned-value.ts";
-import { type Link, startWorker } from "./link.ts";
 import type { LogRow } from "./log-file.ts";
-import {
-  commitsUnderWayMax,
-  type FromWorker,
-  Mailbox,
-  packedBytesMax,
-  type Question,
-  readRows,
-  RowWriter,
-  type StorageFaults,
-} from "./messages.ts";
+import { commitsUnderWayMax, type FromWorker, type LogRequestOf, Mailbox, type StorageFaults } from "./messages.ts";
+import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
+import { WorkerClient } from "./worker-client.ts";
 
 /** Bounds of the history of single keys. */
 export interface KeptHistory {
@@ -98,7 +90,7 @@ export class SqliteLog implements LogStore {
   readonly notice: string | undefined;
   readonly #options: SqliteLogOptions;
   readonly #mailbox: Mailbox;
-  readonly #link: Link;
+  readonly #worker: WorkerClient;
   readonly #log: EmbeddedLog;
   #follower: LogFollower | undefined;
   #compacted: Revision;
@@ -126,20 +118,20 @@ export class SqliteLog implements LogStore {
   static async open(options: SqliteLogOptions): Promise<SqliteLog> {
     const mailbox = new Mailbox();
     const { dataDir, isExpected = false, acceptLoss = false, faults = {} } = options;
-    const link = startWorker({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
+    const worker = new WorkerClient({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
     const opened = Promise.withResolvers<Opening>();
     // The rows that it loads come right behind.
     const early: FromWorker[] = [];
-    link.onMessage = (message) => {
+    worker.onMessage = (message) => {
       if (typeof message === "number" || message.kind !== "opening") early.push(message);
       else opened.resolve(message);
       if (typeof message !== "number" && message.kind === "refused") opened.reject(refusal(message));
     };
-    link.onLost = (error) => opened.reject(error);
+    worker.onLost = (error) => opened.reject(error);
     try {
-      return new SqliteLog(options, mailbox, link, await opened.promise, early);
+      return new SqliteLog(options, mailbox, worker, await opened.promise, early);
     } catch (error) {
-      await link.stop();
+      await worker.stop();
       throw error;
     }
   }
@@ -147,14 +139,14 @@ export class SqliteLog implements LogStore {
   private constructor(
     options: SqliteLogOptions,
     mailbox: Mailbox,
-    link: Link,
+    worker: WorkerClient,
     { revision, compacted, forgotten, notice }: Opening,
     early: readonly FromWorker[],
   ) {
     const { clock, expired } = options;
     this.#options = options;
     this.#mailbox = mailbox;
-    this.#link = link;
+    this.#worker = worker;
     this.#early = early;
     this.#compacted = compacted;
     this.#forgotten = forgotten;
@@ -200,13 +192,13 @@ export class SqliteLog implements LogStore {
       else if (message.kind === "opened") loaded.resolve(message.logBytes);
       else if (message.kind === "refused") loaded.reject(refusal(message));
     };
-    this.#link.onMessage = take;
-    this.#link.onLost = (error) => loaded.reject(error);
+    this.#worker.onMessage = take;
+    this.#worker.onLost = (error) => loaded.reject(error);
     for (const message of this.#early) take(message);
     const logBytes = await loaded.promise;
     this.#logBytes = logBytes;
-    this.#link.onMessage = (message) => this.#told(message);
-    this.#link.onLost = (error) => this.#failed(error);
+    this.#worker.onMessage = (message) => this.#receive(message);
+    this.#worker.onLost = (error) => this.#fail(error);
     this.#log.start();
     this.#scheduleTimes();
     void this.#trim(logBytes, oldHistoryMax);
@@ -223,8 +215,8 @@ export class SqliteLog implements LogStore {
     // While the log is read more is written: read on until there is no more.
     for (let reached = at; reached < this.#log.revision; ) {
       const upTo = this.#log.revision;
-      const question = { kind: "rollback", from, to: prefixEnd(prefix), after: reached, upTo } as const;
-      const { keys, previous } = await this.#link.ask(question);
+      const request = { kind: "rollback", from, to: prefixEnd(prefix), after: reached, upTo } as const;
+      const { keys, previous } = await this.#worker.request(request);
       for (const [i, key] of keys.entries()) if (!rollback.has(key)) rollback.set(key, previous[i]!);
       reached = upTo;
     }
@@ -239,7 +231,7 @@ export class SqliteLog implements LogStore {
   }
 
   async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
-    const { rows, reached } = await this.#link.ask({ kind: "events", prefix, exact, after, upTo });
+    const { rows, reached } = await this.#worker.request({ kind: "history", prefix, exact, after, upTo });
     if (rows === undefined) return undefined;
     const events: PastEvent[] = [];
     const read = readRows(rows);
@@ -253,7 +245,7 @@ export class SqliteLog implements LogStore {
   }
 
   async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
-    const { rows, times, ...rest } = await this.#link.ask({ kind: "past", key, before, limit });
+    const { rows, times, ...rest } = await this.#worker.request({ kind: "versions", key, before, limit });
     const { clock, kept } = this.#options;
     // A version that has no time yet was written since the last note of one.
     const unnoted = kept === undefined ? undefined : clock.now();
@@ -280,7 +272,7 @@ export class SqliteLog implements LogStore {
   async drop(
     before: { readonly revision: Revision } | { readonly at: number },
   ): Promise<{ readonly revision: Revision; readonly bytes: number }> {
-    const { revision } = "at" in before ? await this.#link.ask({ kind: "revisionAt", at: before.at }) : before;
+    const { revision } = "at" in before ? await this.#worker.request({ kind: "revisionAt", at: before.at }) : before;
     const target = Math.min(revision, this.revision);
     this.#forget(target);
     const bytes = await this.#sweep({ revision: target, givesBack: true });
@@ -297,18 +289,18 @@ export class SqliteLog implements LogStore {
       await new Promise<void>((resolve) => this.#drained.push(resolve));
     }
     await this.#noteTime();
-    await this.#link.stop();
+    await this.#worker.stop();
   }
 
   /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
   async backup(file: string): Promise<Revision> {
-    const { revision } = await this.#link.ask({ kind: "backup", file });
+    const { revision } = await this.#worker.request({ kind: "backup", file });
     return revision;
   }
 
   /** The rows of these revisions; `undefined` for one that is gone. */
   async logged(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
-    const { rows } = await this.#link.ask({ kind: "versions", revisions });
+    const { rows } = await this.#worker.request({ kind: "rows", revisions });
     const found = new Map<Revision, LogEntry>();
     for (const row of readRows(rows)) found.set(row.revision, entryOf(row));
     return revisions.map((revision) => found.get(revision));
@@ -316,7 +308,7 @@ export class SqliteLog implements LogStore {
 
   /** Count and sum (`digestSum`) of what was current at a revision. */
   digest(revision: Revision): Promise<{ readonly keys: number; readonly sum: number }> {
-    return this.#link.ask({ kind: "digest", revision });
+    return this.#worker.request({ kind: "digest", revision });
   }
 
   #load(rows: Uint8Array): void {
@@ -324,18 +316,18 @@ export class SqliteLog implements LogStore {
       this.#log.load({ key, value: unpacked(value), revision, expiresAt: expires });
     }
     const buffer = rows.buffer as ArrayBuffer;
-    this.#link.send({ kind: "loaded", buffer }, [buffer]);
+    this.#worker.send({ kind: "loaded", buffer }, [buffer]);
   }
 
-  #told(message: FromWorker): void {
+  #receive(message: FromWorker): void {
     if (typeof message === "number") this.#committed(message);
     else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
-    else if (message.kind === "roomy") this.#log.full = undefined;
+    else if (message.kind === "hasRoom") this.#log.full = undefined;
     else if (message.kind === "grown") {
       this.#logBytes = message.logBytes;
       void this.#trim(message.logBytes, logHistoryMax);
     } else if (message.kind === "failed") {
-      this.#failed(new StoreFailed(`a write failed (${message.message})`));
+      this.#fail(new StoreFailed(`a write failed (${message.message})`));
     }
   }
 
@@ -372,7 +364,7 @@ export class SqliteLog implements LogStore {
     const { revision } = this;
     if (this.#options.kept === undefined || revision === this.#timed) return;
     this.#timed = revision;
-    await this.#link.ask({ kind: "time", revision, at: this.#options.clock.now() }).catch(() => undefined);
+    await this.#worker.request({ kind: "noteTime", revision, at: this.#options.clock.now() }).catch(() => undefined);
   }
 
   /**
@@ -390,7 +382,7 @@ export class SqliteLog implements LogStore {
       // Versions that readers may go back to go only when there is too much for them, too.
       const isTooMuch = superseded > readersMax;
       const left = Math.max(bytesMax * (kept === undefined ? 1 / 2 : 3 / 4), isTooMuch ? readersMax / 2 : 0);
-      const { revision } = await this.#link.ask({ kind: "youngest", bytes: left });
+      const { revision } = await this.#worker.request({ kind: "startOfYoungest", bytes: left });
       if (isTooMuch) await this.#dropAll(Math.min(revision, this.revision));
       else await this.#sweep({ revision: Math.min(revision, this.#compacted) });
     } catch {
@@ -407,8 +399,8 @@ export class SqliteLog implements LogStore {
   }
 
   /** Has rows dropped; resolves with the bytes by which the file shrank. */
-  async #sweep(question: Omit<Extract<Question, { kind: "compact" }>, "kind">): Promise<number> {
-    const { bytes, logBytes, forgotten } = await this.#link.ask({ kind: "compact", ...question });
+  async #sweep(request: Omit<LogRequestOf<"compact">, "kind">): Promise<number> {
+    const { bytes, logBytes, forgotten } = await this.#worker.request({ kind: "compact", ...request });
     this.#logBytes = logBytes;
     this.#forgotten = forgotten;
     return bytes;
@@ -438,15 +430,15 @@ export class SqliteLog implements LogStore {
     this.#queue = [];
     let capacityBytes = 0;
     for (const write of writes) capacityBytes += packedBytesMax(write);
-    const place = this.#mailbox.place(capacityBytes);
-    const writer = new RowWriter(place ?? capacityBytes);
+    const slot = this.#mailbox.slot(capacityBytes);
+    const writer = new RowWriter(slot ?? capacityBytes);
     for (const write of writes) writer.addWrite(write);
     this.#underWay.push({ writes, sentAt: this.#options.clock.monotonic() });
-    if (place === undefined) {
+    if (slot === undefined) {
       const rows = writer.take();
-      this.#link.send({ kind: "commit", rows }, [rows.buffer]);
+      this.#worker.send({ kind: "commit", rows }, [rows.buffer]);
     }
-    this.#mailbox.post(place === undefined ? undefined : writer.length);
+    this.#mailbox.post(slot === undefined ? undefined : writer.length);
   }
 
   #committed(revision: Revision): void {
@@ -465,7 +457,7 @@ export class SqliteLog implements LogStore {
     this.#wakeDrained();
   }
 
-  #failed(error: Error): void {
+  #fail(error: Error): void {
     if (this.failure === undefined) this.#options.failed?.(error);
     this.#log.fail(error, this.#takeUnacknowledged());
     this.#underWay.length = 0;

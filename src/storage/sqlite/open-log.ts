@@ -40,8 +40,6 @@ export interface OpenLogOptions {
 export interface OpenLogFiles {
   readonly file: LogFile;
   readonly headFile: HeadFile;
-  /** The content of the head file from the first commit on, with digest and revision of that time. */
-  readonly head: Head;
   readonly survey: Survey;
   /** The revision after which revisions continue; beyond the log's when they moved ahead. */
   readonly revision: Revision;
@@ -184,10 +182,7 @@ function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLogFil
   }
   const next: Head = { state: "open", boot, revision: reached, keys, sum, floor: revision };
   if (typeof head === "string") makeHeadFile(dataDir, next);
-  const headFile = new HeadFile(dataDir);
-  headFile.write(next);
-  headFile.sync();
-  return { file, headFile, head: next, survey, revision, notice };
+  return { file, headFile: new HeadFile(dataDir, next), survey, revision, notice };
 }
 
 /** Whether the head file's last write survived, because the machine has not restarted since. */

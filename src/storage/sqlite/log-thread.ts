@@ -1,0 +1,227 @@
+/**
+ * The thread that owns the log file. Writes come first: all writes that arrived during a transaction form the next one
+ * (`log-writer.ts`). Between commits it works on requests in short steps (`job-queue.ts`). It tells the time by the system
+ * clock, the only one in a thread.
+ */
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+
+import { systemClock } from "#std/clock.ts";
+
+import { LostWrites, StoreInUse } from "../log-store.ts";
+import { backUp } from "./backup.ts";
+import type { HeadFile } from "./head-file.ts";
+import { JobQueue, type JobSteps } from "./job-queue.ts";
+import { explain, type LogFile, logFilePath } from "./log-file.ts";
+import { readHistory, readRollback, readRows, readVersions, sumUp } from "./log-queries.ts";
+import { LogWriter, movedRevision } from "./log-writer.ts";
+import { sendCurrentRows } from "./load-rows.ts";
+import {
+  type LogRequest,
+  type LogRequestOf,
+  type LogResult,
+  type LogResults,
+  Mailbox,
+  type SendToMain,
+  type ToWorker,
+  type WorkerStart,
+} from "./messages.ts";
+import { openLogFiles, type OpenLogFiles } from "./open-log.ts";
+import { sweep, withoutMoves } from "./sweep.ts";
+
+const transactionBytesMax = 8 * 1024 * 1024;
+/** After this time without work the thread visits its event loop, once. */
+const idleMs = 1000;
+/** Unused pages given back in one step, and the size of a page. */
+const vacuumPages = 256;
+const pageBytes = 4096;
+
+/** The steps that fulfil a request, by its kind. */
+type Handlers = { readonly [K in LogRequest["kind"]]: (request: LogRequestOf<K>) => JobSteps<LogResults[K]> };
+
+/** These change or sum up the log. */
+const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "digest", "backup"]);
+
+/** Opens the log, sends all that is current to the main thread, and works until the store is closed. */
+export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
+  const { dataDir, isExpected, acceptLoss, faults } = start;
+  const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
+  const path = logFilePath(dataDir);
+  let opened: OpenLogFiles | undefined;
+  try {
+    opened = openLogFiles({ dataDir, isExpected, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
+    const { file, revision, notice } = opened;
+    if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
+    const compacted = movedRevision(opened) ?? file.checkpoints.compacted;
+    send({ kind: "opening", revision, compacted, forgotten: file.forgotten, notice });
+    await sendCurrentRows(port, send, path, opened);
+  } catch (error) {
+    opened?.file.abandon();
+    opened?.headFile.close();
+    const failure = explain(error, path);
+    const why = failure instanceof LostWrites ? "loss" : failure instanceof StoreInUse ? "use" : undefined;
+    send({ kind: "refused", message: failure.message, why });
+    // That ends the thread.
+    port.close();
+    return;
+  }
+  send({ kind: "opened", logBytes: opened.file.segments.bytes });
+  new LogThread(port, start, opened, send).start();
+}
+
+class LogThread {
+  readonly #port: MessagePort;
+  readonly #start: WorkerStart;
+  readonly #mailbox: Mailbox;
+  readonly #file: LogFile;
+  readonly #headFile: HeadFile;
+  readonly #jobs: JobQueue;
+  readonly #writer: LogWriter;
+  readonly #handlers: Handlers;
+  /** Commits that arrived as messages, until the mailbox reaches their slots. */
+  readonly #largeCommits: Uint8Array[] = [];
+  #isClosed = false;
+
+  constructor(port: MessagePort, start: WorkerStart, opened: OpenLogFiles, send: SendToMain) {
+    const { dataDir, faults } = start;
+    const { file, headFile } = opened;
+    this.#port = port;
+    this.#start = start;
+    this.#mailbox = new Mailbox(start.mailbox);
+    this.#file = file;
+    this.#headFile = headFile;
+    this.#jobs = new JobQueue(this.#mailbox, send);
+    this.#writer = new LogWriter({ dataDir, opened, jobs: this.#jobs, send, faults });
+    this.#handlers = {
+      history: (request) => readHistory(file, request),
+      rollback: (request) => readRollback(file, request),
+      rows: (request) => readRows(file, request),
+      versions: (request) => readVersions(file, request),
+      digest: (request) => sumUp(file, request),
+      backup: (request) => backUp(file, this.#writer.lastRevision, request.file),
+      compact: (request) => this.#compact(request),
+      noteTime: (request) => atOnce(() => this.#noteTime(request)),
+      revisionAt: ({ at }) => atOnce(() => ({ revision: file.revisionAt(at) })),
+      startOfYoungest: ({ bytes }) => atOnce(() => ({ revision: file.segments.startOfLast(bytes) })),
+      close: () => atOnce(() => this.#close()),
+    };
+  }
+
+  /** Begins to work in the next turn of the event loop. */
+  start(): void {
+    setImmediate(() => this.#run(false));
+  }
+
+  /**
+   * Works until the store is closed. The thread sleeps in `Atomics.wait` and not in its event loop, which it visits only
+   * after a while without work, for the engine's own tasks. `isIdle`: it has just been there.
+   */
+  #run(isIdle: boolean): void {
+    while (!this.#isClosed) {
+      const { callCount } = this.#mailbox;
+      this.#receive();
+      if (this.#commitAll()) isIdle = false;
+      const waitMs = this.#stepWaitMs();
+      if (waitMs === 0) {
+        this.#runStep();
+        isIdle = false;
+      } else {
+        this.#mailbox.sleep(callCount, Math.min(waitMs, isIdle ? Number.POSITIVE_INFINITY : idleMs));
+        if (this.#mailbox.callCount !== callCount || waitMs <= idleMs || isIdle) continue;
+        setImmediate(() => this.#run(true));
+        return;
+      }
+    }
+  }
+
+  #receive(): void {
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
+      // Safe: only `worker-client.ts` sends to this port.
+      const message = next.message as ToWorker;
+      if (message.kind === "commit") this.#largeCommits.push(message.rows);
+      else if (message.kind === "request") this.#addJob(message.id, message.request);
+    }
+  }
+
+  #addJob(id: number, request: LogRequest): void {
+    const { kind } = request;
+    // Safe: a request goes to the handler of its kind.
+    const steps = (this.#handlers[kind] as (request: LogRequest) => JobSteps<LogResult>)(request);
+    this.#jobs.add({ id, steps, isExclusive: exclusiveKinds.has(kind), isGentle: kind === "compact" });
+  }
+
+  /** Commits everything that waits, in transactions that are not too large. Returns whether there was anything. */
+  #commitAll(): boolean {
+    let batch: Uint8Array[] = [];
+    let bytes = 0;
+    let count = 0;
+    for (let next = this.#mailbox.take(); next !== undefined; next = this.#mailbox.take()) {
+      const rows = next === "message" ? this.#nextLargeCommit() : next;
+      if (batch.length > 0 && bytes + rows.length > transactionBytesMax) {
+        this.#writer.commit(batch);
+        batch = [];
+        bytes = 0;
+      }
+      batch.push(rows);
+      bytes += rows.length;
+      count++;
+    }
+    if (batch.length > 0) this.#writer.commit(batch);
+    return count > 0;
+  }
+
+  #nextLargeCommit(): Uint8Array {
+    if (this.#largeCommits.length === 0) this.#receive();
+    // Safe: the message was sent before the mailbox announced it.
+    return this.#largeCommits.shift()!;
+  }
+
+  /** The time until a step may run, or room is looked for: 0 for at once, infinite when there is nothing to do. */
+  #stepWaitMs(): number {
+    const at = Math.min(this.#jobs.nextStepAt, this.#writer.roomCheckAt);
+    return at === 0 ? 0 : Math.max(0, Math.ceil(at - systemClock.monotonic()));
+  }
+
+  #runStep(): void {
+    const now = systemClock.monotonic();
+    if (now >= this.#writer.roomCheckAt) this.#writer.lookForRoom();
+    else this.#jobs.runStep(now);
+  }
+
+  #noteTime({ revision, at }: LogRequestOf<"noteTime">): undefined {
+    if (this.#writer.isFull || this.#writer.hasFailed) return;
+    this.#file.unsynced(() => this.#file.addTime(revision, at));
+  }
+
+  *#compact({ revision, keepSince, givesBack = false }: LogRequestOf<"compact">): JobSteps<LogResults["compact"]> {
+    const file = this.#file;
+    // The head file can be compared with the log only as long as history goes back to there.
+    this.#headFile.sync();
+    const { sweepRuns } = this.#start.faults;
+    const testLimits = sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns };
+    const limits = this.#writer.isFull ? withoutMoves : testLimits;
+    const before = file.size.total;
+    const upTo = keepSince === undefined ? revision : Math.min(revision, file.revisionAt(keepSince));
+    yield* sweep(file, revision, limits, upTo);
+    this.#writer.noteSizeReported();
+    if (givesBack) {
+      while (file.vacuum(vacuumPages)) yield;
+      file.giveBack();
+    }
+    const bytes = Math.max(0, before - file.size.total) * pageBytes;
+    return { bytes, logBytes: file.segments.bytes, forgotten: file.forgotten };
+  }
+
+  /** Fulfils the last request: everything given before it is durable. */
+  #close(): undefined {
+    this.#jobs.cancel();
+    this.#writer.close(`${logFilePath(this.#start.dataDir)}-wal`);
+    this.#port.close();
+    this.#isClosed = true;
+  }
+}
+
+/** A job of a single step, which runs after the commits that wait. */
+function* atOnce<T>(work: () => T): JobSteps<T> {
+  yield;
+  return work();
+}

@@ -1,0 +1,205 @@
+/**
+ * Commits to the log: each batch is one transaction, followed by the record of the head file, and only then by its
+ * acknowledgement. While there is no room on the disk, only deletions pass.
+ *
+ * Hot path: `commit`.
+ */
+import { existsSync } from "node:fs";
+
+import { systemClock } from "#std/clock.ts";
+
+import type { Revision } from "../log-store.ts";
+import type { HeadFile } from "./head-file.ts";
+import { type JobQueue, messageOf } from "./job-queue.ts";
+import { full, type LogFile, type LogRow, sqliteCode } from "./log-file.ts";
+import type { SendToMain, StorageFaults } from "./messages.ts";
+import type { OpenLogFiles } from "./open-log.ts";
+import { readRows } from "./packed-rows.ts";
+import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
+
+/** How often room is looked for while the disk is full. */
+const roomCheckMs = 1000;
+
+export interface LogWriterOptions {
+  readonly dataDir: string;
+  readonly opened: OpenLogFiles;
+  /** On a full disk its compaction is finished at once. */
+  readonly jobs: JobQueue;
+  readonly send: SendToMain;
+  readonly faults: StorageFaults;
+}
+
+export class LogWriter {
+  readonly #dataDir: string;
+  readonly #file: LogFile;
+  readonly #headFile: HeadFile;
+  readonly #jobs: JobQueue;
+  readonly #send: SendToMain;
+  readonly #faults: StorageFaults;
+  /** The revision moved to at the start, until the log contains it. */
+  #movedTo: Revision | undefined;
+  /** The number of tables when the log's size was last reported. */
+  #reportedTables: number;
+  #commitCount = 0;
+  #hasFailed = false;
+  /** When room is looked for, in milliseconds of the monotonic clock; infinite while the disk is not full. */
+  #roomCheckAt = Number.POSITIVE_INFINITY;
+
+  constructor({ dataDir, opened, jobs, send, faults }: LogWriterOptions) {
+    this.#dataDir = dataDir;
+    this.#file = opened.file;
+    this.#headFile = opened.headFile;
+    this.#jobs = jobs;
+    this.#send = send;
+    this.#faults = faults;
+    this.#movedTo = movedRevision(opened);
+    this.#reportedTables = this.#file.segments.count;
+    if (!keepReserve(dataDir)) this.#reportFull(0);
+  }
+
+  /** Whether a commit failed; then none follows. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Whether only deletions find room. */
+  get isFull(): boolean {
+    return this.#roomCheckAt !== Number.POSITIVE_INFINITY;
+  }
+
+  /** When `lookForRoom` is due, in milliseconds of the monotonic clock; infinite while the disk is not full. */
+  get roomCheckAt(): number {
+    return this.#roomCheckAt;
+  }
+
+  /** The last revision of the log, also when it moved ahead at the start and nothing was written since. */
+  get lastRevision(): Revision {
+    return Math.max(this.#file.lastRevision, this.#movedTo ?? 0);
+  }
+
+  /** Writes the packed commits of `batch` as one transaction, and acknowledges them. */
+  commit(batch: readonly Uint8Array[]): void {
+    if (this.#hasFailed) return;
+    let commits = batch.map((bytes) => [...readRows(bytes)]);
+    // The first ones were sent before their sender knew that others before them had found no room.
+    const next = this.#headFile.head.floor + 1;
+    const first = commits.findIndex(([row]) => row!.revision === next);
+    const stale = first === -1 ? commits.length : first;
+    if (stale > 0) this.#reportFull(stale);
+    commits = commits.slice(stale);
+    if (commits.length === 0) return;
+    const rows = commits.flat();
+    this.#commitCount++;
+    try {
+      if (this.#faults.commitDelayMs !== undefined) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, this.#faults.commitDelayMs);
+      }
+      this.#write(rows);
+    } catch (error) {
+      if (sqliteCode(error) === full) {
+        this.#reportFull(commits.length);
+        return;
+      }
+      this.#hasFailed = true;
+      this.#send({ kind: "failed", message: messageOf(error) });
+      return;
+    }
+    this.#send(rows.at(-1)!.revision);
+  }
+
+  /** Checks whether there is room again. */
+  lookForRoom(): void {
+    this.#roomCheckAt = systemClock.monotonic() + roomCheckMs;
+    try {
+      this.#file.giveBack();
+      // The log is one complete file now, so that its write-ahead log is not missed.
+      this.#headFile.mark("open");
+    } catch {
+      // There is no room for that; the next look may find some.
+    }
+    if (this.#isDiskFull() || !keepReserve(this.#dataDir)) return;
+    this.#roomCheckAt = Number.POSITIVE_INFINITY;
+    this.#send({ kind: "hasRoom" });
+  }
+
+  /** Takes note that the log's size is reported otherwise: with the result of a compaction. */
+  noteSizeReported(): void {
+    this.#reportedTables = this.#file.segments.count;
+  }
+
+  /** Closes the files, so that the next start finds one complete file where no commit failed. */
+  close(walPath: string): void {
+    // The head is durable and exact before the write-ahead log is gone, and says "closed" only when it is.
+    if (!this.#hasFailed) this.#headFile.mark("open");
+    this.#file.close();
+    if (!this.#hasFailed && !existsSync(walPath)) this.#headFile.mark("closed");
+    this.#headFile.close();
+  }
+
+  /** Makes rows durable. When the disk is full it frees what it can, and tries again if deletions would profit. */
+  #write(rows: readonly LogRow[]): void {
+    const faults = this.#faults;
+    const isFaulty =
+      this.#commitCount === faults.failCommit || (faults.failWhile !== undefined && existsSync(faults.failWhile));
+    // One row is a transaction by itself.
+    const isOne = rows.length === 1 && this.#movedTo === undefined && !isFaulty && faults.fullWhile === undefined;
+    const attempt = (): void => {
+      if (isOne) this.#file.append(rows[0]!);
+      else this.#file.transaction(() => this.#appendAll(rows, isFaulty));
+    };
+    const isForDeletion = this.isFull || rows.every((row) => row.deleted !== 0);
+    const relieve = [() => giveUpReserve(this.#dataDir), () => this.#finishCompaction()];
+    for (let isDone = false; !isDone; ) {
+      try {
+        attempt();
+        isDone = true;
+      } catch (error) {
+        const next = relieve.shift();
+        if (sqliteCode(error) !== full || next === undefined) throw error;
+        next();
+        if (!isForDeletion) throw error;
+      }
+    }
+    this.#movedTo = undefined;
+    this.#headFile.advance(rows);
+    // The size is reported whenever a table is full: often enough, and rarely.
+    const { segments } = this.#file;
+    if (segments.count <= this.#reportedTables) return;
+    this.#reportedTables = segments.count;
+    this.#send({ kind: "grown", logBytes: segments.bytes });
+  }
+
+  #appendAll(rows: readonly LogRow[], isFaulty: boolean): void {
+    if (this.#movedTo !== undefined) this.#file.setCheckpoint("compacted", this.#movedTo);
+    for (const row of rows) this.#file.append(row);
+    if (isFaulty) throw new Error("disk I/O error (injected)");
+    if (this.#isDiskFull() && rows.some((row) => row.deleted === 0)) {
+      throw Object.assign(new Error("database or disk is full (injected)"), { errcode: full });
+    }
+  }
+
+  /** Finishes the running compaction at once, and frees its space. */
+  #finishCompaction(): void {
+    try {
+      this.#file.giveBack();
+      this.#jobs.finishExclusive();
+      this.#file.giveBack();
+    } catch {
+      // It has freed what it could.
+    }
+  }
+
+  #isDiskFull(): boolean {
+    return this.#faults.fullWhile !== undefined && existsSync(this.#faults.fullWhile);
+  }
+
+  #reportFull(commits: number): void {
+    this.#roomCheckAt = systemClock.monotonic() + roomCheckMs;
+    this.#send({ kind: "full", commits, message: fullMessage(this.#dataDir) });
+  }
+}
+
+/** The revision that the log moves to at its first write; `undefined` when it goes on where it ends. */
+export function movedRevision({ revision, survey }: OpenLogFiles): Revision | undefined {
+  return revision > survey.revision ? revision : undefined;
+}
