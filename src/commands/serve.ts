@@ -30,7 +30,7 @@ export async function serve(
 
   // Files of the store as well as our own are for their owner only.
   process.umask(0o077);
-  const starting = startServer(settings);
+  const starting = startServer(settings, { log: "stderr" });
   stopOnSignal(starting);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));

@@ -13,7 +13,7 @@ import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
-import { type Log, openLog } from "#std/log.ts";
+import { type Log, openLog, silentLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
@@ -62,7 +62,8 @@ import { tlsSettings } from "./credentials/tls-settings.ts";
 export interface ServerEnvironment {
   readonly clock?: Clock;
   readonly random?: Random;
-  readonly log?: Log;
+  /** An own log, or `stderr` for that of the program, in the format that the options say; without one it is silent. */
+  readonly log?: Log | "stderr";
   /** Requests whose bodies or objects have more bytes are handled in threads. Tests use a smaller limit. */
   readonly largeBytes?: number;
   /** Only for tests: what goes wrong in the store. */
@@ -106,7 +107,7 @@ export async function startServer(
   const expected = marker === undefined ? "none" : marker.holds.includes("credentials") ? "all" : "first";
   const inputs = await readInputs({ options, folder, expected, clock, random }, domain, marker);
   const openAudit = await loadAudit(options, domain);
-  const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
+  const log = openLogOf(environment.log, options);
   const undo: (() => Promise<void> | void)[] = [];
   try {
     return await start({
@@ -169,7 +170,8 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain, marker:
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends CredentialSources, Required<Omit<ServerEnvironment, "storageFaults">> {
+interface Start extends CredentialSources, Required<Omit<ServerEnvironment, "storageFaults" | "log">> {
+  readonly log: Log;
   readonly storageFaults: StorageFaults | undefined;
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
@@ -466,6 +468,11 @@ const storeWork = (
 function urlOf(options: ServerOptions, port: number): string {
   const host = hostOf(options);
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function openLogOf(given: ServerEnvironment["log"], options: ServerOptions): Log {
+  if (given !== "stderr") return given ?? silentLog;
+  return openLog({ format: logFormat(options), verbosity: options.verbosity });
 }
 
 function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
