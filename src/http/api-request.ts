@@ -18,7 +18,8 @@ export interface RequestInfo extends RequestAttributes {
 /** Header values as the client sent them; names in lower case. Values that repeat are joined with `, `. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-export interface ApiRequest {
+/** What the client sent, and the connection that it came by. Only what is collected for the answer and the audit log grows. */
+export interface RequestHead {
   readonly method: string;
   /** Raw path and query as sent. */
   readonly url: string;
@@ -58,21 +59,26 @@ export interface ApiRequest {
    * are whole from the start.
    */
   bodyStream?(): BodyStream | undefined;
-  /** Filled in by filters, in the order of `http/chain.ts`. */
-  info: RequestInfo;
-  user: UserInfo;
   /** The connection is of the user, as one of those that a user may have; throws `tooManyRequests` if there are more. */
   identify?(): void;
   readonly receivedMs: number;
-  deadlineMs: number;
   /** `RequestContext.mayWrite`. */
   readonly mayWrite?: (() => boolean) | undefined;
   readonly warnings: string[];
   readonly auditId: string;
-  /** The audit event has these; the map is made when there is a first one. */
-  annotations: Map<string, string> | undefined;
+  /** Adds to the annotations of the audit event. */
+  annotate(key: string, value: string): void;
+  /** `undefined` until there is one. */
+  readonly annotations: ReadonlyMap<string, string> | undefined;
   /** Whether body bytes may still arrive. */
   readonly bodyPending?: boolean;
+}
+
+/** What filters find out about a request, in the order of `http/chain.ts`; handlers only read it. */
+export interface RequestState {
+  info: RequestInfo;
+  user: UserInfo;
+  deadlineMs: number;
   /**
    * The request's seats on the event loop; released early when the work continues elsewhere. `end` may be called twice.
    * `slow`: the request waits for a turn of the loop, and its user leaves seats to other users.
@@ -81,6 +87,12 @@ export interface ApiRequest {
   /** There while the request is recorded in the audit log. */
   audit?: AuditedBody | undefined;
 }
+
+/** A request as filters see it. */
+export interface ApiRequest extends RequestHead, RequestState {}
+
+/** The same as handlers see it. */
+export type HandledRequest = RequestHead & Readonly<RequestState>;
 
 export interface Upgradable {
   /** Why it cannot become a WebSocket of this server. */
@@ -124,36 +136,58 @@ export interface ClientCertificate {
 }
 
 /**
- * One answer; headers are lower-case. Its content is an `object`, a `list` or `events`, with the negotiated `encoding`:
- * `encode-reply.ts` adds the bytes, and the content stays for the audit log. Other answers (documents, metrics, logs)
- * have bytes from the start, in exactly one form.
+ * One answer. A handler gives its content and the negotiated encoding, of which `encode-reply.ts` makes the bytes; the
+ * content stays for the audit log. Other answers (documents, metrics, logs) have their bytes from the start.
  */
-export interface Reply {
+export type Reply = ReplyHead & (NegotiatedContent | ReplyBody);
+
+interface ReplyHead {
   readonly code: number;
+  /** Names are in lower case. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly object?: Encodable | undefined;
-  readonly list?: EncodableList | undefined;
-  readonly events?: (encoding: Encoding) => ReplyStream;
-  /** There until the reply is encoded. */
-  readonly encoding?: Encoding;
-  /** Encoded bytes, sent unchanged (in pieces when an array). */
-  readonly bytes?: Buffer | readonly Buffer[];
-  /** Pulled one at a time, the next when the peer has taken the last. */
-  readonly pieces?: BytePieces;
-  /** The same for content that takes time to encode. */
-  readonly chunks?: Chunks;
   readonly contentType?: string;
-  /** Bytes that may be gzip-compressed when the client asks and they are long enough. */
+  /** Whether the bytes may be gzip-compressed when the client asks and they are long enough. */
   readonly compressible?: boolean;
-  /** A stream: the writer calls `open` once headers are out; the stream ends when it closes the sink. */
-  readonly stream?: ReplyStream;
-  /** A connection of another server that changed its protocol: from now on bytes pass between it and the client. */
-  readonly tunnel?: Tunnel;
   /** Ask the client to make a new connection: `Connection: close`, or GOAWAY on HTTP/2. */
   readonly closeConnection?: boolean;
   /** Called once by the reply writer when the reply was written or given up. */
   readonly done?: () => void;
 }
+
+/** One of these members; the others are absent. */
+type OneOf<Members> = {
+  [K in keyof Members]: Pick<Members, K> & { readonly [Other in Exclude<keyof Members, K>]?: undefined };
+}[keyof Members];
+
+type NegotiatedContent = { readonly encoding: Encoding } & Absent<BodyForms> &
+  OneOf<{
+    readonly object: Encodable;
+    readonly list: EncodableList;
+    readonly events: (encoding: Encoding) => ReplyStream;
+  }>;
+
+type Absent<Members> = { readonly [K in keyof Members]?: undefined };
+
+interface BodyForms {
+  /** Encoded bytes, sent unchanged (in pieces when an array). */
+  readonly bytes: Buffer | readonly Buffer[];
+  /** Pulled one at a time, the next when the peer has taken the last. */
+  readonly pieces: BytePieces;
+  /** The same for content that takes time to encode. */
+  readonly chunks: Chunks;
+  /** The writer calls `open` once headers are out; the stream ends when it closes the sink. */
+  readonly stream: ReplyStream;
+  /** A connection of another server that changed its protocol: from now on bytes pass between it and the client. */
+  readonly tunnel: Tunnel;
+}
+
+/** The bytes in one form, or none. `object` and `list` say what they show, for the audit log. */
+type ReplyBody = {
+  readonly encoding?: undefined;
+  readonly events?: undefined;
+  readonly object?: Encodable | undefined;
+  readonly list?: EncodableList | undefined;
+} & (OneOf<BodyForms> | Absent<BodyForms>);
 
 export interface Tunnel {
   /** Names and values in turn, of the answer that changed the protocol. */

@@ -7,10 +7,11 @@ import type { Scope } from "./scope.ts";
 
 /** The encoded reply. A reply with bytes stays unchanged. */
 export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request">): MaybePromise<Reply> {
-  const { code, encoding, object, list, events } = reply;
-  if (encoding === undefined) return reply;
-  if (object !== undefined) return encodeObject(code, encoding, object);
-  if (list !== undefined) {
+  if (reply.encoding === undefined) return reply;
+  const { code, encoding } = reply;
+  if (reply.object !== undefined) return encodeObject(code, encoding, reply.object);
+  if (reply.list !== undefined) {
+    const { list } = reply;
     return andThen(encoding.list(list, listOptions(scope)), (body) => ({
       code,
       contentType: encoding.mediaType,
@@ -19,8 +20,7 @@ export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request"
       list,
     }));
   }
-  // One of the three is there.
-  return { code, contentType: encoding.stream, stream: events!(encoding) };
+  return { code, contentType: encoding.stream, stream: reply.events(encoding) };
 }
 
 /** The same of a single object. */

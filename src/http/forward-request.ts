@@ -9,7 +9,7 @@ import { hostPort, type ServiceAddress } from "#client/service-address.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
-import type { ApiRequest, Reply, ReplyStream, StreamSink } from "./api-request.ts";
+import type { HandledRequest, Reply, ReplyStream, StreamSink } from "./api-request.ts";
 import { plainText } from "./plain-text.ts";
 import { isLongRunning } from "./request-info.ts";
 
@@ -33,7 +33,7 @@ const discoveryMs = 5_000;
 
 /** Never rejects: failures of the other server are replies. */
 export async function forwardRequest(
-  request: ApiRequest,
+  request: HandledRequest,
   target: ForwardTarget,
   options: ForwardOptions,
 ): Promise<Reply> {
@@ -66,10 +66,10 @@ export async function forwardRequest(
 export const unavailable = (): Reply => plainText(503, "service unavailable\n");
 
 /** Whether it is about a group and version as a whole. The slashes at the end are found in linear time. */
-const isDiscovery = ({ path }: ApiRequest): boolean => path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
+const isDiscovery = ({ path }: HandledRequest): boolean => path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
 
 /** The decoded path, written anew, so that both servers see the same one; parameters sorted by name. */
-function forwardedPath({ path, query }: ApiRequest): string {
+function forwardedPath({ path, query }: HandledRequest): string {
   const escaped = escapePath(path);
   if (query.size === 0) return escaped;
   const sorted = new URLSearchParams(query);
@@ -111,7 +111,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 const extraPrefix = "x-remote-extra-";
 
-function forwardedHeaders(request: ApiRequest, address: ServiceAddress, sendsUid: boolean): string[] {
+function forwardedHeaders(request: HandledRequest, address: ServiceAddress, sendsUid: boolean): string[] {
   const { headers, user, remoteAddress, path } = request;
   const named = new Set((headers["connection"] ?? "").split(",").map((name) => name.trim().toLowerCase()));
   const out: string[] = [];
@@ -172,7 +172,7 @@ const latin1 = (value: string): string => (/[\x80-\uffff]/.test(value) ? Buffer.
 
 const printable = (value: string): string => value.replace(/[^\x20-\x7e]/g, "?");
 
-async function bodyOf(request: ApiRequest): Promise<ForwardedBody | undefined> {
+async function bodyOf(request: HandledRequest): Promise<ForwardedBody | undefined> {
   if (request.bodyStream !== undefined) return request.bodyStream();
   const bytes = await request.body(Number.POSITIVE_INFINITY);
   if (bytes.length === 0) return undefined;
@@ -248,7 +248,7 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
 /** The largest status code in both protocols. */
 const codeMax = 599;
 
-function replyOf(request: ApiRequest, answer: ForwardedAnswer, clock: Clock): Reply {
+function replyOf(request: HandledRequest, answer: ForwardedAnswer, clock: Clock): Reply {
   const refused = redirectRefused(answer);
   if (refused !== undefined) {
     answer.destroy();

@@ -11,7 +11,7 @@ import { isObject } from "#std/is-object.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Past, PastVersion } from "#storage/watch-cache.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { HandledRequest, Reply } from "./api-request.ts";
 import { findVersion, type HistoryOptions, nothingKept, type PastObject, readVersions } from "./past-versions.ts";
 import { restoreObject } from "./restore-object.ts";
 import type { HandlerParts } from "./scope.ts";
@@ -20,7 +20,7 @@ const limitDefault = 50;
 const limitMax = 500;
 
 /** Answers what `historyPrefix` marks. Permission for its verb has been checked. */
-export function objectHistory(options: HistoryOptions): (request: ApiRequest) => Promise<Reply> {
+export function objectHistory(options: HistoryOptions): (request: HandledRequest) => Promise<Reply> {
   return async (request) => {
     const object = pastObject(options, request);
     request.seats?.slow();
@@ -30,7 +30,7 @@ export function objectHistory(options: HistoryOptions): (request: ApiRequest) =>
   };
 }
 
-function pastObject({ table, stores }: HistoryOptions, { info }: ApiRequest): PastObject {
+function pastObject({ table, stores }: HistoryOptions, { info }: HandledRequest): PastObject {
   const { group, version, resource, name } = info;
   const definition = table().find(group, version, resource);
   if (definition === undefined) throw noDefinition(group, version, resource, name);
@@ -53,7 +53,7 @@ function noDefinition(group: string, version: string, resource: string, name: st
   return new StatusError({ ...notFound({ group, resource }, name).status, message });
 }
 
-async function listVersions(options: HistoryOptions, request: ApiRequest, object: PastObject): Promise<Reply> {
+async function listVersions(options: HistoryOptions, request: HandledRequest, object: PastObject): Promise<Reply> {
   const { query } = request;
   await options.parts.cache.fresh();
   const wanted = query.get("resourceVersion") ?? "";
@@ -72,7 +72,7 @@ async function listVersions(options: HistoryOptions, request: ApiRequest, object
 /** The answer with the first `limit` versions; what follows them says what the last one changed. */
 async function document(
   { parts }: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   object: PastObject,
   versions: readonly PastVersion[],
   limit: number,

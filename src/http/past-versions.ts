@@ -9,7 +9,7 @@ import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Past, PastReader, PastVersion } from "#storage/watch-cache.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { HandledRequest, Reply } from "./api-request.ts";
 import type { HandlerParts } from "./scope.ts";
 
 export interface HistoryOptions {
@@ -18,7 +18,7 @@ export interface HistoryOptions {
   readonly past: PastReader;
   table(): ResourceTable;
   /** Answers requests of the API, authorized ones. */
-  route(request: ApiRequest): MaybePromise<Reply>;
+  route(request: HandledRequest): MaybePromise<Reply>;
 }
 
 /** The object that a path of the history names. */
@@ -36,7 +36,7 @@ const pageBytesMax = 2 * 1024 * 1024;
 /** Reads on until there are `count`, a page is full, or there are no more. */
 export async function readVersions(
   { past: reader }: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   { key }: PastObject,
   before: Revision | undefined,
   count: number,
@@ -56,7 +56,7 @@ export async function readVersions(
 /** A version, and the one before it. Throws `notFound` and `expired`. */
 export async function findVersion(
   options: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   object: PastObject,
   revision: Revision,
 ): Promise<{ readonly found: PastVersion; readonly older: readonly PastVersion[]; readonly past: Past }> {

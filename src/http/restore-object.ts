@@ -230,12 +230,12 @@ class RestoringRequest implements ApiRequest {
     return this.#outer.auditId;
   }
 
-  get annotations(): ApiRequest["annotations"] {
-    return this.#outer.annotations;
+  annotate(key: string, value: string): void {
+    this.#outer.annotate(key, value);
   }
 
-  set annotations(annotations: ApiRequest["annotations"]) {
-    this.#outer.annotations = annotations;
+  get annotations(): ReadonlyMap<string, string> | undefined {
+    return this.#outer.annotations;
   }
 
   get seats(): ApiRequest["seats"] {

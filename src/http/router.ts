@@ -18,7 +18,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { PastReader } from "#storage/watch-cache.ts";
-import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealedWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { objectHistory } from "./object-history.ts";
@@ -46,9 +46,9 @@ export interface RouterOptions {
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** The answer of another server, if one answers for the group version; asked first. */
-  readonly forwarded?: (request: ApiRequest) => MaybePromise<Reply> | undefined;
+  readonly forwarded?: (request: HandledRequest) => MaybePromise<Reply> | undefined;
   /** Other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
-  other(request: ApiRequest): MaybePromise<Reply> | undefined;
+  other(request: HandledRequest): MaybePromise<Reply> | undefined;
   /** The answer for an unknown path, or a thrown one. */
   unknown(path: string): Reply;
 }
@@ -70,25 +70,24 @@ const handlers: Readonly<Record<string, Handler>> = {
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 /** Its replies are encoded. */
-export function createRouter(options: RouterOptions): (request: ApiRequest) => MaybePromise<Reply> {
+export function createRouter(options: RouterOptions): (request: HandledRequest) => MaybePromise<Reply> {
   const { stores } = options;
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
-  const scopeOf = (definition: ResourceDefinition, request: ApiRequest, name: string): Scope =>
+  const scopeOf = (definition: ResourceDefinition, request: HandledRequest, name: string): Scope =>
     newScope(definition.routes === "dispatched" ? dispatchedParts : options.parts, stores, definition, request, name);
   const annotation = options.parts.domain.rename("k8s.io/deprecated");
   const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
-  const tellDeprecated = (request: ApiRequest, { deprecation }: ResourceDefinition): void => {
+  const tellDeprecated = (request: HandledRequest, { deprecation }: ResourceDefinition): void => {
     if (deprecation === undefined) return;
     const { info, warnings } = request;
     warnings.push(deprecation.warning);
     if (request.audit !== undefined) {
-      request.annotations ??= new Map();
-      request.annotations.set(annotation, "true");
-      if (deprecation.removedRelease !== "") request.annotations.set(removedAnnotation, deprecation.removedRelease);
+      request.annotate(annotation, "true");
+      if (deprecation.removedRelease !== "") request.annotate(removedAnnotation, deprecation.removedRelease);
     }
     options.deprecated?.(info, deprecation.removedRelease);
   };
-  const route = (request: ApiRequest): MaybePromise<Reply> => {
+  const route = (request: HandledRequest): MaybePromise<Reply> => {
     const forwarded = options.forwarded?.(request);
     if (forwarded !== undefined) return forwarded;
     const { info } = request;
@@ -152,7 +151,7 @@ function newScope(
   parts: HandlerParts,
   stores: Stores,
   definition: ResourceDefinition,
-  request: ApiRequest,
+  request: HandledRequest,
   name: string,
 ): Scope {
   const { namespace, subresource } = request.info;
@@ -224,7 +223,7 @@ function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Re
 const partOf = ({ subresources }: ResourceDefinition, name: string): SubresourceDefinition | undefined =>
   name === "" ? undefined : subresources.find((part) => part.name === name);
 
-function checkUpgrade({ method, upgradable }: ApiRequest, protocol: string, verb: string): void {
+function checkUpgrade({ method, upgradable }: HandledRequest, protocol: string, verb: string): void {
   if (verb !== "watch" || protocol !== "websocket" || method !== "GET") throw cannotUpgrade(protocol);
   if (upgradable?.problem !== undefined) throw upgradable.problem;
 }
@@ -242,12 +241,12 @@ function viewScope(scope: Scope, { defaults }: Action): Scope {
 }
 
 /** Name in the path; a name that only a field selector gave is none. */
-function pathName(request: ApiRequest): string {
+function pathName(request: HandledRequest): string {
   return request.info.parts[1] ?? "";
 }
 
 /** The handler's verb; an unserved one for other methods on watch paths. */
-function verbOf({ method, info }: ApiRequest, single: string): string {
+function verbOf({ method, info }: HandledRequest, single: string): string {
   const reads = method === "GET" || method === "HEAD";
   if (info.verb === "watch") return reads ? "watch" : "";
   return single === "" && reads ? "list" : info.verb;
@@ -302,12 +301,12 @@ class Context implements RequestContext {
   readonly userAgent: string;
   readonly deadlineMs: number;
   readonly mayWrite: (() => boolean) | undefined;
-  readonly #request: ApiRequest;
+  readonly #request: HandledRequest;
   readonly #parts: HandlerParts;
   readonly #definition: ResourceDefinition;
   #whenDone: ((isSuccess: boolean) => void)[] | undefined;
 
-  constructor(request: ApiRequest, parts: HandlerParts, definition: ResourceDefinition) {
+  constructor(request: HandledRequest, parts: HandlerParts, definition: ResourceDefinition) {
     this.user = request.user;
     this.userAgent = request.headers["user-agent"] ?? "";
     this.deadlineMs = request.deadlineMs;
@@ -338,7 +337,7 @@ class Context implements RequestContext {
   }
 
   annotate(key: string, value: string): void {
-    (this.#request.annotations ??= new Map()).set(key, value);
+    this.#request.annotate(key, value);
   }
 
   whenDone(callback: (isSuccess: boolean) => void): void {

@@ -14,7 +14,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { HandledRequest, Reply } from "./api-request.ts";
 import type { Sizes } from "./large-requests.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
 import type { SentOptions } from "./options.ts";
@@ -64,7 +64,7 @@ export interface HandlerParts {
 
 export interface Scope {
   readonly parts: HandlerParts;
-  readonly request: ApiRequest;
+  readonly request: HandledRequest;
   readonly context: RequestContext;
   readonly definition: ResourceDefinition;
   readonly store: Store;
@@ -88,5 +88,5 @@ export interface LargeRequests {
    */
   handle(scope: Scope): Promise<Reply>;
   /** `encoding.item` of a value that is large. */
-  encode(encoding: Encoding, value: unknown, request: ApiRequest): Promise<Buffer>;
+  encode(encoding: Encoding, value: unknown, request: HandledRequest): Promise<Buffer>;
 }

@@ -1,5 +1,5 @@
 /** `GET /version`: the version of the API and of this program. Source: upstream's `version.Info`. */
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 
 /** The release of Kubernetes whose API is served. */
 const release = "1.32.4";
@@ -21,7 +21,7 @@ export function versionDocument(version: string): Record<string, string> {
 }
 
 /** Answers `/version`; the trailing slash some clients send is taken too. Undefined for other paths. */
-export function versionReply(document: Record<string, string>, request: ApiRequest): Reply | undefined {
+export function versionReply(document: Record<string, string>, request: HandledRequest): Reply | undefined {
   if (request.path !== "/version" && request.path !== "/version/") return undefined;
   return { code: 200, bytes: Buffer.from(JSON.stringify(document, undefined, 2)), contentType: "application/json" };
 }

@@ -4,7 +4,7 @@
  */
 import { hostPort } from "#client/service-address.ts";
 import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import type { RemoteVersion } from "#publication/discovery.ts";
@@ -16,7 +16,7 @@ import { RemoteDocuments } from "./aggregation/documents.ts";
 
 export interface Aggregation {
   /** The answer of another server; `undefined` when the request is for this one. */
-  reply(request: ApiRequest): MaybePromise<Reply> | undefined;
+  reply(request: HandledRequest): MaybePromise<Reply> | undefined;
   /** For discovery and OpenAPI. Another array after every change. */
   versions(): readonly RemoteVersion[];
   /** `changed` is called when there are other versions. */
@@ -56,7 +56,7 @@ export function openAggregation(
   };
   observeAvailability(config, apis);
   /** Without the head of an answer. */
-  const waiting = new Set<ApiRequest>();
+  const waiting = new Set<HandledRequest>();
   let stopDraining: (() => void) | undefined;
   return {
     reply(request) {
@@ -109,7 +109,7 @@ function observeAvailability({ metrics }: Pick<AssembleConfig, "metrics">, apis:
 }
 
 /** The API that answers for a path: of resources and discovery, and of its OpenAPI documents. */
-function apiOf(apis: AggregatedApis, { info, path }: ApiRequest): AggregatedApi | undefined {
+function apiOf(apis: AggregatedApis, { info, path }: HandledRequest): AggregatedApi | undefined {
   if (info.isResourceRequest) return info.apiPrefix === "apis" ? apis.find(info.group, info.version) : undefined;
   const parts = path.replace(/^\/+/, "").split("/");
   if (parts[0] === "apis") return parts.length >= 3 ? apis.find(parts[1]!, parts[2]!) : undefined;

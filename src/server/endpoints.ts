@@ -1,5 +1,5 @@
 /** Paths outside the API: health, version, metrics, and the program's own under `/binnacle/`. */
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
@@ -34,7 +34,7 @@ export type HistoryEnd = { readonly revision: Revision } | { readonly olderThanM
 export type Compact = (before: HistoryEnd) => Promise<{ readonly revision: Revision; readonly bytes: number }>;
 
 /** Answers these paths; `undefined` for all others. Permission has been checked. */
-export type Endpoints = (request: ApiRequest) => MaybePromise<Reply> | undefined;
+export type Endpoints = (request: HandledRequest) => MaybePromise<Reply> | undefined;
 
 export function serverEndpoints({ health, requestMetrics, backup, compact, version }: EndpointParts): Endpoints {
   const document = versionDocument(version);
@@ -46,7 +46,7 @@ export function serverEndpoints({ health, requestMetrics, backup, compact, versi
   };
 }
 
-async function copyTo(backup: Backup, request: ApiRequest): Promise<Reply> {
+async function copyTo(backup: Backup, request: HandledRequest): Promise<Reply> {
   const { file } = await bodyOf(request);
   if (typeof file !== "string" || !/^(?:\/|[A-Za-z]:[\\/])/.test(file))
     throw badRequest("file must be an absolute path");
@@ -59,7 +59,7 @@ async function copyTo(backup: Backup, request: ApiRequest): Promise<Reply> {
   return jsonReply({ file, revision: String(revision) });
 }
 
-async function drop(compact: Compact, request: ApiRequest): Promise<Reply> {
+async function drop(compact: Compact, request: HandledRequest): Promise<Reply> {
   const { revision, olderThanSeconds } = await bodyOf(request);
   const before = historyEnd(revision, olderThanSeconds);
   let dropped: Awaited<ReturnType<Compact>>;
@@ -81,7 +81,7 @@ function historyEnd(revision: unknown, olderThanSeconds: unknown): HistoryEnd {
   throw badRequest("the body must have a revision, as text, or olderThanSeconds, as a number, and not both");
 }
 
-async function bodyOf(request: ApiRequest): Promise<Readonly<Record<string, unknown>>> {
+async function bodyOf(request: HandledRequest): Promise<Readonly<Record<string, unknown>>> {
   if (request.method !== "POST") throw methodUnknown();
   const bytes = await request.body(16_384);
   let body: unknown;

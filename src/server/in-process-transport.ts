@@ -155,8 +155,8 @@ class InProcessRequest implements ApiRequest {
   user = unknownUser;
   deadlineMs: number;
   readonly mayWrite: (() => boolean) | undefined;
-  annotations: Map<string, string> | undefined = undefined;
   readonly identity: Authentication;
+  #annotations: Map<string, string> | undefined;
   readonly #body: Buffer | undefined;
   readonly #outer: AbortSignal | undefined;
   readonly #controller = new AbortController();
@@ -180,6 +180,14 @@ class InProcessRequest implements ApiRequest {
     this.#body = request.body;
     this.#outer = request.signal;
     this.#outer?.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  get annotations(): ReadonlyMap<string, string> | undefined {
+    return this.#annotations;
+  }
+
+  annotate(key: string, value: string): void {
+    (this.#annotations ??= new Map()).set(key, value);
   }
 
   headerValues(): readonly string[] {

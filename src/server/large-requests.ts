@@ -5,7 +5,7 @@
  */
 import type { Encoding } from "#codec/encoding.ts";
 import { JsonContent } from "#http/object-reply.ts";
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";
 import { type ExchangeOptions, LargeExchange } from "./large-requests/exchange.ts";
 import type { SentReply, ThreadStart } from "./large-requests/messages.ts";
@@ -45,7 +45,7 @@ export class LargeRequestThreads implements LargeRequests {
     } as Reply; // absent as undefined
   }
 
-  async encode({ mediaType }: Encoding, value: unknown, { user, signal }: ApiRequest): Promise<Buffer> {
+  async encode({ mediaType }: Encoding, value: unknown, { user, signal }: HandledRequest): Promise<Buffer> {
     const json = Buffer.from(JSON.stringify(value));
     const { bytes } = await this.#run(user.name, signal, {
       job: () => ({ type: "value", json, mediaType }),

@@ -53,7 +53,6 @@ export class IncomingRequest implements ApiRequest {
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
   deadlineMs = 0;
-  annotations: Map<string, string> | undefined = undefined;
   audit: AuditedBody | undefined = undefined;
   seats: { end(): void; slow(): void } | undefined = undefined;
 
@@ -62,6 +61,7 @@ export class IncomingRequest implements ApiRequest {
   readonly #queryText: string;
   readonly #newId: () => string;
   #query: URLSearchParams | undefined;
+  #annotations: Map<string, string> | undefined;
   #auditId: string | undefined;
   #controller: AbortController | undefined;
   #abortReason: Error | undefined;
@@ -98,6 +98,14 @@ export class IncomingRequest implements ApiRequest {
     this.#message = message;
     this.#newId = newId;
     this.#bodies = bodies;
+  }
+
+  get annotations(): ReadonlyMap<string, string> | undefined {
+    return this.#annotations;
+  }
+
+  annotate(key: string, value: string): void {
+    (this.#annotations ??= new Map()).set(key, value);
   }
 
   get query(): URLSearchParams {

@@ -22,10 +22,7 @@ export function authenticate({ authenticator, isIdentityHeader, log }: Authentic
       request.user = answer.user;
       request.forgetHeaders(isIdentityHeader);
       request.identify?.();
-      if (answer.annotations !== undefined) {
-        request.annotations ??= new Map();
-        for (const [key, value] of Object.entries(answer.annotations)) request.annotations.set(key, value);
-      }
+      for (const [key, value] of Object.entries(answer.annotations ?? {})) request.annotate(key, value);
       return next(request);
     });
 }

@@ -36,9 +36,8 @@ export function authorize({ authorizer, errorReply, annotations }: AuthorizeOpti
         // The audit log may say more than the client is told. An authorizer that denies gives its own reason.
         const isToldWhy = isAllowed || (verdict.decision === "deny" && verdict.reason !== "");
         const reason = isToldWhy ? verdict.reason : (authorizer.explain?.(attributes) ?? verdict.reason);
-        request.annotations ??= new Map();
-        request.annotations.set(annotations.decision, isAllowed ? "allow" : "forbid");
-        request.annotations.set(annotations.reason, reason);
+        request.annotate(annotations.decision, isAllowed ? "allow" : "forbid");
+        request.annotate(annotations.reason, reason);
       }
       if (!isAllowed) {
         const reply = errorReply(request, forbiddenError(attributes, verdict.reason));

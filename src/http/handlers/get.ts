@@ -1,7 +1,7 @@
 /** GET of one object, or of its status. */
 import { badRequest } from "#meta/status-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import type { ApiRequest, Reply } from "../api-request.ts";
+import type { HandledRequest, Reply } from "../api-request.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import { objectReply, StoredContent } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
@@ -24,7 +24,7 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
 }
 
 /** The minimum version of a GET of one object; empty for the current one. Refuses versions that are compacted. */
-export function wantedVersion({ url, query }: ApiRequest): string {
+export function wantedVersion({ url, query }: HandledRequest): string {
   if (!url.includes("?")) return "";
   if (queryFlag(query.get("export"))) {
     throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");

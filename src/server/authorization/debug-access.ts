@@ -8,7 +8,7 @@
  * Without `user` it explains the caller's rights. A named user also gets the groups that the name implies.
  */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { badRequest, methodUnknown } from "#meta/status-error.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -20,7 +20,7 @@ const known = new Set("user group uid verb apiGroup resource subresource namespa
 /** Answers its path and leaves all others. */
 export function debugAccess(
   authorizer: Required<Authorizer>,
-): (request: ApiRequest) => MaybePromise<Reply> | undefined {
+): (request: HandledRequest) => MaybePromise<Reply> | undefined {
   return (request) => {
     if (request.path !== debugAccessPath) return undefined;
     if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
@@ -47,7 +47,7 @@ export function debugAccess(
   };
 }
 
-function attributesOf({ query, user }: ApiRequest): Attributes {
+function attributesOf({ query, user }: HandledRequest): Attributes {
   for (const name of query.keys()) {
     if (!known.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
     if (name !== "group" && query.getAll(name).length > 1) throw badRequest(`${name} is given more than once`);

@@ -58,6 +58,9 @@ export class HandedRequest implements ApiRequest {
   /** The headers that identify the client were never sent here. */
   forgetHeaders(): void {}
 
+  /** The server annotates the event; the thread has nothing to add. */
+  annotate(): void {}
+
   /** Does nothing: ending a request ends its thread. */
   abort(): void {}
 
