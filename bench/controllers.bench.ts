@@ -5,7 +5,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { OwnershipGraph } from "#controllers/garbage-collector/graph.ts";
-import { concerns } from "#controllers/garbage-collector/sighting.ts";
+import { affectsGraph } from "#controllers/garbage-collector/observed-object.ts";
 import { createLoop } from "./closed-loop.ts";
 import { bestOf } from "./in-process.ts";
 import { usageOf } from "./process-usage.ts";
@@ -245,7 +245,7 @@ function passBy(): Measurement {
   const metadata = { name: "a", namespace: "n", uid: "11111111-1111-4111-8111-111111111111", resourceVersion: "1" };
   const data = { text: "x".repeat(900) };
   const line = Buffer.from(JSON.stringify({ type: "MODIFIED", object: { kind: "ConfigMap", metadata, data } }));
-  return bestOf("pass-by", 200_000, () => concerns(line, graph, true));
+  return bestOf("pass-by", 200_000, () => affectsGraph(line, graph, true));
 }
 
 if (import.meta.main) await runAlone(controllersSuite);

@@ -7,7 +7,7 @@ import type { Namespace } from "#api/core/v1.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import { AuthorizationChecks } from "#cel/authorizer.ts";
-import { Allowance } from "#cel/allowance.ts";
+import { ExpressionBudget } from "#cel/expression-budget.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import { aggregate } from "#meta/field-error.ts";
@@ -168,15 +168,13 @@ export interface ConditionOptions {
 export function compileConditions(
   conditions: readonly MatchCondition[],
   { hasParams, hasSelectors }: ConditionOptions,
-  allowance = new Allowance("a webhook"),
+  budget = new ExpressionBudget("a webhook"),
 ): CompiledConditions {
   const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors });
   return {
     conditions: conditions.map(({ name, expression }) => ({
       name,
-      expression: new LazyExpression(expression, () =>
-        compileAdmission(expression, "condition", environment, allowance),
-      ),
+      expression: new LazyExpression(expression, () => compileAdmission(expression, "condition", environment, budget)),
     })),
   };
 }

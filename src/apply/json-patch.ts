@@ -4,7 +4,7 @@
  * absent member for null, and an ignored first path segment.
  */
 import { isObject } from "#std/is-object.ts";
-import { Room, setKey } from "#schema/json-values.ts";
+import { ByteBudget, setKey } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { kindOf } from "#schema/mismatch.ts";
 import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals, member } from "./json-value.ts";
@@ -19,8 +19,8 @@ const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 /** An insertion into a list, or a removal, moves what follows: so many items count as a byte that is copied. */
 const movedPerByte = 64;
 
-const copiesOfPatch = (): Room =>
-  new Room(jsonPatchCopyBytesMax, () => refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`));
+const copiesOfPatch = (): ByteBudget =>
+  new ByteBudget(jsonPatchCopyBytesMax, () => refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`));
 
 /** Deepest document a patch may make; `move` could otherwise nest without end. */
 export const jsonPatchDepthMax = 1000;
@@ -91,9 +91,9 @@ type Draft = DraftObject | unknown[];
 class Run {
   root: unknown;
   #drafts = new Set<object>();
-  readonly #copies: Room;
+  readonly #copies: ByteBudget;
 
-  constructor(document: unknown, copies: Room) {
+  constructor(document: unknown, copies: ByteBudget) {
     this.root = document;
     this.#copies = copies;
   }

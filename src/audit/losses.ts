@@ -7,14 +7,14 @@ import type { EventsLost } from "./backend.ts";
 /** The pause between two log lines about losses. */
 const tellEveryMs = 10_000;
 
-export interface Losses {
+export interface LossReporter {
   readonly lost: EventsLost;
   /** Logs losses that were not logged yet. */
-  tellRest(): void;
+  reportRest(): void;
 }
 
 /** Counts lost events and logs them at a limited rate. */
-export function lossesTold(log: Log, metrics: Metrics, clock: Clock): Losses {
+export function auditLossReporter(log: Log, metrics: Metrics, clock: Clock): LossReporter {
   let untold = 0;
   const tell = (fields: object): void => {
     log.error({ ...fields, events: untold }, untold === 0 ? "the audit log is not tidy" : "audit events are lost");
@@ -35,7 +35,7 @@ export function lossesTold(log: Log, metrics: Metrics, clock: Clock): Losses {
       quietUntilMs = now + tellEveryMs;
       tell({ plugin, error });
     },
-    tellRest() {
+    reportRest() {
       if (untold > 0) tell({});
     },
   };

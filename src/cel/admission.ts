@@ -5,7 +5,7 @@
  */
 import type { Environment } from "./environment.ts";
 import type { Program } from "./evaluate.ts";
-import type { Allowance } from "./allowance.ts";
+import type { ExpressionBudget } from "./expression-budget.ts";
 import { environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
 import { objectConfigurationType, patchType } from "./mutation.ts";
 import {
@@ -187,16 +187,16 @@ export interface TypedProgram {
 }
 
 /**
- * Compiles an expression for its purpose; others have a turn where that takes long. `environment` is `admissionEnvironment`'s, or extends it. `allowance` is that of all
+ * Compiles an expression for its purpose; others have a turn where that takes long. `environment` is `admissionEnvironment`'s, or extends it. `budget` is that of all
  * expressions of the object.
  */
 export function* compileAdmission(
   source: string,
   purpose: ExpressionPurpose,
   environment: Environment,
-  allowance: Allowance,
+  budget: ExpressionBudget,
 ): Steps<TypedProgram | Problem> {
-  const checked = yield* allowance.check(source, environment);
+  const checked = yield* budget.check(source, environment);
   if ("problem" in checked) return checked;
   const wanted = valueTypes[purpose].map(typeName);
   const found = typeName(checked.type);

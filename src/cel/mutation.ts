@@ -2,7 +2,7 @@
  * Expressions that change objects: `Object{…}` with the fields of an apply configuration, and lists of `JSONPatch{…}`. Source:
  * the documentation of mutating admission policies in Kubernetes, and the reference's answers.
  */
-import type { Room } from "#schema/json-values.ts";
+import type { ByteBudget } from "#schema/json-values.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { type Expression, operators } from "./ast.ts";
 import type { Environment } from "./environment.ts";
@@ -102,7 +102,7 @@ export interface Unfolding {
   /** Counts steps as an evaluation does; throws when there were too many. */
   work(units: number): void;
   /** The bytes that may be written. */
-  readonly room: Room;
+  readonly room: ByteBudget;
 }
 
 /** A part of a value counts as so much. */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Room } from "#schema/json-values.ts";
+import { ByteBudget } from "#schema/json-values.ts";
 import { evaluate } from "./evaluate-for-tests.ts";
 import { workMax } from "./evaluate.ts";
 import { jsonOf, type Unfolding } from "./mutation.ts";
@@ -111,7 +111,7 @@ function unfolded(value: Value, bytesMax: number) {
       work += units;
       if (work > workMax) throw new Error("too much work");
     },
-    room: new Room(bytesMax, () => new Error("too many bytes")),
+    room: new ByteBudget(bytesMax, () => new Error("too many bytes")),
   };
   try {
     return { json: jsonOf(value, unfolding), work };

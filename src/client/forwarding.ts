@@ -5,7 +5,7 @@
  */
 import { Connections, type PeerOptions } from "./forwarding/connections.ts";
 import type { Forwarded, ForwardedAnswer, UpgradedAnswer } from "./forwarding/call.ts";
-import { Patience } from "./forwarding/patience.ts";
+import { ResponseDeadline } from "./forwarding/response-deadline.ts";
 import type { ServiceAddress } from "./service-address.ts";
 
 export type { Forwarded, ForwardedAnswer, ForwardedBody, UpgradedAnswer } from "./forwarding/call.ts";
@@ -27,11 +27,11 @@ export function openForwarder(options: PeerOptions): Forwarder {
   const connections = new Connections(options);
   return {
     async send(address, call) {
-      const patience = new Patience(call, address, options.clock);
+      const deadline = new ResponseDeadline(call, address, options.clock);
       try {
         for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-          const { answer, giveUp } = await patience.during(connections.begin(address, call, patience));
-          const answered = await patience.during(answer, giveUp);
+          const { answer, giveUp } = await deadline.during(connections.begin(address, call, deadline));
+          const answered = await deadline.during(answer, giveUp);
           if (answered !== undefined) return answered;
         }
         throw new Error("the server takes no calls");
@@ -39,16 +39,16 @@ export function openForwarder(options: PeerOptions): Forwarder {
         call.body?.stop();
         throw error;
       } finally {
-        patience.end();
+        deadline.end();
       }
     },
     async upgrade(address, protocol, call) {
-      const patience = new Patience(call, address, options.clock);
+      const deadline = new ResponseDeadline(call, address, options.clock);
       try {
         const { answer, giveUp } = connections.upgrade(address, protocol, call);
-        return await patience.during(answer, giveUp);
+        return await deadline.during(answer, giveUp);
       } finally {
-        patience.end();
+        deadline.end();
       }
     },
     retire: () => connections.retire(),

@@ -239,7 +239,7 @@ const writes: ReadonlySet<ClientRequest["method"]> = new Set(["DELETE", "PATCH",
  * server of the transport is in this process, checked again in the moment in which it is stored. A store that several
  * processes write to has to compare the lease in the transaction of each write in place of that.
  */
-export function fenced(transport: Transport, term: Term): RestClient {
+export function withLeaseGuard(transport: Transport, term: Term): RestClient {
   const within = (request: ClientRequest): ClientRequest => ({
     ...request,
     mayWrite: () => term.isHeld(),

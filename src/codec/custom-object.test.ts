@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";
-import { Room } from "#schema/json-values.ts";
+import { ByteBudget } from "#schema/json-values.ts";
 import { StructuralSchema, type JsonSchemaProps } from "#schema/structural.ts";
 import type { Schema } from "#schema/schema.ts";
 import { jsonEncoding } from "./json-encoding.ts";
@@ -55,7 +55,7 @@ const props: JsonSchemaProps = {
 const type: CustomType = { structural: new StructuralSchema(props, metadata), metadata };
 const gvk = { group: "example.com", version: "v1", kind: "Widget" };
 
-const room = (): Room => new Room(100, () => new Error("no room"));
+const room = (): ByteBudget => new ByteBudget(100, () => new Error("no room"));
 
 const decode = (body: string, fieldValidation: FieldValidation = "Warn", encoding = jsonEncoding) =>
   decodeCustom({ bytes: Buffer.from(body), encoding, type, gvk, fieldValidation, room: room() });

@@ -9,7 +9,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers, type Room, setKey, withRawNumbers } from "#schema/json-values.ts";
+import { countKeys, plainNumbers, type ByteBudget, setKey, withRawNumbers } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, type SchemaNode, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
@@ -46,7 +46,7 @@ export interface CustomBody {
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
   /** The budget of defaults. */
-  readonly room: Room;
+  readonly room: ByteBudget;
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
@@ -124,7 +124,7 @@ export interface PatchedCustom {
   /** Problems of the patch itself. */
   readonly problems: readonly string[];
   /** The budget of defaults. */
-  readonly room: Room;
+  readonly room: ByteBudget;
 }
 
 /** The object a patch made. Throws `invalid` when it does not fit its type. */
@@ -157,7 +157,7 @@ export interface MergedCustom {
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   /** The budget of defaults. */
-  readonly room: Room;
+  readonly room: ByteBudget;
 }
 
 /**
@@ -268,7 +268,7 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
  * Adapts a stored object, which an earlier schema may have written: prunes unknown members and applies defaults as far
  * as `defaults` has room (left out: none). Returns the same object when nothing changes.
  */
-export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: Room): Unstructured {
+export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: ByteBudget): Unstructured {
   const pruned = prune(object, structural.node, { isResourceRoot: true, track: false }).value;
   const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural.node, true, defaults);
   return filled as Unstructured; // metadata is not touched

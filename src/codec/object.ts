@@ -45,7 +45,7 @@ export interface DecodedObject {
   readonly kind: string;
   /** Texts for the client; of `Warn` only. */
   readonly warnings: readonly string[];
-  /** Whether empty lists are in it that are stored as null (`settleLists`). */
+  /** Whether empty lists are in it that are stored as null (`nullEmptyLists`). */
   readonly hasEmptyLists: boolean;
 }
 
@@ -96,7 +96,7 @@ export function decodeObject(body: ObjectBody): DecodedObject {
  * The object in its stored form: lists that are shown even when empty become null, since upstream's storage cannot
  * distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
  */
-export function settleLists(schema: Schema, object: Unstructured): Unstructured {
+export function nullEmptyLists(schema: Schema, object: Unstructured): Unstructured {
   return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
 }
 

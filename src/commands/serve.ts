@@ -34,11 +34,11 @@ export async function serve(
   stopOnSignal(starting);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
-  setTimeout(tuneCompiler, settleMs).unref();
+  setTimeout(tuneCompiler, tuningDelayMs).unref();
 }
 
 /** The time after which the controllers have started as well. */
-const settleMs = 500;
+const tuningDelayMs = 500;
 
 const usage = `Starts the API server.
 

@@ -7,7 +7,7 @@ import { pause } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { Collector, type LookOutcome } from "./garbage-collector/collect.ts";
-import { type GraphNode, OwnershipGraph, type Sighting } from "./garbage-collector/graph.ts";
+import { type GraphNode, OwnershipGraph, type ObservedObject } from "./garbage-collector/graph.ts";
 import { LiveObjects } from "./garbage-collector/live.ts";
 import { MisplacedOwners } from "./garbage-collector/misplaced-owners.ts";
 import { Monitors } from "./garbage-collector/monitors.ts";
@@ -91,7 +91,7 @@ class GarbageCollector {
     this.#monitors = new Monitors({
       environment,
       graph: this.#graph,
-      seen: (sighting) => this.#seen(sighting),
+      seen: (observed) => this.#seen(observed),
       gone: (node, isOwn) => this.#collector.gone(node, isOwn),
     });
   }
@@ -142,8 +142,8 @@ class GarbageCollector {
     for (const node of this.#graph.nodes()) if (node.state !== "observed") this.#looks.add(node.uid);
   }
 
-  #seen(sighting: Sighting): void {
-    const node = this.#graph.observe(sighting);
+  #seen(observed: ObservedObject): void {
+    const node = this.#graph.observe(observed);
     if (node?.orphansDependents === true) this.#suspect(node);
   }
 

@@ -27,7 +27,7 @@ import type {
   SubresourceDefinition,
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
-import { Room } from "#schema/json-values.ts";
+import { ByteBudget } from "#schema/json-values.ts";
 import { mapCooperatively, type Steps } from "#std/cooperative.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { customStrategy } from "./custom-strategy.ts";
@@ -332,7 +332,7 @@ type KnownVersions = ReadonlyMap<string, CustomVersion>;
 function filled(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
   const from = known.get(object.apiVersion ?? "");
   if (from === undefined) throw unknownVersion(object);
-  return reshape(object, from.structural, new Room(bytesMax, () => outgrown(object, bytesMax)));
+  return reshape(object, from.structural, new ByteBudget(bytesMax, () => outgrown(object, bytesMax)));
 }
 
 /** The subresources that a version declares. */

@@ -16,7 +16,7 @@ import {
 type Present = Record<keyof typeof presentRows, number>;
 
 /** Counters of one schema's requests in one level, looked up once. */
-export interface Tally extends Present {
+export interface Counters extends Present {
   readonly level: string;
   readonly schema: string;
   readonly dispatched: Counter;
@@ -66,7 +66,7 @@ const kinds = ["readOnly", "mutating"] as const;
 
 export class FlowMetrics {
   readonly #metrics: Metrics;
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies = new Map<string, Counters>();
   readonly #counters: Readonly<Record<keyof typeof counterRows, Family<Counter>>>;
   readonly #histograms: Readonly<Record<keyof typeof histogramRows, Family<Histogram>>>;
   readonly #levelGauges: Readonly<Record<keyof typeof levelRows, Family<Gauge>>>;
@@ -164,13 +164,13 @@ export class FlowMetrics {
     return both;
   }
 
-  tally(level: string, schema: string): Tally {
+  tally(level: string, schema: string): Counters {
     const key = `${level}/${schema}`;
     const known = this.#tallies.get(key);
     if (known !== undefined) return known;
     const { rejected, dispatched, noRoom } = this.#counters;
     const { seats, watchers, ran, waited, queueLength } = this.#histograms;
-    const tally: Tally = {
+    const tally: Counters = {
       level,
       schema,
       dispatched: dispatched.with(level, schema),

@@ -1,6 +1,6 @@
 /** Requests in a priority level, from arrival until their seats are free again, and the queues they wait in. */
 import type { Node } from "#std/linked-list.ts";
-import type { KindTimes, Tally } from "./flow-metrics.ts";
+import type { KindTimes, Counters } from "./flow-metrics.ts";
 import type { FlowRequest, WorkEstimate } from "./flow-request.ts";
 import type { LevelConfig } from "./level-config.ts";
 import type { RetryAfter } from "./retry-after.ts";
@@ -10,7 +10,7 @@ export interface FlowIdentity {
   readonly schema: string;
   readonly distinguisher: string;
   readonly hand: readonly number[];
-  readonly tally: Tally;
+  readonly tally: Counters;
 }
 
 export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";

@@ -18,7 +18,7 @@ export interface RequestInfo extends RequestAttributes {
 /** Header values as the client sent them; names in lower case. Values that repeat are joined with `, `. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-/** What the client sent, and the connection that it came by. Only what is collected for the answer and the audit log grows. */
+/** The request as the client sent it, and its connection. Nothing changes but what is collected for the answer and the audit log. */
 export interface RequestHead {
   readonly method: string;
   /** Raw path and query as sent. */
@@ -74,7 +74,7 @@ export interface RequestHead {
   readonly bodyPending?: boolean;
 }
 
-/** What filters find out about a request, in the order of `http/chain.ts`; handlers only read it. */
+/** Filters find this out about a request, in the order of `http/chain.ts`; handlers only read it. */
 export interface RequestState {
   info: RequestInfo;
   user: UserInfo;

@@ -66,7 +66,8 @@ export async function forwardRequest(
 export const unavailable = (): Reply => plainText(503, "service unavailable\n");
 
 /** Whether it is about a group and version as a whole. The slashes at the end are found in linear time. */
-const isDiscovery = ({ path }: HandledRequest): boolean => path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
+const isDiscovery = ({ path }: HandledRequest): boolean =>
+  path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
 
 /** The decoded path, written anew, so that both servers see the same one; parameters sorted by name. */
 function forwardedPath({ path, query }: HandledRequest): string {
@@ -313,7 +314,7 @@ const stallMs = 60_000;
 
 /** A streamed body: each chunk is forwarded as it comes. A slow client slows the other server down. */
 function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
-  const pour = async (sink: StreamSink): Promise<void> => {
+  const pipeBody = async (sink: StreamSink): Promise<void> => {
     let proceed: (() => void) | undefined;
     sink.onDrain = () => proceed?.();
     sink.onClose = () => {
@@ -340,5 +341,5 @@ function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
       else sink.abort();
     }
   };
-  return { open: (sink) => void pour(sink) };
+  return { open: (sink) => void pipeBody(sink) };
 }

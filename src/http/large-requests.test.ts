@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { protobufEncoding } from "#codec/protobuf-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
-import { largeBytes, sizesHere, TooLargeHere, weightOf } from "./large-requests.ts";
+import { largeBytes, eventLoopLimits, MustRunInWorker, weightOf } from "./large-requests.ts";
 
-const sizes = sizesHere(largeBytes);
+const sizes = eventLoopLimits(largeBytes);
 const list = (item: string, count: number): Buffer => Buffer.from(`[${`${item},`.repeat(count - 1)}${item}]`);
 
 test("bodies of many objects are handled elsewhere, however short these are", () => {
-  assert.throws(() => sizes.check(weightOf(list("{}", 4000))), TooLargeHere);
-  assert.throws(() => sizes.check(weightOf(list("{}", 20_000))), TooLargeHere);
-  assert.throws(() => sizes.check(weightOf(Buffer.from("- a:\n".repeat(3000)), yamlEncoding)), TooLargeHere);
+  assert.throws(() => sizes.check(weightOf(list("{}", 4000))), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(list("{}", 20_000))), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(Buffer.from("- a:\n".repeat(3000)), yamlEncoding)), MustRunInWorker);
 });
 
 test("a short protobuf body of many objects is handled elsewhere, one of texts is not", () => {
@@ -22,10 +22,10 @@ test("a short protobuf body of many objects is handled elsewhere, one of texts i
     return Buffer.concat([Buffer.from([number * 8 + 2]), length, inner]);
   };
   const empty = Buffer.from([0x0a, 0]);
-  assert.throws(() => sizes.check(weightOf(body(empty, 2100), protobufEncoding)), TooLargeHere);
-  assert.throws(() => sizes.check(weightOf(body(nested(3, empty), 2000), protobufEncoding)), TooLargeHere);
+  assert.throws(() => sizes.check(weightOf(body(empty, 2100), protobufEncoding)), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(body(nested(3, empty), 2000), protobufEncoding)), MustRunInWorker);
   const broken = Buffer.concat([body(empty, 2100), Buffer.from([0xff])]);
-  assert.throws(() => sizes.check(weightOf(broken, protobufEncoding)), TooLargeHere);
+  assert.throws(() => sizes.check(weightOf(broken, protobufEncoding)), MustRunInWorker);
   const text = nested(1, Buffer.from("a name of some words"));
   sizes.check(weightOf(body(text, 600), protobufEncoding));
   sizes.check(weightOf(body(nested(1, Buffer.concat([text, text])), 280), protobufEncoding));
@@ -36,5 +36,5 @@ test("ordinary bodies up to 64 KiB of JSON, or 16 KiB of other forms, are handle
   assert.ok(ordinary.length > 60_000);
   sizes.check(weightOf(ordinary));
   sizes.check(weightOf(ordinary.subarray(0, 16_000), yamlEncoding));
-  assert.throws(() => sizes.check(weightOf(ordinary, yamlEncoding)), TooLargeHere);
+  assert.throws(() => sizes.check(weightOf(ordinary, yamlEncoding)), MustRunInWorker);
 });

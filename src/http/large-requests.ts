@@ -1,12 +1,12 @@
 /**
  * Which requests are too large for the event loop, by the size of body, stored object or result. Handlers check as they
- * go and throw `TooLargeHere` before anything was done. The same handlers then process the request again in a thread
+ * go and throw `MustRunInWorker` before anything was done. The same handlers then process the request again in a thread
  * (`server/large-requests.ts`), where only the limits of stored objects apply.
  */
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
-import { Room } from "#schema/json-values.ts";
+import { ByteBudget } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { yieldToEventLoop } from "#std/cooperative.ts";
 
@@ -30,10 +30,10 @@ export function weightOf(bytes: Uint8Array, encoding: Pick<BodyEncoding, "weight
 }
 
 /** The request must be handled in a thread. Never reaches a client. */
-export class TooLargeHere extends Error {
+export class MustRunInWorker extends Error {
   constructor() {
     super("the request is too large for the event loop");
-    this.name = "TooLargeHere";
+    this.name = "MustRunInWorker";
   }
 }
 
@@ -42,22 +42,22 @@ export interface Sizes {
   /** Throws when a body or an object of this weight (`weightOf`) is handled elsewhere. */
   check(weight: number): void;
   /** For what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
-  room(): Room;
+  room(): ByteBudget;
   /** For what a JSON patch copies; left out: as much as any may. */
-  copies?(): Room;
+  copies?(): ByteBudget;
 }
 
 /** The event loop has these sizes: it takes on what has at most `bytesMax`. */
-export const sizesHere = (bytesMax: number): Sizes => ({
+export const eventLoopLimits = (bytesMax: number): Sizes => ({
   check(weight) {
-    if (weight > bytesMax) throw new TooLargeHere();
+    if (weight > bytesMax) throw new MustRunInWorker();
   },
-  room: () => new Room(bytesMax, () => new TooLargeHere()),
-  copies: () => new Room(bytesMax, () => new TooLargeHere()),
+  room: () => new ByteBudget(bytesMax, () => new MustRunInWorker()),
+  copies: () => new ByteBudget(bytesMax, () => new MustRunInWorker()),
 });
 
 /** The limits in a thread: those of stored objects. */
-export const sizesElsewhere = (objectBytesMax: number): Sizes => ({
+export const workerLimits = (objectBytesMax: number): Sizes => ({
   check() {},
-  room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),
+  room: () => new ByteBudget(objectBytesMax, () => objectTooLarge(objectBytesMax)),
 });

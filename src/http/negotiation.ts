@@ -66,10 +66,10 @@ export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
  * without any of their names is refused in the words of `checkProducible`, as routes of resources do.
  */
 export function negotiator(offered: readonly BodyEncoding[], ofRoutes = false): Negotiator {
-  return worded(offered, ofRoutes ? "routes" : "plain");
+  return createNegotiator(offered, ofRoutes ? "routes" : "plain");
 }
 
-function worded(offered: readonly BodyEncoding[], words: "plain" | "routes" | "custom"): Negotiator {
+function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "routes" | "custom"): Negotiator {
   const names = offered.map(({ mediaType }) => mediaType);
   const streamNames = offered.filter(({ stream }) => stream !== "").map(({ mediaType }) => `${mediaType};stream=watch`);
   const listNames = [...names, ...streamNames];
@@ -127,7 +127,7 @@ function worded(offered: readonly BodyEncoding[], words: "plain" | "routes" | "c
       return encoding;
     },
     checkProducible,
-    forCustom: () => worded(offered, "custom"),
+    forCustom: () => createNegotiator(offered, "custom"),
   };
 }
 

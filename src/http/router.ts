@@ -33,7 +33,7 @@ import { listCollection, watchPath } from "./handlers/list.ts";
 import { patchObject } from "./handlers/patch.ts";
 import { getScale, scaleScope } from "./handlers/scale.ts";
 import { updateObject } from "./handlers/update.ts";
-import { TooLargeHere } from "./large-requests.ts";
+import { MustRunInWorker } from "./large-requests.ts";
 import type { HandlerParts, LargeRequests, Scope } from "./scope.ts";
 import { viewKind } from "./view-kind.ts";
 
@@ -179,7 +179,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
     return encodeReply(reply, scope);
   };
   const elsewhere = (error: unknown): Promise<Reply> => {
-    if (large !== undefined && error instanceof TooLargeHere) return handledBy(large, scope);
+    if (large !== undefined && error instanceof MustRunInWorker) return handledBy(large, scope);
     ended(scope, false);
     throw shownError(scope, error);
   };

@@ -38,7 +38,7 @@ export interface EventObjects {
 }
 
 /** Rejects when entries cannot be converted. */
-export type Ready = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
+export type ConvertEntries = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
 
 /** Objects to send first, and what keeps them readable. */
 interface Initial {
@@ -60,7 +60,7 @@ export interface WatchStreamOptions {
   readonly after: Revision;
   readonly filter: EntryFilter;
   /** Makes entries readable for filter and encoder, for as long as what it returns is held. */
-  readonly ready?: Ready;
+  readonly ready?: ConvertEntries;
   readonly encoder: FrameEncoder;
   readonly bookmarks: boolean;
   /** Whether a bookmark that ends the initial events is wanted, and the revision it must have reached. */

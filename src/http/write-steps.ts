@@ -5,7 +5,7 @@ import type { AdmissionAttributes, Operation } from "#admission/plugin.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, managersProblem, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
-import { settleLists } from "#codec/object.ts";
+import { nullEmptyLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
@@ -20,7 +20,7 @@ import type { Scope } from "./scope.ts";
 /** A client's object on its way to the store. */
 export interface Written {
   readonly object: Unstructured;
-  /** Whether `settleLists` has something to do once ownership is recorded. */
+  /** Whether `nullEmptyLists` has something to do once ownership is recorded. */
   readonly hasEmptyLists: boolean;
   /** Whether ownership is recorded already. */
   readonly isOwned?: boolean;
@@ -187,7 +187,7 @@ export function withOwnership(
   versions: ObjectVersions,
 ): Unstructured {
   const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options, versions);
-  return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
+  return written.hasEmptyLists ? nullEmptyLists(scope.definition.schema, owned) : owned;
 }
 
 function owner(

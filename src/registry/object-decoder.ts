@@ -4,7 +4,7 @@
  */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { Room } from "#schema/json-values.ts";
+import type { ByteBudget } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type CustomType, decodeCustom, decodeMergedCustom, decodePatchedCustom } from "#codec/custom-object.ts";
 import { type DecodedObject, decodeMerged, decodeObject, type ObjectBody } from "#codec/object.ts";
@@ -12,7 +12,7 @@ import { decodePatched, type PatchedObject, type PatchedValue } from "#codec/pat
 
 /** The budget of defaults, which only those of custom kinds can exhaust. */
 interface WithRoom {
-  room(): Room;
+  room(): ByteBudget;
 }
 
 export interface ObjectDecoder {

@@ -126,7 +126,7 @@ function lengthOf(value: unknown): number {
 }
 
 /** A budget for the output of a small input: additions take from it, and fail when it is empty. */
-export class Room {
+export class ByteBudget {
   #left: number;
   readonly #refuse: () => Error;
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { rawNumber } from "#std/raw-number.ts";
-import { Room } from "./json-values.ts";
+import { ByteBudget } from "./json-values.ts";
 import { DecodeError } from "./decode-error.ts";
 import {
   applyDefaults,
@@ -365,7 +365,10 @@ test("defaults take from the room they are given, whatever they are", () => {
   const properties = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { default: value }]));
   const item = new StructuralSchema({ type: "object", properties, "x-kubernetes-preserve-unknown-fields": true });
   const bytes = JSON.stringify(defaults).length;
-  const filled = applyDefaults({}, item.node, true, new Room(2 * bytes, () => new Error("no room")));
+  const filled = applyDefaults({}, item.node, true, new ByteBudget(2 * bytes, () => new Error("no room")));
   assert.match(JSON.stringify(filled), /"n":12345678901234567890/);
-  assert.throws(() => applyDefaults({}, item.node, true, new Room(bytes / 2, () => new Error("no room"))), /no room/);
+  assert.throws(
+    () => applyDefaults({}, item.node, true, new ByteBudget(bytes / 2, () => new Error("no room"))),
+    /no room/,
+  );
 });

@@ -4,7 +4,7 @@
  */
 import { unionOf } from "#audit/backend.ts";
 import { readAuditPolicy } from "#audit/configuration.ts";
-import { lossesTold } from "#audit/losses.ts";
+import { auditLossReporter } from "#audit/losses.ts";
 import { openBackends, truncatedAnnotation } from "#audit/open-backends.ts";
 import { AuditPolicy } from "#audit/policy.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
@@ -48,7 +48,7 @@ const closeMs = 60_000;
 export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts): Promise<RunningAudit | undefined> {
   const { options, domain, clock, log, metrics } = parts;
   const ended = new AbortController();
-  const { lost, tellRest } = lossesTold(log, metrics, clock);
+  const { lost, reportRest: tellRest } = auditLossReporter(log, metrics, clock);
   const backends = await openBackends({
     ...parts,
     log: logSettings(options),

@@ -5,7 +5,7 @@ import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { holdsSecrets } from "#http/confidential.ts";
 import { requestChain } from "#http/chain.ts";
-import { sizesHere } from "#http/large-requests.ts";
+import { eventLoopLimits } from "#http/large-requests.ts";
 import { recordRequests } from "#http/record-requests.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
@@ -171,7 +171,7 @@ function openHandlers(
     gates,
     objects,
     authorizer,
-    sizes: sizesHere(config.largeBytes),
+    sizes: eventLoopLimits(config.largeBytes),
     bodyLimitBytes,
     isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,

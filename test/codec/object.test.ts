@@ -8,7 +8,7 @@ import { StatusError } from "#meta/status-error.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
-import { decodeObject, type FieldValidation, settleLists } from "#codec/object.ts";
+import { decodeObject, type FieldValidation, nullEmptyLists } from "#codec/object.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 const configMap = { group: "", version: "v1", kind: "ConfigMap" };
@@ -300,7 +300,7 @@ test("an empty list that every object shows is there until it is stored", () => 
     const { object, hasEmptyLists } = decode(role, body);
     assert.equal(hasEmptyLists, true);
     assert.deepEqual(object["rules"], []);
-    assert.equal(settleLists(tables.schemaOf(role)!, object)["rules"], null);
+    assert.equal(nullEmptyLists(tables.schemaOf(role)!, object)["rules"], null);
   }
   assert.equal(decode(role, "{}").hasEmptyLists, false);
 });

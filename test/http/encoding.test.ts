@@ -15,7 +15,7 @@ import { listChunks } from "#codec/list-chunks.ts";
 import { sortedJson } from "#codec/strict.ts";
 import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
 import { errorReplies } from "#http/filters/catch-errors.ts";
-import { largeBytes, sizesHere, TooLargeHere } from "#http/large-requests.ts";
+import { largeBytes, eventLoopLimits, MustRunInWorker } from "#http/large-requests.ts";
 import { negotiator } from "#http/negotiation.ts";
 import { createRouter } from "#http/router.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -125,7 +125,7 @@ async function server(negotiates = offered) {
     objects,
     admission: admissionChain([]),
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
-    sizes: sizesHere(largeBytes),
+    sizes: eventLoopLimits(largeBytes),
     bodyLimitBytes: 1e6,
     minRequestTimeoutMs: 60_000,
     isConfidential: () => false,
@@ -320,7 +320,7 @@ test("a body of an encoding is refused in its words, and large when it has many 
   await refused({ kind: 1 }, /: inverted: bad kind \([0-9a-f]+\)$/);
   await refused({ kind: "X", apiVersion: "x/" }, /'apiVersion' is missing in '\{"apiVersion":"x\/","kind":"X"\}'$/);
   const many = { kind: "ConfigMap", list: Array.from({ length: 3000 }, () => ({})) };
-  await assert.rejects(async () => route(request("create", "", inverted(JSON.stringify(many)))), TooLargeHere);
+  await assert.rejects(async () => route(request("create", "", inverted(JSON.stringify(many)))), MustRunInWorker);
 });
 
 test("a failure is told in an encoding that is in the list", () => {

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { electLeader, fenced, type Term } from "#client/leader-election.ts";
+import { electLeader, withLeaseGuard, type Term } from "#client/leader-election.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
 import { FakeApi } from "#controllers/fake-api.ts";
@@ -110,7 +110,7 @@ class Server {
       if (sent.mayWrite?.() === false) throw new Error("the writer no longer leads");
       return this.#api.transport.request(sent);
     };
-    const client = fenced({ ...this.transport, request }, this.term);
+    const client = withLeaseGuard({ ...this.transport, request }, this.term);
     const path = `/api/v1/namespaces/${namespace}/configmaps`;
     try {
       await client.create(path, { metadata: { generateName: `${this.identity}-` } });

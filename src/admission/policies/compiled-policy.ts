@@ -5,7 +5,7 @@
 import type { ValidatingAdmissionPolicySpec, Validation, Variable } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type AdmissionVariables, compileAdmission, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
-import { Allowance } from "#cel/allowance.ts";
+import { ExpressionBudget } from "#cel/expression-budget.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
 import { type Steps, yieldToEventLoop } from "#std/cooperative.ts";
@@ -46,7 +46,7 @@ interface WithVariables {
 }
 
 export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors: boolean): CompiledPolicy {
-  const { common, environment, types, allowance } = compileCommon(spec, hasSelectors);
+  const { common, environment, types, budget } = compileCommon(spec, hasSelectors);
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: false, hasSelectors };
   const plain = admissionEnvironment(about);
   const ofMessages = common.variables.length === 0 ? plain : withVariables(plain, types);
@@ -54,15 +54,15 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
     ...common,
     validations: (spec.validations ?? []).map((validation) => ({
       validation,
-      expression: compileOne(validation.expression, "condition", environment, allowance),
+      expression: compileOne(validation.expression, "condition", environment, budget),
       message:
         (validation.messageExpression ?? "") === ""
           ? undefined
-          : compileOne(validation.messageExpression!, "message", ofMessages, allowance),
+          : compileOne(validation.messageExpression!, "message", ofMessages, budget),
     })),
     auditAnnotations: (spec.auditAnnotations ?? []).map(({ key, valueExpression }) => ({
       key,
-      expression: compileOne(valueExpression, "auditAnnotation", environment, allowance),
+      expression: compileOne(valueExpression, "auditAnnotation", environment, budget),
     })),
   };
 }
@@ -71,23 +71,27 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
 export function compileCommon(
   spec: CommonSpec,
   hasSelectors: boolean,
-): Omit<WithVariables, "variables"> & { readonly common: CompiledCommon; readonly allowance: Allowance } {
+): Omit<WithVariables, "variables"> & { readonly common: CompiledCommon; readonly budget: ExpressionBudget } {
   const about = { hasParams: spec.paramKind !== undefined, hasAuthorizer: true, hasSelectors };
-  const allowance = new Allowance("a policy");
-  const { variables, types, environment } = declareVariables(spec.variables ?? [], about, allowance);
-  const conditions = compileConditions(spec.matchConditions ?? [], about, allowance);
+  const budget = new ExpressionBudget("a policy");
+  const { variables, types, environment } = declareVariables(spec.variables ?? [], about, budget);
+  const conditions = compileConditions(spec.matchConditions ?? [], about, budget);
   const common = { conditions, variables, isFailing: spec.failurePolicy !== "Ignore" };
-  return { common, types, environment, allowance };
+  return { common, types, environment, budget };
 }
 
 export const compileOne = (
   source: string,
   purpose: Parameters<typeof compileAdmission>[1],
   environment: Environment,
-  allowance: Allowance,
-): LazyExpression => new LazyExpression(source, () => compileAdmission(source, purpose, environment, allowance));
+  budget: ExpressionBudget,
+): LazyExpression => new LazyExpression(source, () => compileAdmission(source, purpose, environment, budget));
 
-function declareVariables(given: readonly Variable[], about: AdmissionVariables, allowance: Allowance): WithVariables {
+function declareVariables(
+  given: readonly Variable[],
+  about: AdmissionVariables,
+  budget: ExpressionBudget,
+): WithVariables {
   const base = admissionEnvironment(about);
   const types = new Map<string, CelType>();
   if (given.length === 0) return { variables: [], types, environment: base };
@@ -95,7 +99,7 @@ function declareVariables(given: readonly Variable[], about: AdmissionVariables,
   const variables = given.map(({ name, expression }) => ({
     name,
     expression: new LazyExpression(expression, function* () {
-      const compiled = yield* compileAdmission(expression, "variable", environment, allowance);
+      const compiled = yield* compileAdmission(expression, "variable", environment, budget);
       types.set(name, "problem" in compiled ? dyn : compiled.type);
       return compiled;
     }),

@@ -8,7 +8,7 @@ import type { JsonObject } from "#apply/json-value.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Schema } from "#schema/schema.ts";
-import { Room, withBigInts } from "#schema/json-values.ts";
+import { ByteBudget, withBigInts } from "#schema/json-values.ts";
 import type { LazyExpression } from "../expressions/evaluation.ts";
 import { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts";
 import { type CompiledCommon, compileCommon, compileOne } from "./compiled-policy.ts";
@@ -28,14 +28,14 @@ export function compileMutatingPolicy(
   spec: MutatingAdmissionPolicySpec,
   hasSelectors: boolean,
 ): CompiledMutatingPolicy {
-  const { common, environment, allowance } = compileCommon(spec, hasSelectors);
+  const { common, environment, budget } = compileCommon(spec, hasSelectors);
   const ofMutations = mutationEnvironment(environment);
   const compile = ({ patchType, applyConfiguration: apply, jsonPatch }: Mutation): CompiledMutation =>
     patchType === "JSONPatch"
-      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations, allowance) }
+      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations, budget) }
       : {
           patchType: "ApplyConfiguration",
-          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations, allowance),
+          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations, budget),
           problem: misplacedPart(apply?.expression ?? ""),
         };
   return { ...common, mutations: (spec.mutations ?? []).map(compile) };
@@ -47,8 +47,8 @@ export class MutationProblem extends Error {}
 /** The longest value of an expression, in bytes of JSON: as long as a request. */
 const valueBytesMax = 3 * 1024 * 1024;
 
-const roomOfValue = (): Room =>
-  new Room(
+const roomOfValue = (): ByteBudget =>
+  new ByteBudget(
     valueBytesMax,
     () => new MutationProblem(`the value of the expression has more than ${valueBytesMax} bytes in JSON`),
   );

@@ -7,7 +7,7 @@ import type { Checked } from "../checked.ts";
 import { estimateCost } from "../cost.ts";
 import type { Environment } from "../environment.ts";
 import type { Program } from "../evaluate.ts";
-import { Allowance } from "../allowance.ts";
+import { ExpressionBudget } from "../expression-budget.ts";
 import { checkInPieces, environmentWith, instantiate, type Problem } from "../expression.ts";
 import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
 import { type CelType, dyn, optionalOf } from "../types.ts";
@@ -45,7 +45,7 @@ const pieceLength = 1000;
 export class RuleCompiler {
   readonly #stored: StoredExpressions;
   readonly #declarations: KnownDeclarations = new Map();
-  readonly #allowance = new Allowance("all rules");
+  readonly #budget = new ExpressionBudget("all rules");
   #places = 0;
 
   constructor(stored: StoredExpressions) {
@@ -60,7 +60,7 @@ export class RuleCompiler {
       variable,
       environments: new Environments(variable),
       stored: this.#stored,
-      check: (text: string, environment: Environment) => this.#allowance.check(text, environment),
+      check: (text: string, environment: Environment) => this.#budget.check(text, environment),
     };
     const rules: CompiledRule[] = [];
     let length = 0;

@@ -5,9 +5,9 @@
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { bool, bytes, duration, double, dyn, int, string, timestamp, type SimpleType } from "../types.ts";
 import { fieldName, isReserved } from "./field-name.ts";
-import { elementsMax, entriesMax, type Extent, extentOfObject, extents, textMax } from "./sizes.ts";
+import { elementsMax, entriesMax, type SizeBounds, sizeBoundsOfObject, sizeBounds, textMax } from "./sizes.ts";
 
-interface Declared extends Extent {
+interface Declared extends SizeBounds {
   /** Whether JSON shows the type of the value and of all in it, so that it is read where it stands. */
   readonly isPlain: boolean;
 }
@@ -60,14 +60,14 @@ export function declare(props: JsonSchemaProps, isWhole: boolean, known: KnownDe
 }
 
 function make(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
-  if (props["x-kubernetes-int-or-string"] === true) return scalar(dyn, extents.intOrString);
+  if (props["x-kubernetes-int-or-string"] === true) return scalar(dyn, sizeBounds.intOrString);
   switch (props.type) {
     case "boolean":
-      return scalar(bool, extents.boolean);
+      return scalar(bool, sizeBounds.boolean);
     case "integer":
-      return scalar(int, extents.number);
+      return scalar(int, sizeBounds.number);
     case "number":
-      return scalar(double, extents.number);
+      return scalar(double, sizeBounds.number);
     case "string":
       return text(props);
     case "array":
@@ -82,25 +82,25 @@ function make(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations
 const part = (props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined =>
   declare(props, props["x-kubernetes-embedded-resource"] === true, known);
 
-const scalar = (type: SimpleType, extent: Extent): ScalarDeclaration => ({
+const scalar = (type: SimpleType, bounds: SizeBounds): ScalarDeclaration => ({
   kind: "scalar",
   type,
-  ...extent,
+  ...bounds,
   isPlain: type === dyn || type === bool || type === int || type === string,
 });
 
 function text(props: JsonSchemaProps): Declaration {
   switch (props.format) {
     case "byte":
-      return scalar(bytes, { ...extents.text, sizeMax: textMax(props, 1) });
+      return scalar(bytes, { ...sizeBounds.text, sizeMax: textMax(props, 1) });
     case "date":
-      return scalar(timestamp, extents.date);
+      return scalar(timestamp, sizeBounds.date);
     case "date-time":
-      return scalar(timestamp, extents.dateTime);
+      return scalar(timestamp, sizeBounds.dateTime);
     case "duration":
-      return scalar(duration, extents.duration);
+      return scalar(duration, sizeBounds.duration);
     default:
-      return scalar(string, { ...extents.text, sizeMax: textMax(props, 4) });
+      return scalar(string, { ...sizeBounds.text, sizeMax: textMax(props, 4) });
   }
 }
 
@@ -112,7 +112,7 @@ function list(props: JsonSchemaProps, known: KnownDeclarations): Declaration | u
   const keys = props["x-kubernetes-list-map-keys"] ?? [];
   const uniqueBy = listType === "set" ? [] : listType === "map" ? keys : undefined;
   const isPlain = element.isPlain && uniqueBy === undefined;
-  return { kind: "list", element, uniqueBy, isPlain, ...extents.list, sizeMax: elementsMax(props, element) };
+  return { kind: "list", element, uniqueBy, isPlain, ...sizeBounds.list, sizeMax: elementsMax(props, element) };
 }
 
 function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
@@ -121,7 +121,7 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
     const element = part(additional, known);
     if (element === undefined) return undefined;
     const { isPlain } = element;
-    return { kind: "map", element, isPlain, ...extents.map, sizeMax: entriesMax(props, element) };
+    return { kind: "map", element, isPlain, ...sizeBounds.map, sizeMax: entriesMax(props, element) };
   }
   const properties = isWhole ? { ...props.properties, ...wholeProperties } : (props.properties ?? {});
   const declared: { readonly key: string; readonly props: JsonSchemaProps; readonly declaration: Declaration }[] = [];
@@ -137,7 +137,7 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
     if (isReserved(key)) fields.set(key, { key, declaration });
   }
   const isPlain = declared.every(({ declaration }) => declaration.isPlain);
-  return { kind: "object", fields, isPlain, ...extentOfObject(declared, new Set(props.required)) };
+  return { kind: "object", fields, isPlain, ...sizeBoundsOfObject(declared, new Set(props.required)) };
 }
 
 /** Expressions see these of a whole object besides its own fields: only this of metadata, whatever the schema says. */

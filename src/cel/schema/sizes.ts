@@ -6,7 +6,7 @@ import type { JsonSchemaProps } from "#schema/structural.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 
 /** The sizes of a declared value. */
-export interface Extent {
+export interface SizeBounds {
   /** Number of characters, bytes, elements or entries, at most. */
   readonly sizeMax: number;
   /** Bytes of its JSON text, at least. */
@@ -22,7 +22,7 @@ export const requestTextMax = requestBytesMax - 2;
 const unsized = 0;
 
 /** By kind; of texts, lists and maps `sizeMax` depends on the schema. */
-export const extents = {
+export const sizeBounds = {
   boolean: { sizeMax: unsized, jsonMin: 4 },
   number: { sizeMax: unsized, jsonMin: 1 },
   intOrString: { sizeMax: requestTextMax, jsonMin: 1 },
@@ -32,7 +32,7 @@ export const extents = {
   duration: { sizeMax: 32, jsonMin: 3 },
   list: { sizeMax: requestTextMax, jsonMin: 2 },
   map: { sizeMax: requestTextMax, jsonMin: 2 },
-} as const satisfies Readonly<Record<string, Extent>>;
+} as const satisfies Readonly<Record<string, SizeBounds>>;
 
 const atLeastZero = (limit: Int64): number => Math.max(0, nearestNumber(limit));
 
@@ -50,23 +50,23 @@ export function textMax(props: JsonSchemaProps, bytesMax: number): number {
 }
 
 /** Returns how many elements a list can have: each has a comma. */
-export function elementsMax({ maxItems }: JsonSchemaProps, element: Extent): number {
+export function elementsMax({ maxItems }: JsonSchemaProps, element: SizeBounds): number {
   return maxItems === undefined ? Math.floor(requestTextMax / (element.jsonMin + 1)) : atLeastZero(maxItems);
 }
 
 /** Returns how many entries a map can have: each has a key with quotes, a colon and a comma. */
-export function entriesMax({ maxProperties }: JsonSchemaProps, value: Extent): number {
+export function entriesMax({ maxProperties }: JsonSchemaProps, value: SizeBounds): number {
   return maxProperties === undefined ? Math.floor(requestTextMax / (value.jsonMin + 6)) : atLeastZero(maxProperties);
 }
 
 interface Property {
   readonly key: string;
   readonly props: JsonSchemaProps;
-  readonly declaration: Extent;
+  readonly declaration: SizeBounds;
 }
 
-/** Returns the extent of an object: its braces and the required properties that have no default count. */
-export function extentOfObject(properties: readonly Property[], required: ReadonlySet<string>): Extent {
+/** Returns the bounds of an object: its braces and the required properties that have no default count. */
+export function sizeBoundsOfObject(properties: readonly Property[], required: ReadonlySet<string>): SizeBounds {
   let jsonMin = 2;
   for (const { key, props, declaration } of properties) {
     const isThere = required.has(key) && (props.default === undefined || props.default === null);
@@ -79,7 +79,7 @@ export function extentOfObject(properties: readonly Property[], required: Readon
  * How many values a part of a schema can have in one object: `around` are the limits of the lists and maps it is inside
  * of. Where one has no limit, as many of them as fit into a request, however they are nested.
  */
-export function cardinality(around: readonly (Int64 | undefined)[], value: Extent): number {
+export function cardinality(around: readonly (Int64 | undefined)[], value: SizeBounds): number {
   let count = 1;
   for (const limit of around) {
     if (limit === undefined) return Math.floor(requestBytesMax / (value.jsonMin + 1));

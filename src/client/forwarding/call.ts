@@ -71,7 +71,7 @@ interface BodyTarget {
 }
 
 /** Sends the body as it comes. A body that breaks off breaks the request off, by `cancel`. */
-export function pour(body: ForwardedBody, target: BodyTarget, cancel: () => void): void {
+export function pipeBody(body: ForwardedBody, target: BodyTarget, cancel: () => void): void {
   let isPaused = false;
   let isWhole = false;
   target.on("drain", () => {

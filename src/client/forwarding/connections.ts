@@ -9,7 +9,7 @@ import { hostPort, type ServiceAddress } from "../service-address.ts";
 import type { Forwarded, Sending, UpgradedAnswer } from "./call.ts";
 import { Http1 } from "./http1.ts";
 import { Http2 } from "./http2.ts";
-import type { Patience } from "./patience.ts";
+import type { ResponseDeadline } from "./response-deadline.ts";
 
 export interface PeerOptions {
   readonly clock: Clock;
@@ -43,10 +43,10 @@ export class Connections {
     this.#http1 = new Http1((address) => this.#connect(address, ["http/1.1"]));
   }
 
-  /** Begins with a call, on a connection that is there or on a new one, unless patience is lost meanwhile. */
-  async begin(address: ServiceAddress, call: Forwarded, patience: Patience): Promise<Sending> {
+  /** Begins with a call, on a connection that is there or on a new one, unless the deadline passes meanwhile. */
+  async begin(address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Promise<Sending> {
     const key = hostPort(address);
-    if (call.isAlone === true) return this.#alone(address, call, patience);
+    if (call.isAlone === true) return this.#alone(address, call, deadline);
     for (;;) {
       for (const shared of this.#http2)
         if (shared.hasRoom && hostPort(shared.address) === key) return shared.send(call);
@@ -54,16 +54,16 @@ export class Connections {
       const underWay = this.#isHttp1 ? undefined : this.#opening.get(key);
       if (underWay === undefined) break;
       await underWay;
-      patience.check();
+      deadline.check();
     }
     const opening = this.#open(address);
     this.#opening.set(key, opening);
     const opened = await opening;
     if (opened instanceof Http2) {
-      patience.check();
+      deadline.check();
       return opened.send(call);
     }
-    return this.#onNew(opened, address, call, patience);
+    return this.#onNew(opened, address, call, deadline);
   }
 
   upgrade(address: ServiceAddress, protocol: string, call: Omit<Forwarded, "body">): Sending<UpgradedAnswer> {
@@ -82,21 +82,21 @@ export class Connections {
     for (const socket of this.#dialled) socket.destroy();
   }
 
-  async #alone(address: ServiceAddress, call: Forwarded, patience: Patience): Promise<Sending> {
+  async #alone(address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Promise<Sending> {
     const socket = await this.#dial(address);
-    if (socket.alpnProtocol !== "h2") return this.#onNew(socket, address, call, patience);
+    if (socket.alpnProtocol !== "h2") return this.#onNew(socket, address, call, deadline);
     const own = this.#shared(socket, address);
     try {
-      patience.check();
+      deadline.check();
       return own.send(call);
     } finally {
       own.retire();
     }
   }
 
-  #onNew(socket: TLSSocket, address: ServiceAddress, call: Forwarded, patience: Patience): Sending {
-    if (patience.isLost) socket.destroy();
-    patience.check();
+  #onNew(socket: TLSSocket, address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Sending {
+    if (deadline.hasPassed) socket.destroy();
+    deadline.check();
     return this.#http1.send(address, call, socket);
   }
 

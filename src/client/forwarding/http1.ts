@@ -8,7 +8,7 @@ import {
   headerBytesMax,
   idleMs,
   isRepeatable,
-  pour,
+  pipeBody,
   type Sending,
   type UpgradedAnswer,
 } from "./call.ts";
@@ -103,7 +103,7 @@ function exchange(request: ClientRequest, call: Forwarded): Promise<ForwardedAns
     // Node tells no more of a peer that changes the protocol without being asked to.
     request.once("close", () => reject(new Error("the connection closed before an answer")));
     if (call.body === undefined) request.end();
-    else pour(call.body, request, () => request.destroy());
+    else pipeBody(call.body, request, () => request.destroy());
   });
 }
 

@@ -12,7 +12,7 @@ import {
   headerBytesMax,
   idleMs,
   isRepeatable,
-  pour,
+  pipeBody,
   type Sending,
 } from "./call.ts";
 
@@ -122,7 +122,7 @@ export class Http2 {
         else reject(new Error(this.#problem(stream, failure)));
       });
     });
-    if (body !== undefined) pour(body, stream, giveUp);
+    if (body !== undefined) pipeBody(body, stream, giveUp);
     return { answer, giveUp };
   }
 

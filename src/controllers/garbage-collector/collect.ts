@@ -40,7 +40,7 @@ const orphansAtATime = 10;
  * Events of different resources come in any order, so dependents created before the deletion of their owner may be seen
  * after it. An owner without dependents waits this long for them.
  */
-const settleMs = 10;
+const restMs = 10;
 
 export class Collector {
   readonly #options: CollectOptions;
@@ -70,7 +70,7 @@ export class Collector {
     if (node?.orphansDependents !== true) return "done";
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
-    await pause(clock, settleMs, signal);
+    await pause(clock, restMs, signal);
     const dependents = node.dependents();
     for (let at = 0; at < dependents.length; at += orphansAtATime) {
       const some = dependents.slice(at, at + orphansAtATime);
@@ -159,7 +159,7 @@ export class Collector {
     const { objects, clock, signal } = this.#options;
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
-    await pause(clock, settleMs, signal);
+    await pause(clock, restMs, signal);
     if (node.blockers > 0) return "done";
     const live = await this.#live(of, node);
     if (live?.deletionTimestamp !== undefined) await objects.removeFinalizer(of, live, foregroundFinalizer);

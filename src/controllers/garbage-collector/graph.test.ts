@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnerReference } from "#meta/object-meta.ts";
-import { type GraphNode, OwnershipGraph, type Sighting } from "./graph.ts";
+import { type GraphNode, OwnershipGraph, type ObservedObject } from "./graph.ts";
 
 function open() {
   const asked: string[] = [];
@@ -23,7 +23,11 @@ const owner = (uid: string, more: Partial<OwnerReference> = {}): OwnerReference 
   ...more,
 });
 
-const seen = (uid: string, owners: readonly OwnerReference[] = [], more: Partial<Sighting> = {}): Sighting => ({
+const seen = (
+  uid: string,
+  owners: readonly OwnerReference[] = [],
+  more: Partial<ObservedObject> = {},
+): ObservedObject => ({
   apiVersion: "v1",
   kind: "ConfigMap",
   namespace: "n",

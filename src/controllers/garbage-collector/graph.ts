@@ -26,7 +26,7 @@ export interface Coordinates {
 }
 
 /** An object as a watch or a list reported it. */
-export interface Sighting extends Coordinates {
+export interface ObservedObject extends Coordinates {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
   readonly isBeingDeleted: boolean;
@@ -176,7 +176,7 @@ export class OwnershipGraph {
   }
 
   /** An object as it is now. The node, if it needs one. */
-  observe(seen: Sighting): GraphNode | undefined {
+  observe(seen: ObservedObject): GraphNode | undefined {
     let node = this.#nodes.get(seen.uid);
     if (node === undefined) {
       if (seen.owners.length === 0 && !seen.deletesDependents && !seen.orphansDependents) return undefined;

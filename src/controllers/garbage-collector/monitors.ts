@@ -8,16 +8,16 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import type { ControllerEnvironment } from "../controller.ts";
-import type { GraphNode, NodeType, OwnershipGraph, Sighting } from "./graph.ts";
+import type { GraphNode, NodeType, OwnershipGraph, ObservedObject } from "./graph.ts";
 import { metadataTypes } from "./live.ts";
 import { collectionPath, type ResourceMap, type ServedResource } from "./served.ts";
-import { concerns, isConcerned, sightingOf } from "./sighting.ts";
+import { affectsGraph, objectAffectsGraph, observe } from "./observed-object.ts";
 
 export interface MonitorsOptions {
   readonly environment: ControllerEnvironment;
   readonly graph: OwnershipGraph;
   /** An object as it is now. */
-  seen(sighting: Sighting): void;
+  seen(observed: ObservedObject): void;
   /** An object that was deleted. `isOwn`: as this server says, and no other. */
   gone(node: GraphNode, isOwn: boolean): void;
 }
@@ -194,17 +194,17 @@ class Monitor {
   #matters(event: ReceivedEvent): boolean {
     const { decoded } = event;
     if (decoded === undefined) return this.#concerns(event.json());
-    return isConcerned(decoded.metadata, this.#options.graph);
+    return objectAffectsGraph(decoded.metadata, this.#options.graph);
   }
 
   #concerns(json: Buffer): boolean {
-    return concerns(json, this.#options.graph, this.#type.nodes > 0);
+    return affectsGraph(json, this.#options.graph, this.#type.nodes > 0);
   }
 
   #changed(isDeleted: boolean, object: ApiObject): void {
     const { graph, seen, gone } = this.#options;
     if (!isDeleted) {
-      seen(sightingOf(this.#of, object, this.#round));
+      seen(observe(this.#of, object, this.#round));
       return;
     }
     const { uid = "", name, namespace = "" } = object.metadata;

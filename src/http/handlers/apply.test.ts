@@ -14,7 +14,7 @@ import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { largeBytes, sizesHere } from "../large-requests.ts";
+import { largeBytes, eventLoopLimits } from "../large-requests.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
 import { negotiator, resourceTransforms } from "../negotiation.ts";
@@ -40,7 +40,7 @@ test("with permission to patch but not to create, an apply changes existing obje
   const asked: Attributes[] = [];
   let mayCreate = false;
   const parts = {
-    sizes: sizesHere(largeBytes),
+    sizes: eventLoopLimits(largeBytes),
     domain: kubernetesDomain,
     clock,
     timestamps: new Timestamps(clock),

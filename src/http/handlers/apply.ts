@@ -6,7 +6,7 @@ import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
 import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
-import { settleLists } from "#codec/object.ts";
+import { nullEmptyLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { perDomain } from "#meta/api-domain.ts";
@@ -143,7 +143,7 @@ function apply(
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
-  const withoutEmptyLists = written.hasEmptyLists ? settleLists(definition.schema, object) : object;
+  const withoutEmptyLists = written.hasEmptyLists ? nullEmptyLists(definition.schema, object) : object;
   const isSame = current !== undefined && isStored(withoutEmptyLists, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }

@@ -2,7 +2,7 @@
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, compileAdmission, type ExpressionPurpose } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
-import type { Allowance } from "#cel/allowance.ts";
+import type { ExpressionBudget } from "#cel/expression-budget.ts";
 import type { CelType } from "#cel/types.ts";
 import { duplicate, type FieldError, internalError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -19,14 +19,14 @@ export interface ConditionCheck {
   /** Expressions that the object had before: they may use what new ones may not yet. */
   readonly stored?: ReadonlySet<string>;
   /** All expressions of the object share it. */
-  readonly allowance: Allowance;
+  readonly budget: ExpressionBudget;
 }
 
 /** Findings about match conditions: their names, their number and their expressions. */
 export function checkConditions(
   conditions: readonly MatchCondition[],
   path: FieldPath,
-  { hasParams, hasSelectors, stored, allowance }: ConditionCheck,
+  { hasParams, hasSelectors, stored, budget }: ConditionCheck,
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (conditions.length > conditionsMax) errors.push(tooMany(path, conditions.length, conditionsMax));
@@ -38,7 +38,7 @@ export function checkConditions(
     else {
       const isNew = stored?.has(expression) !== true;
       const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors, isNew });
-      addAll(errors, checkExpression(source, "condition", environment, allowance, at.child("expression")).errors);
+      addAll(errors, checkExpression(source, "condition", environment, budget, at.child("expression")).errors);
     }
     addAll(errors, checkName(name, at.child("name")));
     if (name !== "" && names.has(name)) errors.push(duplicate(at.child("name"), name));
@@ -55,10 +55,10 @@ export function checkExpression(
   source: string,
   purpose: ExpressionPurpose,
   environment: Environment,
-  allowance: Allowance,
+  budget: ExpressionBudget,
   path: FieldPath,
 ): { readonly errors: readonly FieldError[]; readonly type?: CelType } {
-  const compiled = runToEnd(compileAdmission(source, purpose, environment, allowance));
+  const compiled = runToEnd(compileAdmission(source, purpose, environment, budget));
   if (!("problem" in compiled)) return { errors: [], type: compiled.type };
   const { problem, isInternal } = compiled;
   return { errors: [isInternal ? internalError(path, problem) : invalid(path, source, problem)] };

@@ -11,7 +11,7 @@ import type {
 } from "#api/admissionregistration/v1.ts";
 import { admissionEnvironment, type ExpressionPurpose, isIdentifier, withVariables } from "#cel/admission.ts";
 import type { Environment } from "#cel/environment.ts";
-import { Allowance } from "#cel/allowance.ts";
+import { ExpressionBudget } from "#cel/expression-budget.ts";
 import { mutationEnvironment } from "#cel/mutation.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import {
@@ -113,7 +113,7 @@ export class Expressions {
   readonly #check: PolicyCheck;
   readonly #types = new Map<string, CelType>();
   readonly #environments = new Map<string, Environment>();
-  readonly #allowance = new Allowance("a policy");
+  readonly #budget = new ExpressionBudget("a policy");
 
   /** `stored`: expressions that the policy had before. */
   constructor(spec: CommonSpec, stored: ReadonlySet<string> | undefined, check: PolicyCheck) {
@@ -127,7 +127,7 @@ export class Expressions {
     return checkConditions(matchConditions, specPath.child("matchConditions"), {
       ...this.#check,
       hasParams: paramKind !== undefined,
-      allowance: this.#allowance,
+      budget: this.#budget,
       ...(this.#stored === undefined ? {} : { stored: this.#stored }),
     });
   }
@@ -158,11 +158,11 @@ export class Expressions {
   #compile(source: string, purpose: ExpressionPurpose, path: FieldPath): ReturnType<typeof checkExpression> {
     const environment = this.#environment(source, purpose !== "message");
     if (purpose !== "applyConfiguration" && purpose !== "jsonPatch") {
-      return checkExpression(source, purpose, environment, this.#allowance, path);
+      return checkExpression(source, purpose, environment, this.#budget, path);
     }
     // Upstream: mutations see `variables` even where there are none.
     const ofMutations = withVariables(mutationEnvironment(environment), this.#types);
-    return checkExpression(source, purpose, ofMutations, this.#allowance, path);
+    return checkExpression(source, purpose, ofMutations, this.#budget, path);
   }
 
   #environment(source: string, hasAuthorizer: boolean): Environment {

@@ -8,7 +8,7 @@ import type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from "#api/admissionregistration/v1.ts";
-import { Allowance } from "#cel/allowance.ts";
+import { ExpressionBudget } from "#cel/expression-budget.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -33,7 +33,7 @@ interface Demands {
   readonly hasNoSideEffects: boolean;
   readonly knowsVersion: boolean;
   /** `undefined`: conditions are as they were. */
-  readonly conditions: Omit<ConditionCheck, "hasParams" | "allowance"> | undefined;
+  readonly conditions: Omit<ConditionCheck, "hasParams" | "budget"> | undefined;
 }
 
 /** `old` is the stored configuration; `undefined` for a new one. */
@@ -105,8 +105,8 @@ function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): Fie
   }
   addAll(errors, checkClient(webhook, at.child("clientConfig")));
   if (demands.conditions !== undefined) {
-    const allowance = new Allowance("a webhook");
-    const check = { hasParams: false, allowance, ...demands.conditions };
+    const budget = new ExpressionBudget("a webhook");
+    const check = { hasParams: false, budget, ...demands.conditions };
     addAll(errors, checkConditions(webhook.matchConditions ?? [], at.child("matchConditions"), check));
   }
   errors.push(

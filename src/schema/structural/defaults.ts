@@ -4,13 +4,13 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import { Room, setKey } from "../json-values.ts";
+import { ByteBudget, setKey } from "../json-values.ts";
 import type { Json } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 import { prune } from "./prune.ts";
 
 /** A default with the defaults inside it. */
-function filledDefault(node: SchemaNode, room: Room): unknown {
+function filledDefault(node: SchemaNode, room: ByteBudget): unknown {
   if (node.default === undefined) return null;
   if (node.filled === undefined) {
     // Defaults of map values are not checked with the schema and may hold what it does not know.
@@ -50,7 +50,7 @@ function deepFreeze(value: unknown): unknown {
   return value;
 }
 
-const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
+const endless = new ByteBudget(Number.POSITIVE_INFINITY, () => new Error("no room"));
 
 /**
  * `value` with the schema's defaults, and without nulls that the schema neither accepts nor has a default for (unless
@@ -61,14 +61,19 @@ export function applyDefaults(
   value: unknown,
   node: SchemaNode | undefined,
   dropsNulls = true,
-  room: Room = endless,
+  room: ByteBudget = endless,
 ): unknown {
   if (node === undefined || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return fillList(value as readonly unknown[], node.items, dropsNulls, room);
   return isRawNumber(value) ? value : fillObject(value as Json, node, dropsNulls, room);
 }
 
-function fillList(list: readonly unknown[], items: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
+function fillList(
+  list: readonly unknown[],
+  items: SchemaNode | undefined,
+  dropsNulls: boolean,
+  room: ByteBudget,
+): unknown {
   if (items === undefined) return list;
   let out: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
@@ -82,7 +87,7 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
   return out ?? list;
 }
 
-function fillObject(object: Json, node: SchemaNode, dropsNulls: boolean, room: Room): unknown {
+function fillObject(object: Json, node: SchemaNode, dropsNulls: boolean, room: ByteBudget): unknown {
   const { properties } = node;
   const additional = typeof node.additional === "object" ? node.additional : undefined;
   if (properties === undefined && additional === undefined) return object;

@@ -3,7 +3,7 @@ import type { Matched } from "#admission/matching.ts";
 import type { ObjectForms } from "#admission/object-form.ts";
 import { applyJsonPatch } from "#apply/json-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
-import { settleLists, strictMessage } from "#codec/object.ts";
+import { nullEmptyLists, strictMessage } from "#codec/object.ts";
 import { typedDecoder } from "#registry/object-decoder.ts";
 import { decodeJsonPatch } from "#codec/patch-body.ts";
 import {
@@ -16,7 +16,7 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import { isLongerThan, Room, withBigInts } from "#schema/json-values.ts";
+import { isLongerThan, ByteBudget, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -120,11 +120,11 @@ export class ServedForms implements ObjectForms {
       gvk: kind,
       problems: [],
       fieldValidation: isChecked ? "Warn" : "Ignore",
-      room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),
+      room: () => new ByteBudget(objectBytesMax, () => objectTooLarge(objectBytesMax)),
     });
     if (warnings.length > 0) throw badRequest(strictMessage(warnings));
     const { type } = decoder;
-    const settled = hasEmptyLists && type !== undefined ? settleLists(type, object) : object;
+    const settled = hasEmptyLists && type !== undefined ? nullEmptyLists(type, object) : object;
     return definition?.strategy.defaults?.(settled) ?? settled;
   }
 }

@@ -5,7 +5,7 @@
  * server does not depend on webhooks that may need it first. Without RBAC they are members of `system:masters`.
  */
 import { accountGroups, accountUserName } from "#authn/service-account-token.ts";
-import { fenced, type Term } from "#client/leader-election.ts";
+import { withLeaseGuard, type Term } from "#client/leader-election.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -50,7 +50,7 @@ export function controllerClients(options: ControllerClientsOptions): Controller
       account: (name) => client(accountUserName(namespace, name), [...accountGroups(namespace), ...more], name),
       manager: (name) => client("system:kube-controller-manager", more, name),
       server: client("system:apiserver", [groupMasters], `${domain.prefix}-apiserver`),
-      within: (term) => clientsOver((own) => fenced(own, term)),
+      within: (term) => clientsOver((own) => withLeaseGuard(own, term)),
     };
   };
   return clientsOver((own) => new RestClient(own));

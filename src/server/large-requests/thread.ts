@@ -12,7 +12,7 @@ import { isWritten } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { CustomKind, type CustomKindEnvironment } from "#extensions/custom-kind.ts";
-import { sizesElsewhere } from "#http/large-requests.ts";
+import { workerLimits } from "#http/large-requests.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
@@ -70,7 +70,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     table: () => served,
     admission: admissionElsewhere(ask, objectBytesMax),
     authorizer: { authorize: (attributes) => ask("authorize", attributes) },
-    sizes: sizesElsewhere(objectBytesMax),
+    sizes: workerLimits(objectBytesMax),
     bodyLimitBytes: start.bodyLimitBytes,
     isConfidential: () => isConfidential,
     // Lists and watches are the event loop's.

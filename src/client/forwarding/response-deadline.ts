@@ -4,7 +4,7 @@ import { OutgoingError } from "../outgoing-https.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import type { Forwarded } from "./call.ts";
 
-export class Patience {
+export class ResponseDeadline {
   readonly #signal: AbortSignal;
   readonly #cancel: () => void;
   readonly #abort = (): void => this.#lose(new OutgoingError("ABORTED", "the call was given up"));
@@ -20,16 +20,16 @@ export class Patience {
     if (signal.aborted) this.#abort();
   }
 
-  get isLost(): boolean {
+  get hasPassed(): boolean {
     return this.#error !== undefined;
   }
 
-  /** Throws what it was lost to. */
+  /** Throws when it has passed. */
   check(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 
-  /** Waits for a step of the call. When patience is lost first, the promise rejects, and `giveUp` ends the step. */
+  /** Waits for a step of the call. When the deadline passes first, the promise rejects, and `giveUp` ends the step. */
   during<T>(step: Promise<T>, giveUp?: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#lost = (error) => {

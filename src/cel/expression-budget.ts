@@ -12,7 +12,7 @@ const allRepeatedMax = 20_000;
 const allPatternsSizeMax = 500_000;
 
 /** One object has one: a policy, or a schema with its rules. */
-export class Allowance {
+export class ExpressionBudget {
   readonly #whose: string;
   readonly #repetition: Repetition = { left: allRepeatedMax };
   #patternsSize = 0;

@@ -5,7 +5,7 @@
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { deletesDependents, orphansDependents } from "./live.ts";
-import type { OwnershipGraph, Sighting } from "./graph.ts";
+import type { OwnershipGraph, ObservedObject } from "./graph.ts";
 import type { ServedResource } from "./served.ts";
 
 const ownersField = Buffer.from('"ownerReferences"');
@@ -18,14 +18,14 @@ const quote = 0x22;
  * Whether the graph needs the objects in this JSON; true may be a false alarm. `hasNodes`: whether the graph has
  * objects of their type.
  */
-export function concerns(json: Buffer, graph: Pick<OwnershipGraph, "get">, hasNodes: boolean): boolean {
+export function affectsGraph(json: Buffer, graph: Pick<OwnershipGraph, "get">, hasNodes: boolean): boolean {
   if (json.includes(ownersField)) return true;
   if (hasNodes && namesNode(json, graph)) return true;
   return json.includes(deletionField) && finalizers.some((text) => json.includes(text));
 }
 
 /** The same for one object that is decoded. */
-export function isConcerned(metadata: ObjectMeta, graph: Pick<OwnershipGraph, "get">): boolean {
+export function objectAffectsGraph(metadata: ObjectMeta, graph: Pick<OwnershipGraph, "get">): boolean {
   if (metadata.ownerReferences !== undefined || graph.get(metadata.uid ?? "") !== undefined) return true;
   return deletesDependents(metadata) || orphansDependents(metadata);
 }
@@ -40,7 +40,7 @@ function namesNode(json: Buffer, graph: Pick<OwnershipGraph, "get">): boolean {
   return false;
 }
 
-export function sightingOf(of: ServedResource, { metadata }: ApiObject, round: number): Sighting {
+export function observe(of: ServedResource, { metadata }: ApiObject, round: number): ObservedObject {
   return {
     apiVersion: apiVersionOf(of),
     kind: of.kind,
