@@ -9,6 +9,7 @@ import type { Schema } from "#schema/schema.ts";
 import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
 import {
   difference,
+  emptyFieldSet,
   equalSets,
   type FieldSet,
   fieldSetOf,
@@ -22,7 +23,6 @@ import { type JsonObject, jsonEquals } from "./json-value.ts";
 import { kubectlManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   changesWithout,
-  ConversionProblem,
   type ObjectVersions,
   type OwnedObject,
   resetIn,
@@ -31,9 +31,9 @@ import {
 } from "./managed-fields.ts";
 import { mergeApplied } from "./merge-applied.ts";
 import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
-import { removeFields } from "./remove-fields.ts";
 import { markReconciled, withStructs } from "./schema-fields.ts";
 import { compareTyped, type FieldChanges, fieldsOf, unownedMetadata, zeroOf } from "./typed-fields.ts";
+import { VersionedObject } from "./versioned-object.ts";
 
 export interface FieldApply extends ObjectVersions {
   /** The present object in the version of the request; `undefined` to create one. */
@@ -83,21 +83,19 @@ export function applyFields(apply: FieldApply): AppliedResult {
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
   const { live, lastAppliedAnnotation: annotation } = apply;
   const present: OwnedObject = live ?? zeroOf(schema);
-  const managers = managersBefore(apply, present);
-  let outcome = merge(apply, schema, present, managers, apply.force);
-  if (!outcome.ok && apply.manager === kubectlManager) {
+  const merge = new Merge(apply, schema, present);
+  let { conflicts } = merge;
+  if (apply.force) conflicts = [];
+  else if (conflicts.length > 0 && apply.manager === kubectlManager) {
     const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
-    if (allowed !== undefined) {
-      const left = conflictsOutside(outcome.conflicts, allowed);
-      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, managers, true);
-    }
+    if (allowed !== undefined) conflicts = conflictsOutside(conflicts, allowed);
   }
-  if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
-  let { object } = outcome;
-  const changed = object !== present || live === undefined;
-  if (apply.manager === kubectlManager) object = withLastApplied(object, apply.applied, annotation);
+  if (conflicts.length > 0) return { ok: false, conflicts: reportConflicts(conflicts) };
+  const changed = merge.object !== present || live === undefined;
+  const object =
+    apply.manager === kubectlManager ? withLastApplied(merge.object, apply.applied, annotation) : merge.object;
   const list = present.metadata?.managedFields;
-  return { ok: true, changed, object: withManagedFields(object, writeFieldManagers(outcome.managers, list), list) };
+  return { ok: true, changed, object: withManagedFields(object, writeFieldManagers(merge.managers, list), list) };
 }
 
 function withManagedFields(
@@ -128,174 +126,121 @@ function managersBefore(apply: FieldApply, present: OwnedObject): readonly Field
   return list === undefined ? [] : (readFieldManagers(list) ?? []);
 }
 
-type Outcome =
-  | { readonly ok: false; readonly conflicts: readonly Conflict[] }
-  | { readonly ok: true; readonly object: OwnedObject; readonly managers: FieldManager[] };
+/** An apply that takes what it needs, and the fields that others lose by it. */
+class Merge {
+  /** `present` itself when it does not change. */
+  readonly object: OwnedObject;
+  /** The field managers afterwards. */
+  readonly managers: FieldManager[] = [];
+  readonly conflicts: Conflict[] = [];
+  readonly #apply: FieldApply;
+  readonly #schema: Schema;
+  readonly #present: OwnedObject;
+  readonly #others: readonly FieldManager[];
 
-function merge(
-  apply: FieldApply,
-  schema: Schema,
-  present: OwnedObject,
-  before: readonly FieldManager[],
-  force: boolean,
-): Outcome {
-  const { applied, apiVersion, subresource, manager } = apply;
-  const id = identify(manager, true, apiVersion, subresource);
-  const last = before.find((fieldManager) => fieldManager.id === id);
-  const named = fieldsOfApplied(apply, schema);
-  const set = markReconciled(schema, difference(named, neverOwned));
-  const others = before.filter((fieldManager) => fieldManager !== last);
-  const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-  const object = prune(apply, schema, merged, named, last, others);
-  const isSame = object === present || jsonEquals(object, present);
-  const managers: FieldManager[] = [];
-  if (isSame) managers.push(...others);
-  else {
-    const conflicts = takeOver(apply, schema, present, object, others, managers);
-    if (conflicts.length > 0 && !force) return { ok: false, conflicts };
-  }
-  if (!isEmptySet(set)) {
+  constructor(apply: FieldApply, schema: Schema, present: OwnedObject) {
+    this.#apply = apply;
+    this.#schema = schema;
+    this.#present = present;
+    const { applied, apiVersion, subresource, manager } = apply;
+    const id = identify(manager, true, apiVersion, subresource);
+    const before = managersBefore(apply, present);
+    const last = before.find((fieldManager) => fieldManager.id === id);
+    this.#others = before.filter((fieldManager) => fieldManager !== last);
+    const named = fieldsOfApplied(apply, schema);
+    const set = markReconciled(schema, difference(named, neverOwned));
+    const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
+    const object = last === undefined ? merged : this.#prune(merged, named, last);
+    const isSame = object === present || jsonEquals(object, present);
+    this.object = isSame ? present : object;
+    if (isSame) this.managers.push(...this.#others);
+    else this.#takeOver();
+    if (isEmptySet(set)) return;
     const isKept = isSame && last !== undefined && last.apiVersion === apiVersion && equalSets(last.set, set);
     const time = isSame ? (last?.time ?? "") : apply.now;
-    managers.push(
+    this.managers.push(
       isKept ? last : { id, manager, isApplier: true, apiVersion, subresource, time, set, entry: undefined },
     );
   }
-  return { ok: true, object: isSame ? present : object, managers };
+
+  /** Finds what other managers keep, and the fields that they lose when conflicts are forced. */
+  #takeOver(): void {
+    const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
+    for (const fieldManager of this.#others) {
+      let changes = byVersion.get(fieldManager.apiVersion);
+      if (changes === undefined) {
+        const { added, modified, removed } = this.#changesIn(fieldManager.apiVersion);
+        changes = { taken: union(modified, added), removed };
+        byVersion.set(fieldManager.apiVersion, changes);
+      }
+      const fields = intersection(fieldManager.set, changes.taken);
+      if (!isEmptySet(fields)) this.conflicts.push({ fieldManager, fields });
+      const set = difference(difference(fieldManager.set, fields), changes.removed);
+      if (set === fieldManager.set) this.managers.push(fieldManager);
+      else if (!isEmptySet(set)) this.managers.push({ ...fieldManager, set, entry: undefined });
+    }
+  }
+
+  #changesIn(apiVersion: string): FieldChanges {
+    const from = this.#own(this.#present).in(apiVersion);
+    const to = this.#own(this.object).in(apiVersion);
+    return changesWithout(resetIn(this.#apply, this.#apply.apiVersion, apiVersion), from.schema, from.value, to.value);
+  }
+
+  /** An object in the version of the request. */
+  #own(object: OwnedObject): VersionedObject {
+    return new VersionedObject(this.#apply, this.#apply.apiVersion, this.#schema, object);
+  }
+
+  /**
+   * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct goes with
+   * its last field, a list item with its keys. `named` holds all applied fields.
+   */
+  #prune(merged: OwnedObject, named: FieldSet, last: FieldManager): OwnedObject {
+    const { apiVersion: own } = this.#apply;
+    // A manager that still applies all of it removes nothing; parents are applied with it.
+    if (last.apiVersion === own && isEmptySet(difference(last.set, named))) return merged;
+
+    const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
+    const addOwned = (apiVersion: string, fields: FieldSet): void => {
+      const same = owned.get(apiVersion);
+      if (same === undefined) owned.set(apiVersion, [fields]);
+      else same.push(fields);
+    };
+    addOwned(own, named);
+    for (const other of this.#others) addOwned(other.apiVersion, other.set);
+
+    const start = this.#own(merged).in(last.apiVersion, toLastVersion("merged"));
+    const lastFields = withStructs(start.schema, last.set);
+    let pruned = start.without(lastFields);
+    let whole = start;
+    for (const [apiVersion, sets] of owned) {
+      const failed = (which: string): string =>
+        `failed add back owned items: failed to convert ${which} object at version ${apiVersion}`;
+      whole = whole.in(apiVersion, failed("merged"));
+      pruned = pruned.in(apiVersion, failed("pruned"));
+      // A field that has another value now was filled in by the conversion, in the place of one that went.
+      const filledIn =
+        apiVersion === last.apiVersion
+          ? emptyFieldSet
+          : compareTyped(whole.schema, whole.value, pruned.value).modified;
+      const kept = union(difference(pruned.fields, filledIn), withStructs(whole.schema, unionAll(sets)));
+      pruned = whole.without(difference(whole.fields, kept));
+    }
+    pruned = pruned.in(last.apiVersion, `failed add back dangling items: ${toLastVersion("pruned")}`);
+    const result = start.without(intersection(difference(start.fields, pruned.fields), lastFields));
+    // Another version may not hold all of it: then the rest is not applied.
+    return result.value === merged ? merged : result.in(own).value;
+  }
 }
+
+const toLastVersion = (which: string): string => `failed to convert ${which} object to last applied version`;
 
 /** Includes fields that cannot be owned, so that the structs around them are not removed. */
 function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
   const all = fieldsOf(schema, apply.applied);
   return apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);
 }
-
-/** Puts what other managers keep into `kept`; returns the fields that they lose when conflicts are forced. */
-function takeOver(
-  apply: FieldApply,
-  schema: Schema,
-  present: OwnedObject,
-  object: OwnedObject,
-  others: readonly FieldManager[],
-  kept: FieldManager[],
-): Conflict[] {
-  const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
-  const conflicts: Conflict[] = [];
-  for (const fieldManager of others) {
-    let changes = byVersion.get(fieldManager.apiVersion);
-    if (changes === undefined) {
-      const { added, modified, removed } = changesFor(apply, schema, present, object, fieldManager.apiVersion);
-      changes = { taken: union(modified, added), removed };
-      byVersion.set(fieldManager.apiVersion, changes);
-    }
-    const fields = intersection(fieldManager.set, changes.taken);
-    if (!isEmptySet(fields)) conflicts.push({ fieldManager, fields });
-    const set = difference(difference(fieldManager.set, fields), changes.removed);
-    if (set === fieldManager.set) kept.push(fieldManager);
-    else if (!isEmptySet(set)) kept.push({ ...fieldManager, set, entry: undefined });
-  }
-  return conflicts;
-}
-
-function changesFor(
-  apply: FieldApply,
-  schema: Schema,
-  present: OwnedObject,
-  object: OwnedObject,
-  apiVersion: string,
-): FieldChanges {
-  const from = inVersion(apply, schema, present, apiVersion);
-  const to = inVersion(apply, schema, object, apiVersion);
-  return changesWithout(resetIn(apply, apply.apiVersion, apiVersion), from.schema, from.object, to.object);
-}
-
-interface Versioned {
-  readonly schema: Schema;
-  readonly object: OwnedObject;
-}
-
-/** The object as `apiVersion` has it, a known version. */
-function inVersion(apply: FieldApply, schema: Schema, object: OwnedObject, apiVersion: string): Versioned {
-  if (apiVersion === apply.apiVersion) return { schema, object };
-  const other = apply.schemaFor(apiVersion) ?? schema;
-  return { schema: other, object: convert(apply, object, apply.apiVersion, apiVersion) };
-}
-
-/** `what` begins the message of a problem, in upstream's words. */
-function convert(apply: FieldApply, object: OwnedObject, from: string, to: string, what = ""): OwnedObject {
-  if (from === to || apply.convert === undefined) return object;
-  try {
-    return apply.convert(object, from, to);
-  } catch (error) {
-    if (what === "" || !(error instanceof ConversionProblem)) throw error;
-    throw new ConversionProblem(`failed to prune fields: ${what}: ${error.message}`, { cause: error });
-  }
-}
-
-/**
- * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct goes with
- * its last field, a list item with its keys. `set` holds all applied fields.
- */
-function prune(
-  apply: FieldApply,
-  schema: Schema,
-  merged: OwnedObject,
-  set: FieldSet,
-  last: FieldManager | undefined,
-  others: readonly FieldManager[],
-): OwnedObject {
-  if (last === undefined) return merged;
-  // A manager that still applies all of it removes nothing; parents are applied with it.
-  if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
-
-  const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
-  const addOwned = (apiVersion: string, fields: FieldSet): void => {
-    const same = owned.get(apiVersion);
-    if (same === undefined) owned.set(apiVersion, [fields]);
-    else same.push(fields);
-  };
-  addOwned(apply.apiVersion, set);
-  for (const other of others) addOwned(other.apiVersion, other.set);
-
-  const start = {
-    schema: apply.schemaFor(last.apiVersion) ?? schema,
-    object: convert(apply, merged, apply.apiVersion, last.apiVersion, toLastVersion("merged")),
-  };
-  const startFields = fieldsWithStructs(start.schema, start.object);
-  const lastFields = withStructs(start.schema, last.set);
-  let pruned = without(start.schema, start.object, lastFields);
-  let whole = start.object;
-  let at = last.apiVersion;
-  for (const [apiVersion, sets] of owned) {
-    const here = apply.schemaFor(apiVersion) ?? schema;
-    const failed = (which: string): string =>
-      `failed add back owned items: failed to convert ${which} object at version ${apiVersion}`;
-    whole = convert(apply, whole, at, apiVersion, failed("merged"));
-    pruned = convert(apply, pruned, at, apiVersion, failed("pruned"));
-    at = apiVersion;
-    const left = fieldsWithStructs(here, pruned);
-    // A field that has another value now was filled in by the conversion, in the place of one that went.
-    const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
-    const kept = union(own, withStructs(here, unionAll(sets)));
-    const isStart = whole === start.object && here === start.schema;
-    const all = isStart ? startFields : fieldsWithStructs(here, whole);
-    pruned = without(here, whole, difference(all, kept));
-  }
-  const what = `failed add back dangling items: ${toLastVersion("pruned")}`;
-  pruned = convert(apply, pruned, at, last.apiVersion, what);
-  const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
-  const result = without(start.schema, start.object, intersection(gone, lastFields));
-  // Another version may not hold all of it: then the rest is not applied.
-  return result === merged ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
-}
-
-const toLastVersion = (which: string): string => `failed to convert ${which} object to last applied version`;
-
-const fieldsWithStructs = (schema: Schema, object: OwnedObject): FieldSet =>
-  withStructs(schema, fieldsOf(schema, object));
-
-const without = (schema: Schema, object: OwnedObject, fields: FieldSet): OwnedObject =>
-  isEmptySet(fields) ? object : ((removeFields(schema, object, fields) ?? {}) as OwnedObject); // an object stays one
 
 const conflictsOutside = (conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] =>
   conflicts

@@ -48,9 +48,8 @@ const unownedTop: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
  * Duplicate items of keyed lists and sets count as one atomic item; items without their keys are skipped.
  */
 export function compareTyped(schema: Schema, old: unknown, next: unknown): FieldChanges {
-  const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
-  compareNodes(schema, old, next, out, "", undefined);
-  return toChanges(out.added?.nodes[0], out.modified?.nodes[0], out.removed?.nodes[0]);
+  const { added, modified, removed } = compareNodes(schema, old, next) ?? noChanges;
+  return toChanges(added, modified, removed);
 }
 
 /**
@@ -174,15 +173,21 @@ function push(draft: GrowingDraft, element: string, node: FieldSet): void {
   draft.nodes.push(node);
 }
 
-function record(
-  out: Drafts,
-  where: "added" | "modified" | "removed",
-  element: string,
-  node: FieldSet | undefined,
-): void {
-  if (node === undefined) return;
-  const draft = (out[where] ??= { elements: [], nodes: [] });
-  push(draft, element, likeBefore(node, draft.nodes.at(-1)));
+/** The nodes of one element in the three sets; `undefined` where it is in none of them. */
+interface NodeChanges {
+  readonly added?: FieldSet | undefined;
+  readonly modified?: FieldSet | undefined;
+  readonly removed?: FieldSet | undefined;
+}
+
+function record(out: Drafts, element: string, changes: NodeChanges | undefined): void {
+  if (changes === undefined) return;
+  for (const where of ["added", "modified", "removed"] as const) {
+    const node = changes[where];
+    if (node === undefined) continue;
+    const draft = (out[where] ??= { elements: [], nodes: [] });
+    push(draft, element, likeBefore(node, draft.nodes.at(-1)));
+  }
 }
 
 /** The node of a draft, its children sorted. */
@@ -191,18 +196,16 @@ function finish(draft: Draft | undefined, isMember: boolean): FieldSet | undefin
   return sortedNode(isMember, draft.elements, draft.nodes);
 }
 
-/** Compares the values at one element and records the result in `out`. `undefined` is an absent side. */
+/** Compares the values at one element; `undefined` is an absent side. `skip` names members that are not compared. */
 function compareNodes(
   schema: Schema | undefined,
   old: unknown,
   next: unknown,
-  out: Drafts,
-  element: string,
-  skip: ReadonlySet<string> | undefined,
-): void {
-  if (old === next) return;
-  if (old === undefined) return record(out, "added", element, wholeNode(schema, next));
-  if (next === undefined) return record(out, "removed", element, wholeNode(schema, old));
+  skip?: ReadonlySet<string>,
+): NodeChanges | undefined {
+  if (old === next) return undefined;
+  if (old === undefined) return { added: wholeNode(schema, next) };
+  if (next === undefined) return { removed: wholeNode(schema, old) };
   const before = shapeOf(schema, old);
   const after = shapeOf(schema, next);
   let inner: Drafts | undefined;
@@ -223,11 +226,12 @@ function compareNodes(
     if (before !== after && left.length === 0 && right.length === 0) isModified = true;
     else inner = compareItems(schema!, left, right); // a list has a schema
   }
-  if (isModified || inner?.modified !== undefined) {
-    record(out, "modified", element, finish(inner?.modified, isModified));
-  }
-  if (inner?.added !== undefined) record(out, "added", element, finish(inner.added, false));
-  if (inner?.removed !== undefined) record(out, "removed", element, finish(inner.removed, false));
+  if (inner === undefined && !isModified) return undefined;
+  return {
+    added: inner?.added && finish(inner.added, false),
+    modified: isModified || inner?.modified !== undefined ? finish(inner?.modified, isModified) : undefined,
+    removed: inner?.removed && finish(inner.removed, false),
+  };
 }
 
 function compareMembers(
@@ -245,14 +249,14 @@ function compareMembers(
     if (before === after) continue;
     if (isTop && name === "metadata") {
       before ??= {};
-      compareNodes(memberSchema(schema, name), before, after, out, "f:metadata", unownedMetadata);
+      record(out, "f:metadata", compareNodes(memberSchema(schema, name), before, after, unownedMetadata));
     } else {
-      compareNodes(memberSchema(schema, name), before, after, out, `f:${name}`, undefined);
+      record(out, `f:${name}`, compareNodes(memberSchema(schema, name), before, after));
     }
   }
   for (const name of Object.keys(old)) {
     if (skip?.has(name) === true || Object.hasOwn(next, name)) continue;
-    compareNodes(memberSchema(schema, name), old[name], undefined, out, `f:${name}`, undefined);
+    record(out, `f:${name}`, compareNodes(memberSchema(schema, name), old[name], undefined));
   }
   return out.added === undefined && out.modified === undefined && out.removed === undefined ? undefined : out;
 }
@@ -264,7 +268,7 @@ function compareItems(schema: Schema, old: readonly unknown[], next: readonly un
   const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
   if (sameElements(elements, nextElements) && !hasRepeats(elements)) {
     for (let i = 0; i < old.length; i++) {
-      if (old[i] !== next[i]) compareNodes(schema.items, old[i], next[i], out, elements[i]!, undefined);
+      if (old[i] !== next[i]) record(out, elements[i]!, compareNodes(schema.items, old[i], next[i]));
     }
     for (const key of ["added", "modified", "removed"] as const) {
       const draft = out[key];
@@ -275,27 +279,21 @@ function compareItems(schema: Schema, old: readonly unknown[], next: readonly un
   }
   const before = itemsByElement(elements, old);
   const after = itemsByElement(nextElements, next);
-  for (const [element, item] of before) compareSame(schema.items, item, after.get(element), out, element);
+  for (const [element, item] of before) record(out, element, compareSame(schema.items, item, after.get(element)));
   for (const [element, item] of after) {
-    if (!before.has(element)) compareSame(schema.items, undefined, item, out, element);
+    if (!before.has(element)) record(out, element, compareSame(schema.items, undefined, item));
   }
   return out;
 }
 
 /** Compares the items of one element, `undefined` for none; more than one on a side are an atomic whole. */
-function compareSame(schema: Schema | undefined, old: unknown, next: unknown, out: Drafts, element: string): void {
+function compareSame(schema: Schema | undefined, old: unknown, next: unknown): NodeChanges | undefined {
   const wasRepeated = old instanceof Repeated;
   const isRepeated = next instanceof Repeated;
-  if (!wasRepeated && !isRepeated) return compareNodes(schema, old, next, out, element, undefined);
-  if (wasRepeated && isRepeated) {
-    if (!jsonEquals(old.items, next.items)) record(out, "modified", element, leafNode);
-  } else if (wasRepeated) {
-    if (next !== undefined) record(out, "added", element, wholeNode(schema, next));
-    record(out, "removed", element, leafNode);
-  } else {
-    if (old !== undefined) record(out, "removed", element, wholeNode(schema, old));
-    record(out, "added", element, leafNode);
-  }
+  if (!wasRepeated && !isRepeated) return compareNodes(schema, old, next);
+  if (wasRepeated && isRepeated) return jsonEquals(old.items, next.items) ? undefined : { modified: leafNode };
+  if (wasRepeated) return { added: next === undefined ? undefined : wholeNode(schema, next), removed: leafNode };
+  return { added: leafNode, removed: old === undefined ? undefined : wholeNode(schema, old) };
 }
 
 /** Fields of an applied value. `isListed` for members of maps and items of lists, which are members themselves. */
