@@ -221,9 +221,7 @@ class Merge {
       pruned = pruned.in(apiVersion, failed("pruned"));
       // A field that has another value now was filled in by the conversion, in the place of one that went.
       const filledIn =
-        apiVersion === last.apiVersion
-          ? emptyFieldSet
-          : compareTyped(whole.schema, whole.value, pruned.value).modified;
+        apiVersion === last.apiVersion ? emptyFieldSet : compareTyped(whole.schema, whole.value, pruned.value).modified;
       const kept = union(difference(pruned.fields, filledIn), withStructs(whole.schema, unionAll(sets)));
       pruned = whole.without(difference(whole.fields, kept));
     }

@@ -269,12 +269,16 @@ function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, erro
   const claimChecks = checkClaimRules(config, path.child("claimValidationRules"), rules, errors);
   const at = path.child("claimMappings");
   const { username, groups, uid = {} } = config.claimMappings ?? {};
-  const nameOf = prefixedOf(username ?? {}, at.child("username"), true, errors, usernameFromClaim, (of) =>
-    rules.expressions.text(of),
-  );
-  const groupsOf = prefixedOf(groups ?? {}, at.child("groups"), false, errors, groupsFromClaim, (of) =>
-    rules.expressions.texts(of),
-  );
+  const ofUsername: PrefixedMapping<string> = {
+    fromClaim: usernameFromClaim,
+    compile: (expression) => rules.expressions.text(expression),
+  };
+  const ofGroups: PrefixedMapping<readonly string[]> = {
+    fromClaim: groupsFromClaim,
+    compile: (expression) => rules.expressions.texts(expression),
+  };
+  const nameOf = prefixedOf(username ?? {}, ofUsername, at.child("username"), true, errors);
+  const groupsOf = prefixedOf(groups ?? {}, ofGroups, at.child("groups"), false, errors);
   const uidOf = checkUid(uid, at.child("uid"), rules, errors);
   const extra = checkExtra(config, at.child("extra"), rules, errors);
   checkEmail(config, at.child("username", "expression"), rules.expressions, errors);
@@ -338,13 +342,18 @@ function checkClaimRules(config: JwtConfig, path: FieldPath, { expressions }: Co
   return checks;
 }
 
+/** The ways from a claim, or from an expression, to a value. */
+interface PrefixedMapping<T> {
+  fromClaim(claim: string, prefix: string): (claims: Claims) => T;
+  compile(expression: string): ((claims: Claims) => T) | ExpressionProblem;
+}
+
 function prefixedOf<T>(
   { claim = "", prefix, expression = "" }: PrefixedClaim,
+  { fromClaim, compile }: PrefixedMapping<T>,
   path: FieldPath,
   isRequired: boolean,
   errors: FieldError[],
-  fromClaim: (claim: string, prefix: string) => (claims: Claims) => T,
-  compile: (expression: string) => ((claims: Claims) => T) | ExpressionProblem,
 ): ((claims: Claims) => T) | undefined {
   if (claim !== "" && expression !== "") {
     errors.push(invalid(path, "", bothSet));

@@ -4,7 +4,7 @@
  * wording: upstream's `unstructuredSchemaCoercer` and its decoders.
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
-import { invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
@@ -98,22 +98,17 @@ function checkType(
       `the API version in the data (${said.apiVersion}) does not match the expected API version (${expected})`,
     );
   }
-  if (said.kind !== gvk.kind) throw wrongType("kind", said.kind, said.kind, gvk.kind, value, gvk);
+  if (said.kind !== gvk.kind) throw wrongType(mustBe("kind", said.kind, gvk.kind), value, gvk.group, said.kind);
 }
 
-function wrongType(
-  field: "apiVersion" | "kind",
-  given: string,
-  kind: string,
-  wanted: string,
-  value: Json,
-  gvk: GroupVersionKind,
-): Error {
+/** `value` is the object of which `kind` and `group` are said. */
+function wrongType(finding: FieldError, value: Json, group: string, kind: string): Error {
   const name = (value["metadata"] as Json | null | undefined)?.["name"];
-  return invalidObject({ group: gvk.group, kind }, typeof name === "string" ? name : "", [
-    invalid(FieldPath.of(field), given, `must be ${wanted}`),
-  ]);
+  return invalidObject({ group, kind }, typeof name === "string" ? name : "", [finding]);
 }
+
+const mustBe = (field: "apiVersion" | "kind", given: string, wanted: string): FieldError =>
+  invalid(FieldPath.of(field), given, `must be ${wanted}`);
 
 export interface PatchedCustom {
   /** The patched value; integers beyond 2^53 are `bigint`. */
@@ -135,11 +130,11 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
     const said = saidType(value);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${sortedJson(value)}'`);
     const json = value as Json; // it has a kind
-    if (said.kind !== gvk.kind) throw wrongType("kind", said.kind, said.kind, gvk.kind, json, gvk);
+    if (said.kind !== gvk.kind) throw wrongType(mustBe("kind", said.kind, gvk.kind), json, gvk.group, said.kind);
     const expected = apiVersionOf(gvk);
     if (said.apiVersion !== expected) {
       const { group = "" } = parseApiVersion(said.apiVersion) ?? {};
-      throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, { ...gvk, group });
+      throw wrongType(mustBe("apiVersion", said.apiVersion, expected), json, group, said.kind);
     }
     const shaped = shape(json, patched, fieldValidation !== "Ignore");
     const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];

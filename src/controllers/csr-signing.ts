@@ -84,7 +84,12 @@ async function sign(
   let next: CertificateSigningRequest["status"];
   if (problem === undefined) {
     const { expirationSeconds } = spec;
-    const pem = await certificateFor(parsed.request, usages, expirationSeconds, authority, options, clock.now());
+    const pem = await certificateFor(
+      { request: parsed.request, usages, expirationSeconds },
+      authority,
+      options,
+      clock.now(),
+    );
     next = { ...status, certificate: Buffer.from(pem).toString("base64") };
   } else {
     const failed = {
@@ -118,10 +123,15 @@ function clientProblem(usages: readonly string[]): string | undefined {
   return usages.includes("client auth") ? undefined : "missing required usage for client certificate: client auth";
 }
 
+/** A request that may be signed. */
+interface Signable {
+  readonly request: CertificateRequest;
+  readonly usages: readonly string[];
+  readonly expirationSeconds: number | undefined;
+}
+
 function certificateFor(
-  request: CertificateRequest,
-  usages: readonly string[],
-  expirationSeconds: number | undefined,
+  { request, usages, expirationSeconds }: Signable,
   authority: Authority,
   { durationMs, random }: CsrSigningOptions,
   now: number,

@@ -156,7 +156,15 @@ export class PriorityLevel {
     const now = this.#clock.monotonic();
     const { verb } = request.info;
     const isRead = verb === "get" || verb === "list" || verb === "watch";
-    const queued = new QueuedRequest(this, flow, request, isRead, isRead ? this.#reads : this.#writes, work, now);
+    const queued = new QueuedRequest({
+      level: this,
+      flow,
+      request,
+      isRead,
+      kind: isRead ? this.#reads : this.#writes,
+      work,
+      arrivedMs: now,
+    });
     const { config } = this;
     flow.tally.seats.observe(queued.width);
     if (config.isExempt) this.#begin(queued, now);

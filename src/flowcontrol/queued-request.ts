@@ -53,22 +53,14 @@ export class QueuedRequest {
   /** It takes longer than most; counted with the wide ones of its flow. */
   isSlow = false;
 
-  constructor(
-    level: RequestLevel,
-    flow: FlowIdentity,
-    request: FlowRequest,
-    isRead: boolean,
-    kind: KindTimes,
-    work: WorkEstimate,
-    arrivedMs: number,
-  ) {
-    this.level = level;
-    this.flow = flow;
-    this.request = request;
-    this.isRead = isRead;
-    this.kind = kind;
-    this.work = work;
-    this.arrivedMs = arrivedMs;
+  constructor(of: Pick<QueuedRequest, "level" | "flow" | "request" | "isRead" | "kind" | "work" | "arrivedMs">) {
+    this.level = of.level;
+    this.flow = of.flow;
+    this.request = of.request;
+    this.isRead = of.isRead;
+    this.kind = of.kind;
+    this.work = of.work;
+    this.arrivedMs = of.arrivedMs;
   }
 
   get width(): number {

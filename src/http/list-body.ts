@@ -22,6 +22,15 @@ const brace = 0x7b;
 export const isJoinable = ({ conversion }: ResourceDefinition): boolean =>
   conversion === undefined || (conversion.epoch !== undefined && conversion.remote === undefined);
 
+/** A list of custom resources in JSON: its objects, and the text around them. */
+interface ListParts {
+  readonly definition: ResourceDefinition;
+  readonly objects: StoredObjects;
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly entries: readonly Entry[];
+}
+
 /** The body of a list in JSON, joined from entries that passed `checkShape`. `members` are those beside the items. */
 export function listPieces(
   definition: ResourceDefinition,
@@ -35,18 +44,11 @@ export function listPieces(
   if (definition.untyped !== true) return joined(head, tail, entries, layoutOf(definition).prefix.length, true);
   return definition.conversion === undefined
     ? joined(head, tail, entries, 0, false)
-    : ruledPieces(definition, objects, head, tail, entries, clock);
+    : ruledPieces({ definition, objects, head, tail, entries }, clock);
 }
 
 /** Custom resources, each of which is checked once per epoch. */
-async function ruledPieces(
-  definition: ResourceDefinition,
-  objects: StoredObjects,
-  head: Buffer,
-  tail: Buffer,
-  entries: readonly Entry[],
-  clock: Clock,
-): Promise<BytePieces> {
+async function ruledPieces({ definition, objects, head, tail, entries }: ListParts, clock: Clock): Promise<BytePieces> {
   const { servedPrefix } = layoutOf(definition);
   const yielder = new Yielder(clock);
   const lengths: number[] = [];

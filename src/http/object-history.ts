@@ -59,14 +59,25 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
   const wanted = query.get("resourceVersion") ?? "";
   if (wanted !== "") {
     const version = await findVersion(options, request, object, object.store.parseVersion(wanted));
-    return document(options, request, object, [version.found, ...version.older], 1, { ...version.past, next: 0 });
+    return document(options, request, object, {
+      versions: [version.found, ...version.older],
+      limit: 1,
+      past: { ...version.past, next: 0 },
+    });
   }
   const limit = limitOf(query.get("limit") ?? "");
   const before = startOf(query.get("continue") ?? "");
   // With one more, which says what the last one changed.
   const { versions, past } = await readVersions(options, request, object, before, limit + 1);
   if (versions.length === 0 && before === undefined) throw nothingKept(object, past);
-  return document(options, request, object, versions, limit, past);
+  return document(options, request, object, { versions, limit, past });
+}
+
+/** Versions, newest first, of which `limit` are shown. */
+interface Page {
+  readonly versions: readonly PastVersion[];
+  readonly limit: number;
+  readonly past: Past;
 }
 
 /** The answer with the first `limit` versions; what follows them says what the last one changed. */
@@ -74,9 +85,7 @@ async function document(
   { parts }: HistoryOptions,
   request: HandledRequest,
   object: PastObject,
-  versions: readonly PastVersion[],
-  limit: number,
-  past: Past,
+  { versions, limit, past }: Page,
 ): Promise<Reply> {
   const { store } = object;
   const shown = versions.slice(0, limit);

@@ -40,6 +40,20 @@ export interface Message {
   sendContinue(): void;
 }
 
+/** The head of a request, as far as it is read before anybody handles it. */
+export interface ReadHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
+  readonly target: { readonly path: string; readonly query: string };
+  readonly refusal?: StatusError | undefined;
+  readonly upgrade?: string | undefined;
+  readonly upgradable?: Upgradable;
+}
+
+/** Requests of one listener have these in common. */
+export interface RequestSource {
+  readonly newId: () => string;
+  readonly bodies: BodyBudget;
+}
+
 export class IncomingRequest implements ApiRequest {
   readonly method: string;
   readonly url: string;
@@ -59,7 +73,7 @@ export class IncomingRequest implements ApiRequest {
   readonly #peer: Peer;
   readonly #message: Message;
   readonly #queryText: string;
-  readonly #newId: () => string;
+  readonly #source: RequestSource;
   #query: URLSearchParams | undefined;
   #annotations: Map<string, string> | undefined;
   #auditId: string | undefined;
@@ -68,36 +82,21 @@ export class IncomingRequest implements ApiRequest {
   #body: Promise<Buffer> | undefined;
   #failBody: ((reason: Error) => void) | undefined;
   #bodyRead = false;
-  readonly #bodies: BodyBudget;
   #share: BodyShare | undefined;
 
-  constructor(
-    method: string,
-    url: string,
-    target: { readonly path: string; readonly query: string },
-    protocol: "HTTP/1.1" | "HTTP/2.0",
-    receivedMs: number,
-    peer: Peer,
-    message: Message,
-    newId: () => string,
-    bodies: BodyBudget,
-    refusal: StatusError | undefined,
-    upgrade?: string,
-    upgradable?: Upgradable,
-  ) {
-    this.method = method;
-    this.url = url;
-    this.path = target.path;
-    this.protocol = protocol;
-    this.receivedMs = receivedMs;
-    this.refusal = refusal;
-    this.upgrade = upgrade;
-    this.upgradable = upgradable;
-    this.#queryText = target.query;
+  constructor(head: ReadHead, peer: Peer, message: Message, source: RequestSource) {
+    this.method = head.method;
+    this.url = head.url;
+    this.path = head.target.path;
+    this.protocol = head.protocol;
+    this.receivedMs = head.receivedMs;
+    this.refusal = head.refusal;
+    this.upgrade = head.upgrade;
+    this.upgradable = head.upgradable;
+    this.#queryText = head.target.query;
     this.#peer = peer;
     this.#message = message;
-    this.#newId = newId;
-    this.#bodies = bodies;
+    this.#source = source;
   }
 
   get annotations(): ReadonlyMap<string, string> | undefined {
@@ -157,7 +156,7 @@ export class IncomingRequest implements ApiRequest {
   get auditId(): string {
     if (this.#auditId === undefined) {
       const own = this.headers["audit-id"];
-      this.#auditId = own === undefined || own === "" ? this.#newId() : own.slice(0, auditIdLengthMax);
+      this.#auditId = own === undefined || own === "" ? this.#source.newId() : own.slice(0, auditIdLengthMax);
     }
     return this.#auditId;
   }
@@ -226,7 +225,7 @@ export class IncomingRequest implements ApiRequest {
       return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
 
     return new Promise((resolve, reject) => {
-      const share = (this.#share = this.#bodies.open(this.user.name));
+      const share = (this.#share = this.#source.bodies.open(this.user.name));
       const pieces: Buffer[] = [];
       let length = 0;
       const fail = (reason: Error): void => {

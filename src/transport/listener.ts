@@ -34,7 +34,7 @@ import { HeaderNames } from "./header-names.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
 import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
-import { IncomingRequest, type Peer } from "./incoming-request.ts";
+import { IncomingRequest, type RequestSource, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
 import { type SocketReader, ReadTurns } from "./read-turns.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
@@ -251,8 +251,7 @@ class TlsListener implements Listener {
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
   readonly #http1: Http1Server;
-  readonly #newId: () => string;
-  readonly #bodies = new BodyBudget();
+  readonly #source: RequestSource;
   readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
   readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
@@ -274,7 +273,7 @@ class TlsListener implements Listener {
     };
     this.#turns = new ReadTurns(options.clock);
     const random = options.random ?? systemRandom;
-    this.#newId = () => random.uuid();
+    this.#source = { newId: () => random.uuid(), bodies: new BodyBudget() };
     this.#server = this.#createServer();
     this.#acceptor = new Acceptor({
       limits: this.#limits,
@@ -424,18 +423,12 @@ class TlsListener implements Listener {
     }
     const upgrade = asksToUpgrade(headers) ? headers.upgrade?.toLowerCase() : undefined;
     const isWebSocket = upgrade === "websocket" && method === "GET";
+    const refusal = headProblem(url, rawHeaders, this.#limits) ?? (isWebSocket ? webSocketWithBody : undefined);
     const incoming = new IncomingRequest(
-      method,
-      url,
-      target,
-      "HTTP/1.1",
-      this.#options.clock.now(),
+      { method, url, target, protocol: "HTTP/1.1", receivedMs: this.#options.clock.now(), refusal, upgrade },
       connection,
       new Http1Message(exchange),
-      this.#newId,
-      this.#bodies,
-      headProblem(url, rawHeaders, this.#limits) ?? (isWebSocket ? webSocketWithBody : undefined),
-      upgrade,
+      this.#source,
     );
     const writer = new Http1ResponseWriter(exchange, incoming, this.#options.clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
@@ -455,19 +448,20 @@ class TlsListener implements Listener {
     // Only set-cookie would be a list.
     const handshake = upgrade === "websocket" ? handshakeOf(headers as Headers) : undefined;
     const incoming = new IncomingRequest(
-      method,
-      url,
-      target,
-      "HTTP/1.1",
-      clock.now(),
+      {
+        method,
+        url,
+        target,
+        protocol: "HTTP/1.1",
+        receivedMs: clock.now(),
+        refusal: headProblem(url, rawHeaders, this.#limits),
+        upgrade,
+        upgradable: { problem: handshake?.problem, protocols: handshake?.protocols ?? [] },
+      },
       connection,
-      // There is none.
+      // There is no body.
       { headers, rawHeaders, body: undefined, sendContinue: ignore },
-      this.#newId,
-      this.#bodies,
-      headProblem(url, rawHeaders, this.#limits),
-      upgrade,
-      { problem: handshake?.problem, protocols: handshake?.protocols ?? [] },
+      this.#source,
     );
     const writer = new WebSocketResponseWriter(socket, connection.reader, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
@@ -493,18 +487,15 @@ class TlsListener implements Listener {
       release: () => connection.widen(),
       took: (bytes) => connection.reader.tookBody(bytes),
     });
-    const incoming = new IncomingRequest(
-      headers[":method"] ?? "GET",
+    const head = {
+      method: headers[":method"] ?? "GET",
       url,
       target,
-      "HTTP/2.0",
-      this.#options.clock.now(),
-      connection,
-      message,
-      this.#newId,
-      this.#bodies,
-      headProblem(url, rawHeaders, this.#limits),
-    );
+      protocol: "HTTP/2.0",
+      receivedMs: this.#options.clock.now(),
+      refusal: headProblem(url, rawHeaders, this.#limits),
+    } as const;
+    const incoming = new IncomingRequest(head, connection, message, this.#source);
     const writer = new Http2ResponseWriter(stream, incoming, connection.reader);
     const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
     // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep

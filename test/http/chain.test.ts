@@ -94,16 +94,10 @@ function requestOf(
     identify: () => true,
   };
   return new IncomingRequest(
-    method,
-    url,
-    target,
-    h2 ? "HTTP/2.0" : "HTTP/1.1",
-    clock.now(),
+    { method, url, target, protocol: h2 ? "HTTP/2.0" : "HTTP/1.1", receivedMs: clock.now() },
     peer,
     message,
-    () => "an-id",
-    new BodyBudget(),
-    undefined,
+    { newId: () => "an-id", bodies: new BodyBudget() },
   );
 }
 

@@ -15,7 +15,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, FunctionDeclaration, Library, Overload } from "../functions.ts";
-import { bool, type CelType, type OpaqueType, opaque, string } from "../types.ts";
+import { bool, type OpaqueType, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
 import { member } from "./declare.ts";
 
@@ -204,14 +204,10 @@ const selectorCost: CallCost = {
   estimate: ([, text]) => ({ cost: { min: selecting(text!.min), max: selecting(text!.max) } }),
 };
 
-const step = (
-  name: string,
-  id: string,
-  args: readonly CelType[],
-  result: CelType,
-  call: Call,
-  cost?: CallCost,
-): FunctionDeclaration => ({ name, overloads: [member(id, args, result, call, cost)] });
+const step = (name: string, ...overload: Parameters<typeof member>): FunctionDeclaration => ({
+  name,
+  overloads: [member(...overload)],
+});
 
 const ofResource = (name: string, more: (text: string) => Partial<CheckAttributes>, cost?: CallCost) =>
   step(name, `resourcecheck_${name.toLowerCase()}`, [resourceCheckType, string], resourceCheckType, refine(more), cost);

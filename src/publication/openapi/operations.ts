@@ -246,6 +246,11 @@ export class Operations {
   }
 }
 
+interface OperationParts extends Pick<OpenApiOperation, "answers"> {
+  readonly action: string;
+  readonly options: readonly Parameter[];
+}
+
 /** The operations of one definition. Names are given without group and version. */
 class OperationWriter {
   readonly #api: Operations;
@@ -266,13 +271,21 @@ class OperationWriter {
     const { group, version, listKind } = this.#definition;
     const gvk = { group, version, kind: listKind };
     const type = this.#describesRoutes ? this.#api.typeName(gvk) : customTypeName(gvk);
-    const operation = this.#operation("get", path, name, "list", [[200, type]], this.#options("ListOptions"));
+    const operation = this.#operation("get", path, name, {
+      action: "list",
+      answers: [[200, type]],
+      options: this.#options("ListOptions"),
+    });
     return { ...operation, produces: this.#describesRoutes ? streamTypes : customTypes };
   }
 
   create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = [[200, type] as const, [201, type] as const, [202, type] as const];
-    const operation = this.#operation("post", path, name, "post", answers, this.#options("CreateOptions"));
+    const operation = this.#operation("post", path, name, {
+      action: "post",
+      answers,
+      options: this.#options("CreateOptions"),
+    });
     return { ...operation, kind: pickKind(kind), body: { type, required: true } };
   }
 
@@ -280,43 +293,66 @@ class OperationWriter {
     const listing = this.#options("ListOptions");
     const status = this.#api.meta("Status");
     if (!this.#describesRoutes)
-      return this.#operation("delete", path, name, "deletecollection", [[200, status]], listing);
+      return this.#operation("delete", path, name, {
+        action: "deletecollection",
+        answers: [[200, status]],
+        options: listing,
+      });
     const options = [
       ...listing.filter((of) => of.name !== "watch" && of.name !== "allowWatchBookmarks"),
       ...this.#options("DeleteOptions"),
     ];
-    const operation = this.#operation("delete", path, name, "deletecollection", [[200, status]], options);
+    const operation = this.#operation("delete", path, name, {
+      action: "deletecollection",
+      answers: [[200, status]],
+      options,
+    });
     return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
   }
 
   read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const options = this.#describesRoutes ? [] : this.#options("GetOptions");
-    return { ...this.#operation("get", path, name, "get", [[200, type]], options), kind: pickKind(kind) };
+    return {
+      ...this.#operation("get", path, name, { action: "get", answers: [[200, type]], options }),
+      kind: pickKind(kind),
+    };
   }
 
   replace(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = [[200, type] as const, [201, type] as const];
-    const operation = this.#operation("put", path, name, "put", answers, this.#options("UpdateOptions"));
+    const operation = this.#operation("put", path, name, {
+      action: "put",
+      answers,
+      options: this.#options("UpdateOptions"),
+    });
     return { ...operation, kind: pickKind(kind), body: { type, required: true } };
   }
 
   delete(path: string, name: string): OpenApiOperation {
     const type = this.#definition.returnDeletedObject ? this.#type : this.#api.meta("Status");
     const answers = [[200, type] as const, [202, type] as const];
-    const operation = this.#operation("delete", path, name, "delete", answers, this.#options("DeleteOptions"));
+    const operation = this.#operation("delete", path, name, {
+      action: "delete",
+      answers,
+      options: this.#options("DeleteOptions"),
+    });
     return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
   }
 
   patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const answers = this.#describesRoutes ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
-    const operation = this.#operation("patch", path, name, "patch", answers, this.#options("PatchOptions"));
+    const operation = this.#operation("patch", path, name, {
+      action: "patch",
+      answers,
+      options: this.#options("PatchOptions"),
+    });
     const consumes = this.#describesRoutes ? patchTypes : customPatchTypes;
     return { ...operation, kind: pickKind(kind), consumes, body: { type: this.#api.meta("Patch"), required: true } };
   }
 
   watch(path: string, name: string, action: "watch" | "watchlist"): OpenApiOperation {
     const answers = [[200, this.#api.meta("WatchEvent")] as const];
-    const operation = this.#operation("get", path, name, action, answers, this.#options("ListOptions"));
+    const operation = this.#operation("get", path, name, { action, answers, options: this.#options("ListOptions") });
     return { ...operation, produces: streamTypes };
   }
 
@@ -353,7 +389,7 @@ class OperationWriter {
     const options = this.#api.options(this.#api.typeName(part));
     return methods.map((method) => {
       const name = `connect${capital(method)}${named}`;
-      const operation = this.#operation(method, path, name, "connect", [[200, ""]], options);
+      const operation = this.#operation(method, path, name, { action: "connect", answers: [[200, ""]], options });
       const parameters = operation.parameters.filter((of) => of !== pretty);
       if (path.endsWith("{path}")) parameters.push(pathParameter);
       return {
@@ -374,9 +410,7 @@ class OperationWriter {
     method: Method,
     path: string,
     name: string,
-    action: string,
-    answers: OpenApiOperation["answers"],
-    options: readonly Parameter[],
+    { action, answers, options }: OperationParts,
   ): OpenApiOperation {
     const all = [...options, pretty];
     if (path.includes("{name}")) all.push(nameParameter);

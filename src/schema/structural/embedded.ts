@@ -33,7 +33,7 @@ export function embeddedFindings(
   options: EmbeddedMetaOptions,
 ): FieldError[] {
   const findings: FieldError[] = [];
-  walk(node, value, field, options, options.isWhole === true, findings);
+  walk(node, value, field, options, findings);
   return findings;
 }
 
@@ -42,12 +42,13 @@ function walk(
   value: unknown,
   field: FieldPath,
   options: EmbeddedMetaOptions,
-  isWhole: boolean,
   findings: FieldError[],
 ): void {
+  const isWhole = options.isWhole === true;
   if (node === undefined || (!node.hasEmbedded && !isWhole)) return;
+  const inner = isWhole ? { ...options, isWhole: false } : options;
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) walk(node.items, item, field.index(at), options, false, findings);
+    for (const [at, item] of value.entries()) walk(node.items, item, field.index(at), inner, findings);
     return;
   }
   if (kindOf(value) !== "object") return;
@@ -55,9 +56,9 @@ function walk(
   if (node.embedded || isWhole) checkWhole(object, field, options, findings);
   for (const name of Object.keys(object).sort()) {
     const property = node.properties?.get(name);
-    if (property !== undefined) walk(property, object[name], field.child(name), options, false, findings);
+    if (property !== undefined) walk(property, object[name], field.child(name), inner, findings);
     else if (typeof node.additional === "object") {
-      walk(node.additional, object[name], field.key(name), options, false, findings);
+      walk(node.additional, object[name], field.key(name), inner, findings);
     }
   }
 }
