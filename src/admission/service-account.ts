@@ -18,7 +18,7 @@ import { pathSegment } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface ServiceAccountOptions {
@@ -69,7 +69,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       const name = given.spec.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(given, defaultAccount) : given;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
-      return account instanceof Promise ? account.then((found) => complete(pod, found)) : complete(pod, account);
+      return andThen(account, (found) => complete(pod, found));
     },
     validate(attributes) {
       const { operation, subresource } = attributes;
@@ -88,8 +88,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
         const problem = isEphemeral ? ephemeralProblem(pod, account) : secretProblem(pod, account);
         if (problem !== undefined) throw refusal(attributes, problem);
       };
-      const account = findAccount(options, attributes, name);
-      return account instanceof Promise ? account.then(check) : check(account);
+      return andThen(findAccount(options, attributes, name), check);
     },
   };
 }

@@ -30,6 +30,11 @@ export function yieldToEventLoop(): Promise<void> {
  */
 export type Steps<T> = Generator<Promise<unknown> | undefined, T, unknown>;
 
+/** Waits for a value in steps: `const pod = yield* awaited(read)`. */
+export function* awaited<T>(value: MaybePromise<T>): Steps<T> {
+  return value instanceof Promise ? ((yield value) as T) : value; // the runner gives the value of what was yielded
+}
+
 /** Runs the steps, at once as far as nothing has to be waited for; others have a turn where a step allows it. */
 export function runCooperatively<T>(steps: Steps<T>): MaybePromise<T> {
   const first = steps.next();

@@ -6,7 +6,7 @@ import { Pending, untilDone } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
+import { awaited, runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 
 /** A program, or why there is none. */
 export type CompiledOrProblem = TypedProgram | { readonly problem: string };
@@ -227,7 +227,7 @@ export function* evaluateAll(
     }
     const before = budget.sinceTurn;
     const outcome = evaluateExpression(expression, activation, budget);
-    outcomes.push(outcome instanceof Promise ? ((yield outcome) as EvaluationOutcome) : outcome); // of that promise
+    outcomes.push(yield* awaited(outcome));
     expression.hasCost(budget.sinceTurn - before);
     const rest = budget.pauseAfter();
     if (rest !== undefined) yield rest;

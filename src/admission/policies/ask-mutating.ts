@@ -3,10 +3,10 @@ import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#a
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { runCooperatively, type Steps } from "#std/cooperative.ts";
+import { awaited, runCooperatively, type Steps } from "#std/cooperative.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Yielder } from "#std/cooperative.ts";
-import { type ConditionsResult, evaluateConditions } from "../admission-expressions.ts";
+import { evaluateConditions } from "../admission-expressions.ts";
 import { CostBudget, evaluateAll, OutOfBudget, policyCostMax } from "../expressions/evaluation.ts";
 import type { Matched } from "../matching.ts";
 import { type AdmissionAttributes, refusal, withObject } from "../plugin.ts";
@@ -98,8 +98,7 @@ function* invocationsOf(
       if (matcher !== undefined && matcher.match(attributes, environment) === undefined) continue;
       try {
         const found = collectParams(objects, binding.object.spec.paramRef, request.namespaceName);
-        const params = found instanceof Promise ? ((yield found) as readonly (ApiObject | undefined)[]) : found; // of that promise
-        for (const param of params) invocations.push({ policy, binding, matched, param });
+        for (const param of yield* awaited(found)) invocations.push({ policy, binding, matched, param });
       } catch (error) {
         unusable(error);
       }
@@ -131,8 +130,8 @@ class Mutator {
       if (!compiled.isFailing) return;
       this.#denials.push(denial(this.request.attributes, policy, binding, { message, reason: "Invalid" }));
     };
-    const matching = evaluateConditions(compiled.conditions, yield* this.request.valuesFor(matched), param);
-    const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
+    const values = yield* this.request.valuesFor(matched);
+    const conditions = yield* awaited(evaluateConditions(compiled.conditions, values, param));
     if ("error" in conditions) return refuse(conditions.error.message);
     if (conditions.outcome === "no") return;
     yield* compileVariables(compiled);
@@ -181,11 +180,9 @@ class Mutator {
     if (changed === undefined || changed === object) return;
     const rest = budget.pauseAfter();
     if (rest !== undefined) yield rest;
-    const read = options.forms.reread(changed, matched.kind);
-    const reread = read instanceof Promise ? ((yield read) as ApiObject) : read; // of that promise
+    const reread = yield* awaited(options.forms.reread(changed, matched.kind));
     const { attributes } = request;
-    const own = options.forms.convertTo(reread, attributes.kind);
-    const next = own instanceof Promise ? ((yield own) as ApiObject) : own; // of that promise
+    const next = yield* awaited(options.forms.convertTo(reread, attributes.kind));
     this.request = new PolicyRequest(withObject(attributes, next), options, request);
   }
 }

@@ -3,7 +3,7 @@ import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { escapeHtml } from "#std/escape-html.ts";
-import { runCooperatively, type Steps } from "#std/cooperative.ts";
+import { awaited, runCooperatively, type Steps } from "#std/cooperative.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Yielder } from "#std/cooperative.ts";
 import { type AdmissionAttributes, refusal } from "../plugin.ts";
@@ -74,7 +74,7 @@ class Dispatch {
       let chosen: readonly (ApiObject | undefined)[];
       try {
         const found = collectParams(params, binding.object.spec.paramRef, this.#request.namespaceName);
-        chosen = found instanceof Promise ? ((yield found) as typeof chosen) : found; // of that promise
+        chosen = yield* awaited(found);
       } catch (error) {
         this.#unusable(policy, binding, "failed to configure binding", error);
         continue;

@@ -8,7 +8,7 @@ import type { Environment } from "#cel/environment.ts";
 import { ExpressionBudget } from "#cel/expression-budget.ts";
 import { type CelType, dyn } from "#cel/types.ts";
 import { type CompiledConditions, compileConditions } from "../admission-expressions.ts";
-import { type Steps, yieldToEventLoop } from "#std/cooperative.ts";
+import { awaited, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 import { LazyExpression } from "../expressions/evaluation.ts";
 import type { CompiledVariable } from "./variables.ts";
 
@@ -119,8 +119,7 @@ export function* compileVariables({ variables }: CompiledCommon): Steps<void> {
       length = 0;
       yield yieldToEventLoop();
     }
-    const prepared = expression.prepare();
-    if (prepared instanceof Promise) yield prepared;
+    yield* awaited(expression.prepare());
     length += expression.source.length;
   }
 }

@@ -5,8 +5,8 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Activation } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
-import type { Steps, Yielder } from "#std/cooperative.ts";
-import { type ConditionsResult, evaluateConditions, type RequestValues } from "../admission-expressions.ts";
+import { awaited, type Steps, type Yielder } from "#std/cooperative.ts";
+import { evaluateConditions, type RequestValues } from "../admission-expressions.ts";
 import {
   CostBudget,
   evaluateAll,
@@ -51,8 +51,7 @@ export function* evaluatePolicy(
   params: ApiObject | undefined,
   yielder: Yielder,
 ): Steps<PolicyResult> {
-  const matching = evaluateConditions(policy.conditions, values, params);
-  const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
+  const conditions = yield* awaited(evaluateConditions(policy.conditions, values, params));
   if ("error" in conditions) {
     const { error } = conditions;
     return policy.isFailing ? failing(policy, error.message, error instanceof OutOfBudget) : nothing;

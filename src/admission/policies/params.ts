@@ -4,7 +4,7 @@ import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { LabelSelector } from "#meta/selector.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 
 /** The objects of one kind, from memory. */
 export interface ParamObjects {
@@ -65,8 +65,7 @@ function placeOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: string)
 type Found = ApiObject | undefined | readonly ApiObject[];
 
 function found(objects: MaybePromise<Found>, action: string | undefined): MaybePromise<readonly ApiObject[]> {
-  if (objects instanceof Promise) return objects.then((late) => orRefused(late, action));
-  return orRefused(objects, action);
+  return andThen(objects, (there) => orRefused(there, action));
 }
 
 function orRefused(objects: Found, action: string | undefined): readonly ApiObject[] {

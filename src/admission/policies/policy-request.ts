@@ -1,10 +1,9 @@
 /** A request as policies see it: the object in each version, its namespace, and the variables of expressions. */
-import type { Steps } from "#std/cooperative.ts";
+import { awaited, type Steps } from "#std/cooperative.ts";
 import type { Namespace } from "#api/core/v1.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { notFound } from "#meta/status-error.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
 import { authorizationChecks, RequestValues } from "../admission-expressions.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
@@ -54,8 +53,7 @@ export class PolicyRequest {
   /** The object as one of `kind`, that of the request or an equivalent one. */
   *inForm(object: ApiObject | undefined, kind: Matched["kind"]): Steps<ApiObject | undefined> {
     if (object === undefined || isSameKind(kind, this.attributes.kind)) return object;
-    const converted: MaybePromise<ApiObject> = this.#options.forms.convertTo(object, kind);
-    return converted instanceof Promise ? ((yield converted) as ApiObject) : converted; // of that promise
+    return yield* awaited(this.#options.forms.convertTo(object, kind));
   }
 
   #namespaceObject(): Namespace | undefined {

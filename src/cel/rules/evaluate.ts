@@ -14,7 +14,7 @@ import {
   type ValidationRule,
 } from "#schema/structural.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Steps } from "#std/cooperative.ts";
+import { awaited, type Steps } from "#std/cooperative.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
 import { readerOf } from "../evaluate/read.ts";
@@ -207,7 +207,7 @@ export class RuleRun implements RuleFindings {
   *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     const isNew = !this.#rules.has(node);
     const made = this.#rules.at(node, isWhole);
-    const place = made instanceof Promise ? ((yield made) as CompiledPlace | undefined) : made; // of that promise
+    const place = yield* awaited(made);
     // Compiling was a piece by itself, or many have waited for it.
     if (isNew || made instanceof Promise) yield undefined;
     if (place === undefined) {
