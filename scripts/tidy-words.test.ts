@@ -1,7 +1,7 @@
 /** Comments that are half sentences are found, and sentences are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWords } from "./tidy-words.ts";
+import { firstWords, retired } from "./tidy-words.ts";
 
 void test("comments that begin as a part of the name below are found", () => {
   const first = (text: string): number => firstWords("x.ts", text).length;
@@ -9,4 +9,9 @@ void test("comments that begin as a part of the name below are found", () => {
     assert.equal(first(text), 1, text);
   for (const text of ["/** Offers a seat. */", "// Whether it is open.", " * Of a paragraph's middle."])
     assert.equal(first(text), 0, text);
+});
+
+void test("declarations with a retired name are found", () => {
+  const found = retired("x.ts", "const a = 1;\nexport class Pace {}\nexport class Paces {}\n");
+  assert.deepEqual(found, [{ file: "x.ts", line: 2, message: "Pace is retired: say Yielder" }]);
 });

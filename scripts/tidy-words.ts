@@ -1,4 +1,7 @@
-/** A check of `tidy.ts`: comments are sentences, and do not begin with a word that makes them half of one. */
+/**
+ * Two checks of `tidy.ts`: comments are sentences, and do not begin with a word that makes them half of one; names that the
+ * field has a word for are not used again.
+ */
 import type { Finding } from "./tidy.ts";
 
 const halfSentence = /^\s*(?:\/\*\*?|\/\/)\s+(Of|What|Those) /;
@@ -16,4 +19,28 @@ export function firstWords(file: string, text: string): Finding[] {
     });
   }
   return findings;
+}
+
+/** Names that were ours alone, and those that took their place. */
+const retiredNames: ReadonlyMap<string, string> = new Map([
+  ["Allowance", "ExpressionBudget"],
+  ["Extent", "SizeBounds"],
+  ["Pace", "Yielder"],
+  ["Patience", "ResponseDeadline"],
+  ["Room", "ByteBudget"],
+  ["Sighting", "ObservedObject"],
+  ["TooLargeHere", "MustRunInWorker"],
+  ["inTurns", "runCooperatively"],
+  ["settleLists", "nullEmptyLists"],
+]);
+
+const declaredName = /(?:class|interface|type|function\*?|const|let) (\w+)/g;
+
+/** Declarations with a retired name. `code` has neither comments nor texts. */
+export function retired(file: string, code: string): Finding[] {
+  return [...code.matchAll(declaredName)].flatMap(({ 1: name = "", index }) => {
+    const standard = retiredNames.get(name);
+    if (standard === undefined) return [];
+    return [{ file, line: code.slice(0, index).split("\n").length, message: `${name} is retired: say ${standard}` }];
+  });
 }

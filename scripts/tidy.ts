@@ -10,7 +10,7 @@ import { root } from "./steps.ts";
 import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
 import { measuredTimes } from "./tidy-tests.ts";
 import { unknownFiles, unusedPermissions } from "./tidy-usage.ts";
-import { firstWords } from "./tidy-words.ts";
+import { firstWords, retired } from "./tidy-words.ts";
 
 export interface Finding {
   readonly file: string;
@@ -51,7 +51,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
     findings.push(...checkShape(file, code));
     const bare = blank(text, true);
-    findings.push(...checkClock(file, bare), ...measuredTimes(file, bare));
+    findings.push(...checkClock(file, bare), ...measuredTimes(file, bare), ...retired(file, bare));
     const isOwn = file.startsWith("src/") && !isTest(file);
     if (isOwn) codes.set(file, code);
     if (isOwn) findings.push(...moduleState(file, code));
