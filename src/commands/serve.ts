@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
 import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
-import { readGiven } from "#server/credentials.ts";
+import { readGiven } from "#server/given-files.ts";
 import { StartError } from "#std/start-error.ts";
 import { type RunningServer, startServer } from "#server/start-server.ts";
 

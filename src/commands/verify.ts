@@ -1,7 +1,7 @@
 /** `binnacle verify`: checks every object of a data folder or of a backup, and changes nothing. */
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { readGiven } from "#server/credentials.ts";
+import { readGiven } from "#server/given-files.ts";
 import { asStartError } from "#server/store-error.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";

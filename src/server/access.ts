@@ -1,8 +1,8 @@
 /** Opens authentication and authorization together; both follow files and objects that may change. */
 import type { Authorizer } from "#authz/authorizer.ts";
-import type { AccessConfig } from "./access-config.ts";
 import { type ServerAuthenticators, serverAuthenticators } from "./authentication.ts";
-import { serverAuthorizer } from "./authorization.ts";
+import type { AuthenticationParts } from "./authentication/parts.ts";
+import { type AuthorizationParts, serverAuthorizer } from "./authorization.ts";
 
 export interface Access extends ServerAuthenticators {
   readonly authorizer: Required<Authorizer>;
@@ -10,9 +10,12 @@ export interface Access extends ServerAuthenticators {
   close(): void;
 }
 
-export async function openAccess(config: AccessConfig): Promise<Access> {
-  const authentication = await serverAuthenticators(config);
-  const chain = await serverAuthorizer(config);
+export async function openAccess(
+  authenticationParts: AuthenticationParts,
+  authorizationParts: AuthorizationParts,
+): Promise<Access> {
+  const authentication = await serverAuthenticators(authenticationParts);
+  const chain = await serverAuthorizer(authorizationParts);
   return {
     ...authentication,
     authorizer: chain.authorizer,

@@ -1,4 +1,5 @@
 /** POST actions that store nothing, by resource. */
+import type { FeatureGates } from "#api/feature-gates.ts";
 import { selfSubjectReview } from "#authn/self-subject-review.ts";
 import { tokenRequest, tokenRequestDefaults } from "#authn/token-request.ts";
 import { tokenReview } from "#authn/token-review.ts";
@@ -12,13 +13,18 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { override } from "#registry/override.ts";
 import type { Access } from "./access.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
+import type { AuthenticationFlags } from "./authentication/flags.ts";
+import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import type { Lookups } from "./lookups.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 /** Actions by Kubernetes' name of the resource (`serviceaccounts`, `tokenreviews.authentication.k8s.io`), then by subresource. */
 export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>;
 
-export interface ActionParts extends AssembleConfig {
+export interface ActionParts extends Pick<ServerParts, "domain" | "clock" | "random"> {
+  readonly options: AuthenticationFlags;
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly issuer: ServiceAccountIssuer;
   readonly access: Access;
   readonly lookups: Lookups;
   /** By Kubernetes' name of a resource, in any served version; `undefined` when it is not served. */
@@ -26,7 +32,7 @@ export interface ActionParts extends AssembleConfig {
 }
 
 export function serverActions(parts: ActionParts): Actions {
-  const { access, domain, clock, issuer, serving, storeOf } = parts;
+  const { access, domain, clock, issuer, gates, storeOf } = parts;
   const group = "authorization.k8s.io";
   const pods = (): Store => {
     const store = storeOf("pods");
@@ -36,7 +42,7 @@ export function serverActions(parts: ActionParts): Actions {
   const now = (): string => timestampOf(clock.now());
   const binding = podBinding({ pods, now });
   const budgets = (): Store | undefined => storeOf("poddisruptionbudgets.policy");
-  const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");
+  const hasSelectors = gates.isOn("AuthorizeWithSelectors");
   const reviews = accessReviews(access.authorizer, domain.rename(group), hasSelectors);
   return {
     ...Object.fromEntries(
@@ -53,7 +59,7 @@ export function serverActions(parts: ActionParts): Actions {
   };
 }
 
-function requestToken({ options, serving, domain, clock, random, issuer, lookups }: ActionParts): Action {
+function requestToken({ options, gates, domain, clock, random, issuer, lookups }: ActionParts): Action {
   return tokenRequest({
     domain,
     clock,
@@ -63,7 +69,7 @@ function requestToken({ options, serving, domain, clock, random, issuer, lookups
     audiences: issuer.audiences,
     lifetimeSecondsMax: Math.floor(options.serviceAccountMaxTokenExpirationMs / 1000),
     extendsLifetime: options.serviceAccountExtendTokenExpiration,
-    bindsNodes: serving.gates.isOn("ServiceAccountTokenNodeBinding"),
+    bindsNodes: gates.isOn("ServiceAccountTokenNodeBinding"),
     sign: (claims) => issuer.sign(claims),
   });
 }

@@ -2,17 +2,30 @@
  * The aggregation layer: forwards requests for group versions of other servers, adds their resources to discovery and
  * OpenAPI, and checks their availability. Source: upstream's `kube-aggregator`.
  */
-import { hostPort } from "#client/service-address.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
+import { type FindServiceAddress, hostPort } from "#client/service-address.ts";
 import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import type { RemoteVersion } from "#publication/discovery.ts";
+import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
-import type { ServerState } from "./state.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import { ask, Backends } from "./aggregation/backends.ts";
 import { RemoteDocuments } from "./aggregation/documents.ts";
+import type { ProxyClient } from "./aggregation/proxy-client.ts";
+import type { GeneralFlags } from "./general-flags.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+export interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
+  readonly options: Pick<GeneralFlags, "requestTimeoutMs">;
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly proxyClient: ProxyClient;
+  readonly index: AggregationIndex;
+  readonly serviceAddress: FindServiceAddress;
+}
 
 export interface Aggregation {
   /** The answer of another server; `undefined` when the request is for this one. */
@@ -34,17 +47,14 @@ const drainMs = 5_000;
 const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
-export function openAggregation(
-  config: Pick<AssembleConfig, "options" | "domain" | "clock" | "log" | "metrics" | "serving" | "proxyClient">,
-  { aggregation, serviceAddress }: Pick<ServerState, "aggregation" | "serviceAddress">,
-): Aggregation {
-  const { options, domain, clock, log } = config;
-  const { apis } = aggregation;
-  const backends = new Backends({ clock, serviceAddress, credentials: () => config.proxyClient.current() });
+export function openAggregation(parts: AggregationParts): Aggregation {
+  const { options, domain, clock, log, metrics, gates, index, serviceAddress } = parts;
+  const { apis } = index;
+  const backends = new Backends({ clock, serviceAddress, credentials: () => parts.proxyClient.current() });
   const listeners: (() => void)[] = [];
   const published = (): void => listeners.forEach((changed) => changed());
   const documents = new RemoteDocuments({ apis, backends, domain, clock, log, published });
-  aggregation.changed = (name) => {
+  index.changed = (name) => {
     if (apis.named(name) === undefined) backends.forget(name);
     documents.changed(name);
   };
@@ -52,9 +62,9 @@ export function openAggregation(
   const forwarding = {
     clock,
     headMs: options.requestTimeoutMs,
-    sendsUid: config.serving.gates.isOn("RemoteRequestHeaderUID"),
+    sendsUid: gates.isOn("RemoteRequestHeaderUID"),
   };
-  observeAvailability(config, apis);
+  observeAvailability(metrics, apis);
   /** Without the head of an answer. */
   const waiting = new Set<HandledRequest>();
   let stopDraining: (() => void) | undefined;
@@ -89,14 +99,14 @@ export function openAggregation(
     },
     close() {
       stopDraining?.();
-      aggregation.changed = undefined;
+      index.changed = undefined;
       documents.close();
       backends.close();
     },
   };
 }
 
-function observeAvailability({ metrics }: Pick<AssembleConfig, "metrics">, apis: AggregatedApis): void {
+function observeAvailability(metrics: Metrics, apis: AggregatedApis): void {
   metrics.observed(
     {
       name: "aggregator_unavailable_apiservice",
@@ -121,7 +131,7 @@ function apiOf(apis: AggregatedApis, { info, path }: HandledRequest): Aggregated
 async function problemOf(
   api: AggregatedApi,
   backends: Backends,
-  { clock, signal }: { readonly clock: AssembleConfig["clock"]; readonly signal: AbortSignal },
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const path = `/apis/${api.group}/${api.version}`;
   let url = path;

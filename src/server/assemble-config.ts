@@ -1,51 +1,40 @@
 /** Input and output of `assemble`. */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
-import type { Health } from "#http/health.ts";
 import type { RequestMetrics, RequestPlace } from "#http/request-metrics.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import type { IpRange } from "#meta/ip-range.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Metrics } from "#std/metrics.ts";
-import type { Random } from "#std/random.ts";
 import type { PastReader, WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
+import type { AuthenticationPlan } from "./authentication/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ProxyClient } from "./aggregation/proxy-client.ts";
 import type { ClientTrust } from "./authentication/client-trust.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
-import type { ExternalPlan } from "./authentication/external-plan.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
-import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
-import type { ServingPlan } from "./credentials/serving-plan.ts";
+import type { KindsPlan } from "./served-kinds.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 /** Flags and files say this; it is read and checked before anything is opened or written. */
 export interface Plans {
-  readonly serving: ServingPlan;
-  readonly issuer: ServiceAccountIssuer;
-  /** The other servers that say who users are; `undefined` when there are none. */
-  readonly external: ExternalPlan | undefined;
+  readonly kinds: KindsPlan;
+  /** The ranges of `--service-cluster-ip-range`. */
+  readonly clusterIps: readonly IpRange[];
+  readonly authentication: AuthenticationPlan;
   readonly authorization: AuthorizationPlan;
   readonly admission: AdmissionPlan;
   readonly controllerCredentials: ControllerCredentials;
   readonly proxyClient: ProxyClient;
 }
 
-export interface AssembleConfig extends Plans {
+export interface AssembleConfig extends ServerParts {
   readonly options: ServerOptions;
-  readonly domain: ApiDomain;
+  readonly plans: Plans;
   readonly cache: WatchCache & PastReader;
   /** Whether values of a resource are kept encrypted, or may be. */
   encrypts(of: { readonly group: string; readonly resource: string }): boolean;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly requestMetrics: RequestMetrics;
-  /** Steps of start-up are added here and must have ended before `/readyz` passes. */
-  readonly health: Health;
-  readonly clock: Clock;
-  readonly random: Random;
   /** Requests whose bodies or objects have more bytes are handled in threads. */
   readonly largeBytes: number;
   /** Records requests; `undefined` without an audit policy. */

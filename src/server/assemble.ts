@@ -4,49 +4,44 @@
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestPlace } from "#http/request-metrics.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import type { Sample } from "#std/metrics.ts";
-import { openAccess } from "./access.ts";
+import type { Metrics, Sample } from "#std/metrics.ts";
+import { type Access, openAccess } from "./access.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { controlledQuotas } from "./controllers/quotas.ts";
 import { startControllers } from "./controllers.ts";
-import { planIdentity } from "./controllers/identity-controllers.ts";
 import { type ControllerClients, controllerClients } from "./controllers/clients.ts";
-import { kubernetesService } from "./kubernetes-service.ts";
+import { planIdentity } from "./controllers/identity-controllers.ts";
+import { kubernetesService } from "./controllers/kubernetes-service.ts";
 import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { retriedStep } from "./retried-step.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
-  for (const warning of config.serving.gates.warnings) config.log.warn({}, warning);
-  const loopback = new Loopback(config.clock);
+  const { domain, clock, log, metrics, plans } = config;
+  for (const warning of plans.kinds.gates.warnings) log.warn({}, warning);
+  const loopback = new Loopback(clock);
   const ownUsers = new WeakSet<UserInfo>();
   const clients = controllerClients({
-    domain: config.domain,
+    domain,
     users: ownUsers,
-    hasRoles: config.authorization.authorizers.some(({ type }) => type === "RBAC"),
+    hasRoles: plans.authorization.authorizers.some(({ type }) => type === "RBAC"),
     transport: (user, userAgent) => loopback.transport(user, userAgent),
   });
 
   const state = openState(config);
-  const access = await openAccess({
-    ...config,
-    lookups: state.lookups,
-    rbacIndex: state.rbacIndex,
-    nodeGraph: state.nodeGraph,
-    client: clients.server,
-    ownUsers,
-  });
+  const access = await openServerAccess(config, state, clients.server, ownUsers);
   const pipeline = await openPipeline(config, state, access, clients.server);
   loopback.serve(pipeline.handle);
-  observeObjects(config, pipeline, state.stores);
+  observeObjects(metrics, pipeline, state.stores);
   await pipeline.start();
   await state.start(pipeline.table);
   const stopControllers = await runControllers(config, state, pipeline, clients);
@@ -68,27 +63,49 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   };
 }
 
+function openServerAccess(
+  { options, domain, clock, random, log, metrics, plans, clientTrust, adminToken }: AssembleConfig,
+  { lookups, rbacIndex, nodeGraph }: ServerState,
+  client: RestClient,
+  ownUsers: WeakSet<UserInfo>,
+): Promise<Access> {
+  const { authentication, authorization, kinds } = plans;
+  const shared = { domain, clock, random, log, metrics };
+  return openAccess(
+    { ...shared, options, plan: authentication, clientTrust, adminToken, lookups, client },
+    { ...shared, plan: authorization, gates: kinds.gates, rbacIndex, nodeGraph, ownUsers },
+  );
+}
+
 /** Makes what every cluster has, then starts the controllers that are selected. The result stops them. */
 async function runControllers(
   config: AssembleConfig,
-  { builtIn, fairness, quotas, services }: ServerState,
+  { builtIn, fairness, limits, services }: ServerState,
   { localVersions, served, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
-  const { options, domain, serving, health } = config;
-  const { gates } = serving;
+  const { options, domain, clock, random, log, metrics, health, plans } = config;
+  const { gates } = plans.kinds;
   // They may be there and unreadable.
   const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
     ensureSystemNamespaces(clients.server, domain),
   );
   const [stopPolicy] = await Promise.all([
-    startBootstrapPolicy(config, clients.server),
+    startBootstrapPolicy({ domain, clock, log, health, gates, client: clients.server }),
     fairness?.maintain(clients.server, health),
   ]);
   const version = (gate: string, name: string): string =>
     gates.isOn(gate) ? (builtIn.definitions.findLast(({ resource }) => resource === name)?.version ?? "") : "";
   const stopControllers = startControllers({
-    ...config,
+    options,
+    domain,
+    clock,
+    random,
+    log,
+    metrics,
+    credentials: plans.controllerCredentials,
+    proxyClient: plans.proxyClient,
+    clientTrust: config.clientTrust,
     clients,
     url: externalUrl(options, config.url),
     attributesClasses: version("VolumeAttributesClass", "volumeattributesclasses"),
@@ -99,9 +116,9 @@ async function runControllers(
       resourceOf: (apiVersion, kind) =>
         Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
     },
-    identity: planIdentity(serving, config.random),
+    identity: planIdentity(plans.kinds, random),
     migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
-    kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
+    kubernetesService: kubernetesService(options, plans.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
     served,
@@ -111,7 +128,7 @@ async function runControllers(
       hasSelectors: gates.isOn("AuthorizeWithSelectors"),
     },
     checkApi: aggregation.check,
-    quotas: controlledQuotas(quotas, options.resourceQuotaPeriodMs, table, localVersions.onChange),
+    quotas: controlledQuotas(limits.quotas, options.resourceQuotaPeriodMs, table, localVersions.onChange),
   });
   return async () => {
     stopNamespaces();
@@ -120,7 +137,7 @@ async function runControllers(
   };
 }
 
-function observeObjects({ metrics }: AssembleConfig, { table }: Pipeline, stores: Stores): void {
+function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): void {
   metrics.observed(
     {
       name: "apiserver_storage_objects",

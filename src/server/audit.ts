@@ -10,11 +10,10 @@ import { AuditPolicy } from "#audit/policy.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 import { type AuditFilters, auditFilters } from "#http/audit-requests.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
-import { asStart } from "./as-start.ts";
+import type { AuditFlags } from "./audit/flags.ts";
+import { orStartError, readGiven } from "./given-files.ts";
 import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.ts";
-import { readGiven } from "./credentials.ts";
-import type { ServerOptions } from "./options.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 /** The parsed configuration. */
 export interface AuditPlan {
@@ -23,17 +22,19 @@ export interface AuditPlan {
 }
 
 /** Reads the files. Throws `StartError`; `file` is that of the policy. */
-export function planAudit(file: string, options: ServerOptions, domain: ApiDomain): AuditPlan {
+export function planAudit(file: string, options: AuditFlags, domain: ApiDomain): AuditPlan {
   checkAuditFlags(options);
   const text = readGiven(file);
   const { auditWebhookConfigFile: webhookFile } = options;
   return {
-    policy: new AuditPolicy(asStart(`${file}: `, () => readAuditPolicy(text, domain))),
-    webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),
+    policy: new AuditPolicy(orStartError(`${file}: `, () => readAuditPolicy(text, domain))),
+    webhook: webhookFile === undefined ? undefined : orStartError("", () => readWebhookConnection(webhookFile)),
   };
 }
 
-export type AuditParts = Pick<AssembleConfig, "options" | "domain" | "clock" | "random" | "log" | "metrics">;
+export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+  readonly options: AuditFlags;
+}
 
 export interface RunningAudit {
   readonly filters: AuditFilters;

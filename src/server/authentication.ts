@@ -9,9 +9,9 @@ import { ServiceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { webSocketToken } from "#authn/websocket-token.ts";
 import type { Secret } from "#api/core/v1.ts";
-import type { AccessConfig } from "./access-config.ts";
 import { observed, tokenUseCounter } from "./authentication/metrics.ts";
 import { externalAuthenticators } from "./authentication/external.ts";
+import type { AuthenticationParts } from "./authentication/parts.ts";
 import { ownRequests } from "./in-process-transport.ts";
 
 export interface ServerAuthenticators {
@@ -21,12 +21,13 @@ export interface ServerAuthenticators {
   close(): void;
 }
 
-export async function serverAuthenticators(config: AccessConfig): Promise<ServerAuthenticators> {
-  const { options, domain, clock, log, issuer } = config;
-  const own = readTokenFile(`${config.adminToken},admin,,"system:masters"\n`, "the server's own token");
-  const given = config.serving.tokens === undefined ? [] : [config.serving.tokens];
+export async function serverAuthenticators(parts: AuthenticationParts): Promise<ServerAuthenticators> {
+  const { options, domain, clock, log, metrics, lookups } = parts;
+  const { issuer } = parts.plan;
+  const own = readTokenFile(`${parts.adminToken},admin,,"system:masters"\n`, "the server's own token");
+  const given = parts.plan.tokens === undefined ? [] : [parts.plan.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
-  const find = config.lookups.get.bind(config.lookups);
+  const find = lookups.get.bind(lookups);
   const accounts = new ServiceAccountTokens({
     domain,
     clock,
@@ -35,11 +36,11 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
     audiences: issuer.audiences,
     lookup: options.serviceAccountLookup,
     find,
-    usedSecret: secretMarker(config),
-    count: tokenUseCounter(config.metrics),
+    usedSecret: secretMarker(parts),
+    count: tokenUseCounter(metrics),
   });
   const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
-  const external = await externalAuthenticators(config);
+  const external = await externalAuthenticators(parts);
   const tokens = [own, ...given, accounts, ...bootstrap, ...external.tokens].map((kind) =>
     forAudiences(issuer.audiences, kind),
   );
@@ -54,7 +55,7 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
   );
   const { enabled, paths } = external.anonymous;
   return {
-    authenticator: observed(enabled ? orAnonymous(known, paths) : known, config.metrics, clock),
+    authenticator: observed(enabled ? orAnonymous(known, paths) : known, metrics, clock),
     tokens: tokenUnion(tokens),
     close: () => external.close(),
   };
@@ -64,7 +65,7 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
  * Records on a Secret the day of its token's last use, so that unused ones can be found. It runs in the background; a
  * failed write is repeated at the next use.
  */
-function secretMarker({ domain, log, client }: AccessConfig): (secret: Secret, day: string) => void {
+function secretMarker({ domain, log, client }: AuthenticationParts): (secret: Secret, day: string) => void {
   const label = domain.rename("kubernetes.io/legacy-token-last-used");
   const underWay = new Set<string>();
   return ({ metadata: { namespace = "", name = "", uid = "" } }, day) => {

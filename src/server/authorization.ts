@@ -3,20 +3,38 @@
  * and the configured authorizers decide about other users.
  */
 import { type Authorizer, union } from "#authz/authorizer.ts";
+import type { NodeGraph } from "#authz/node-graph.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
 import { type PreparedRule, compileRule } from "#authz/rules.ts";
 import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import { groupMasters, type UserInfo } from "#meta/user-info.ts";
-import type { AccessConfig } from "./access-config.ts";
 import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
+import type { AuthorizationPlan } from "./authorization/plan.ts";
+import type { ServerParts } from "./server-parts.ts";
 
-export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
-  const { domain, nodeGraph, serving } = config;
-  const roles = rbac(config.rbacIndex, config.clock);
-  const selectors = serving.gates.isOn("AuthorizeWithSelectors");
+export interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+  readonly plan: AuthorizationPlan;
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly rbacIndex: RbacIndex;
+  readonly nodeGraph: NodeGraph;
+  /** The server's own users, decided by RBAC alone. Identified by object, which no other code has. */
+  readonly ownUsers: WeakSet<UserInfo>;
+}
+
+export async function serverAuthorizer(parts: AuthorizationParts): Promise<AuthorizerChain> {
+  const { plan, domain, clock, random, log, metrics, gates, nodeGraph, ownUsers } = parts;
+  const roles = rbac(parts.rbacIndex, clock);
+  const selectors = gates.isOn("AuthorizeWithSelectors");
   const chain = await openAuthorizers({
-    ...config,
+    plan,
+    domain,
+    clock,
+    random,
+    log,
+    metrics,
     selectors,
     rbac: roles,
     async node() {
@@ -24,12 +42,12 @@ export async function serverAuthorizer(config: AccessConfig): Promise<Authorizer
       return node({
         domain,
         graph: nodeGraph,
-        rules: nodeRules(config),
-        selectors: selectors && serving.gates.isOn("AuthorizeNodeWithSelectors"),
+        rules: nodeRules(parts),
+        selectors: selectors && gates.isOn("AuthorizeNodeWithSelectors"),
       });
     },
   });
-  const others = byRolesAlone((user) => config.ownUsers.has(user), union([roles]), chain.authorizer);
+  const others = byRolesAlone((user) => ownUsers.has(user), union([roles]), chain.authorizer);
   return { authorizer: union([privilegedGroups([groupMasters]), others]), close: () => chain.close() };
 }
 
@@ -48,8 +66,8 @@ function byRolesAlone(
 }
 
 /** Returns the rules of the role that nodes had before there was an authorizer of their own. */
-function nodeRules({ domain, serving }: AccessConfig): readonly PreparedRule[] {
-  const policy = bootstrapPolicy(domain, serving.gates.isOn);
+function nodeRules({ domain, gates }: AuthorizationParts): readonly PreparedRule[] {
+  const policy = bootstrapPolicy(domain, gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
   return role === undefined || "roleRef" in role ? [] : (role.rules ?? []).map(compileRule);
 }

@@ -31,19 +31,23 @@ import { storageVersionMigrationController } from "#controllers/storage-version-
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import type { ScaledKinds } from "#controllers/disruption.ts";
-import { publishedTrust } from "./aggregation/proxy-client.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
+import { type ProxyClient, publishedTrust, type PublishedTrustFlags } from "./aggregation/proxy-client.ts";
+import type { ClientTrust } from "./authentication/client-trust.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
+import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { electControllers, type Relay, relay } from "./controllers/election.ts";
+import type { ControllerFlags } from "./controllers/flags.ts";
 import { type Identity, identityControllers, storageVersionControllers } from "./controllers/identity-controllers.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
 import { type NamedController, podControllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
-import { givenAddresses } from "./service-addresses.ts";
+import type { ServerParts } from "./server-parts.ts";
+import { givenAddresses } from "./services/addresses.ts";
+import type { ServiceFlags } from "./services/flags.ts";
 
 /** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
-function selectable(config: ControllersOptions, informers: SharedInformers): readonly NamedController[] {
-  const { clients, controllerCredentials: credentials, domain, options, random, url } = config;
+function selectable(parts: ControllersParts, informers: SharedInformers): readonly NamedController[] {
+  const { clients, credentials, domain, options, random, url, resourceClaims, serves } = parts;
   const { rootCertificates } = credentials;
   const kubeconfig = publicKubeconfig(url, rootCertificates);
   const named = (name: string, account: string, controller: Controller): NamedController => ({
@@ -52,7 +56,7 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
     controller,
   });
   return [
-    ...podControllers(named, { ...config, informers, kinds: config.scaledKinds }),
+    ...podControllers(named, { options, informers, kinds: parts.scaledKinds, resourceClaims, serves }),
     named("bootstrap-signer-controller", "bootstrap-signer", bootstrapSignerController(clients.server, kubeconfig)),
     named("certificatesigningrequest-approving-controller", "certificate-controller", csrApprovingController),
     named("certificatesigningrequest-cleaner-controller", "certificate-controller", csrCleanerController),
@@ -69,7 +73,7 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
     named(
       "garbage-collector-controller",
       "generic-garbage-collector",
-      garbageCollectorController({ served: config.served }),
+      garbageCollectorController({ served: parts.served }),
     ),
     named(
       "legacy-serviceaccount-token-cleaner-controller",
@@ -82,7 +86,7 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
     named("namespace-controller", "namespace-controller", namespaceController),
     named("persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController),
     named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
-    named("resourcequota-controller", "resourcequota-controller", resourceQuotaController(config.quotas)),
+    named("resourcequota-controller", "resourcequota-controller", resourceQuotaController(parts.quotas)),
     named("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCertificates)),
     named("serviceaccount-controller", "service-account-controller", serviceAccountsController),
     {
@@ -98,16 +102,16 @@ function selectable(config: ControllersOptions, informers: SharedInformers): rea
     named(
       "validatingadmissionpolicy-status-controller",
       "validatingadmissionpolicy-status-controller",
-      policyTypeCheckingController(config.kinds),
+      policyTypeCheckingController(parts.kinds),
     ),
-    ...gatedControllers(named, config),
+    ...gatedControllers(named, parts),
   ];
 }
 
 /** Returns the controllers whose kinds are served with a feature gate only. */
 function gatedControllers(
   named: (name: string, account: string, controller: Controller) => NamedController,
-  { attributesClasses, migratesStorage, identity }: ControllersOptions,
+  { attributesClasses, migratesStorage, identity }: ControllersParts,
 ): readonly NamedController[] {
   const migrator = "storage-version-migrator-controller";
   return [
@@ -127,40 +131,44 @@ function gatedControllers(
 }
 
 /** Upstream: part of the API server itself, so they cannot be deselected. */
-const ownControllers = (config: ControllersOptions): readonly NamedController[] => {
-  const { server } = config.clients;
-  const given = givenAddresses(config.options);
+const ownControllers = (parts: ControllersParts): readonly NamedController[] => {
+  const { server } = parts.clients;
+  const given = givenAddresses(parts.options);
   return [
-    ...identityControllers(config.identity, server),
-    ...(config.hasCandidates
+    ...identityControllers(parts.identity, server),
+    ...(parts.hasCandidates
       ? [{ name: "leader-election-controller", client: server, controller: coordinatedElectionController }]
       : []),
-    { name: "autoregister-controller", client: server, controller: apiServicesController(config.localVersions) },
+    { name: "autoregister-controller", client: server, controller: apiServicesController(parts.localVersions) },
     {
       name: "apiservice-status-controller",
       client: server,
       controller: apiServiceAvailabilityController({
-        check: config.checkApi,
+        check: parts.checkApi,
         hasGivenAddress: (...service) => given(...service) !== undefined,
       }),
     },
     {
       name: "extension-authentication-controller",
       client: server,
-      controller: extensionAuthenticationController(() => publishedTrust(config.options, config.clientTrust)),
+      controller: extensionAuthenticationController(() => publishedTrust(parts.options, parts.clientTrust)),
     },
     { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
-    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(config.isIncomplete) },
+    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(parts.isIncomplete) },
     {
       name: "kubernetes-service-controller",
       client: server,
-      controller: kubernetesServiceController(config.kubernetesService),
+      controller: kubernetesServiceController(parts.kubernetesService),
     },
     { name: "system-priority-classes", client: server, controller: systemPriorityClassesController },
   ];
 };
 
-export interface ControllersOptions extends AssembleConfig {
+export interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+  readonly options: ControllerFlags & PublishedTrustFlags & Pick<ServiceFlags, "serviceAddress">;
+  readonly credentials: ControllerCredentials;
+  readonly proxyClient: ProxyClient;
+  readonly clientTrust: ClientTrust;
   readonly clients: ControllerClients;
   /** Where clients reach the server, which may be elsewhere. */
   readonly url: string;
@@ -189,8 +197,8 @@ export interface ControllersOptions extends AssembleConfig {
 }
 
 /** Starts the selected controllers, or has this server elected for it first. The returned function ends them. */
-export function startControllers(config: ControllersOptions): () => Promise<void> {
-  const { clients, clock, domain, log, metrics, options, random } = config;
+export function startControllers(parts: ControllersParts): () => Promise<void> {
+  const { clients, clock, domain, log, metrics, options, random } = parts;
   const stop = new AbortController();
   const { signal } = stop;
   const reader = clients.manager("shared-informers");
@@ -206,12 +214,12 @@ export function startControllers(config: ControllersOptions): () => Promise<void
         }
       }),
     );
-  const runSelected = async (own: ControllersOptions, until: AbortSignal): Promise<void> => {
+  const runSelected = async (own: ControllersParts, until: AbortSignal): Promise<void> => {
     const informers = sharedInformers({ reader, clock, domain, log, signal: until });
     const chosen = selectable(own, informers).filter(({ name }) => isSelected(name, options.controllers));
     await run(chosen, until);
   };
-  const terms = termsOf(config);
+  const terms = termsOf(parts);
   const client = clients.manager("leader-election");
   const selected = options.leaderElect
     ? electControllers({
@@ -224,10 +232,10 @@ export function startControllers(config: ControllersOptions): () => Promise<void
         signal,
         lead: (term) => terms((own) => runSelected({ ...own, clients: clients.within(term) }, term.signal)),
       })
-    : runSelected(config, signal);
-  const running = [selected, run(ownControllers(config), signal)];
-  const unfollow = config.controllerCredentials.follow(clock, log);
-  const unfollowProxy = config.proxyClient.follow(clock, log);
+    : runSelected(parts, signal);
+  const running = [selected, run(ownControllers(parts), signal)];
+  const unfollow = parts.credentials.follow(clock, log);
+  const unfollowProxy = parts.proxyClient.follow(clock, log);
   return async () => {
     unfollow();
     unfollowProxy();
@@ -237,8 +245,8 @@ export function startControllers(config: ControllersOptions): () => Promise<void
 }
 
 /** Does work with options whose listeners are forgotten when it ends. */
-function termsOf(config: ControllersOptions): (work: (own: ControllersOptions) => Promise<void>) => Promise<void> {
-  const { served, quotas } = config;
+function termsOf(parts: ControllersParts): (work: (own: ControllersParts) => Promise<void>) => Promise<void> {
+  const { served, quotas } = parts;
   let relays: { served: Relay<[]>; overcharged: Relay<[string]>; quotasServed: Relay<[]> } | undefined;
   return async (work) => {
     relays ??= {
@@ -248,7 +256,7 @@ function termsOf(config: ControllersOptions): (work: (own: ControllersOptions) =
     };
     const { served: ofServed, overcharged, quotasServed } = relays;
     await work({
-      ...config,
+      ...parts,
       served: { list: () => served.list(), onChange: (listener) => ofServed.add(listener) },
       quotas: {
         ...quotas,

@@ -1,9 +1,9 @@
 /** Calls conversion webhooks. */
+import type { FindServiceAddress } from "#client/service-address.ts";
 import type { WebhookClients } from "#client/webhook-client.ts";
 import { conversionByReview, type ConvertObjects } from "#extensions/conversion-review.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
-import type { ServerState } from "./state.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 /** One call takes no longer than this, as upstream. */
 const timeoutMs = 30_000;
@@ -22,8 +22,8 @@ export interface ConversionWebhooks {
 
 /** The client is loaded for the first call: most servers make none. */
 export function openConversionWebhooks(
-  { domain, random, clock }: AssembleConfig,
-  { serviceAddress }: ServerState,
+  { domain, random, clock }: Pick<ServerParts, "domain" | "random" | "clock">,
+  serviceAddress: FindServiceAddress,
 ): ConversionWebhooks {
   let clients: Promise<WebhookClients> | undefined;
   const open = async (): Promise<WebhookClients> => {

@@ -15,9 +15,9 @@ import {
   type ExpectedFiles,
   prepareCredentials,
   readAuthorities,
-  readGiven,
   readGivenPair,
 } from "./credentials.ts";
+import { readGiven } from "./given-files.ts";
 import { StartError } from "#std/start-error.ts";
 
 const folders: string[] = [];

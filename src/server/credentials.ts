@@ -9,16 +9,11 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { certificateBlocks } from "#authn/certificate-authorities.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { type CertificateTemplate, keyPem, newKey, signCertificate } from "#std/certificate.ts";
+import { type CertificateTemplate, type KeyPair, keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
-
-/** A certificate and its private key, both PEM. */
-export interface KeyPair {
-  readonly certificate: string;
-  readonly key: string;
-}
+import { readGiven } from "./given-files.ts";
 
 export interface Credentials {
   /** The authority that signed `serving` and `admin`; PEM. */
@@ -317,15 +312,6 @@ export function readAuthorities(file: string): string {
   if (blocks.length === 0) throw new StartError(`${file}: no certificate in it`);
   for (const block of blocks) parseCertificate(file, block);
   return blocks.map((block) => `${block}\n`).join("");
-}
-
-/** Reads a file named by a flag. Throws `StartError`. */
-export function readGiven(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
-  }
 }
 
 function readPem(folder: string, path: string): string | undefined {

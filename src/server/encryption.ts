@@ -7,20 +7,15 @@ import type { EncryptionRule } from "#encryption/config.ts";
 import type { EncryptedLog } from "#encryption/encrypted-log.ts";
 import type { OpenProviders, ProviderEnvironment } from "#encryption/open.ts";
 import { rulesFor } from "#encryption/transformers.ts";
-import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Metrics } from "#std/metrics.ts";
-import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import type { LogStore } from "#storage/log-store.ts";
-import { asStart } from "./as-start.ts";
-import { readGiven } from "./credentials.ts";
+import { orStartError, readGiven } from "./given-files.ts";
 import { kmsMetrics, transformMetrics } from "./encryption/metrics.ts";
-import type { ServerOptions } from "./options.ts";
+import type { EncryptionFlags } from "./encryption/flags.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
+import type { ServerParts } from "./server-parts.ts";
 import { watchFile } from "./watched-file.ts";
 
 export interface EncryptionPlan {
@@ -31,16 +26,10 @@ export interface EncryptionPlan {
   read(text: string): readonly EncryptionRule[];
 }
 
-export interface EncryptionParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly health: Health;
-}
+export type EncryptionParts = Pick<ServerParts, "clock" | "random" | "log" | "metrics" | "health">;
 
 /** `undefined` without the flag. Rejects with `StartError`. */
-export async function planEncryption(options: ServerOptions, domain: ApiDomain): Promise<EncryptionPlan | undefined> {
+export async function planEncryption(options: EncryptionFlags, domain: ApiDomain): Promise<EncryptionPlan | undefined> {
   const { encryptionProviderConfig: file, encryptionProviderConfigAutomaticReload: isReloaded } = options;
   if (file === undefined) {
     if (!isReloaded) return undefined;
@@ -49,7 +38,7 @@ export async function planEncryption(options: ServerOptions, domain: ApiDomain):
   const { readEncryptionConfig } = await import("#encryption/config.ts");
   const read = (text: string): readonly EncryptionRule[] => readEncryptionConfig(text, domain);
   const text = readGiven(file);
-  return { file, text, isReloaded, read, rules: asStart(`${file}: `, () => read(text)) };
+  return { file, text, isReloaded, read, rules: orStartError(`${file}: `, () => read(text)) };
 }
 
 /** Opens the providers; those that ask others may still fail. Rejects with `StartError`. */

@@ -20,7 +20,16 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
+import type { FairnessFlags } from "./flow-control/flags.ts";
+import type { GeneralFlags } from "./general-flags.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+export interface FairnessParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
+  readonly options: FairnessFlags & Pick<GeneralFlags, "requestTimeoutMs">;
+  readonly cache: Pick<WatchCache, "count">;
+  readonly stores: Stores;
+}
 
 const resources = ["flowschemas", "prioritylevelconfigurations"];
 const maintainEveryMs = 60_000;
@@ -32,16 +41,16 @@ export class Fairness {
   readonly watches = new WatchCounts();
   readonly clock: Clock;
   readonly waitLimitMs: number;
-  readonly #config: AssembleConfig;
+  readonly #parts: FairnessParts;
   readonly #group: string;
   #table: (() => ResourceTable) | undefined;
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
   #cancelStatus: () => void = () => undefined;
 
-  constructor(config: AssembleConfig, stores: Stores) {
-    const { cache, clock, domain, metrics, options } = config;
-    this.#config = config;
+  constructor(parts: FairnessParts) {
+    const { cache, clock, domain, metrics, options, stores } = parts;
+    this.#parts = parts;
     this.clock = clock;
     this.#group = domain.rename("flowcontrol.apiserver.k8s.io");
     // Upstream: a quarter of the time a request has.
@@ -88,7 +97,7 @@ export class Fairness {
   async maintain(client: RestClient, health: Health): Promise<void> {
     // The mandatory ones are in force all the same.
     if (!resources.every((resource) => this.#table?.().find(this.#group, "v1", resource) !== undefined)) return;
-    const { clock, domain, log } = this.#config;
+    const { clock, domain, log } = this.#parts;
     const done = health.startupStep("priority-and-fairness-config-producer");
     const round = async (): Promise<void> => {
       let nextMs = maintainEveryMs;

@@ -11,7 +11,7 @@ import { systemClock } from "#std/clock.ts";
 import { StorageFull, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore } from "#storage/sqlite.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
-import { addHealthChecks, type HealthSources } from "./health-checks.ts";
+import { addHealthChecks, healthFailures, type HealthSources } from "./health-checks.ts";
 
 function setup(checked: Partial<HealthSources> = {}) {
   const clock = new FakeClock();
@@ -94,4 +94,25 @@ void test("a real thread that is stuck in a commit is found", async () => {
 void test("a server in memory has no thread and no such check", () => {
   const { health } = setup();
   assert.equal(health.reply({ path: "/livez/log", query: new URLSearchParams() }), undefined);
+});
+
+test("a check that fails is told of once in ten seconds, however often anybody asks", () => {
+  const clock = new FakeClock();
+  const lines: string[] = [];
+  const line =
+    (level: string) =>
+    (fields: object): void =>
+      void lines.push(`${level} ${Object.values(fields).join(" ")}`);
+  const failed = healthFailures(clock, { debug: line("debug"), warn: line("warn") });
+  for (let count = 0; count < 1000; count++) failed("livez", "log", `${count} ms`);
+  failed("readyz", "log", "0 ms");
+  failed("readyz", "shutdown", "ends");
+  clock.advance(10_000);
+  failed("livez", "log", "11000 ms");
+  assert.deepEqual(lines, [
+    "warn livez log 0 ms",
+    "warn readyz log 0 ms",
+    "debug readyz shutdown ends",
+    "warn livez log 11000 ms",
+  ]);
 });

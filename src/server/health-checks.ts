@@ -1,6 +1,7 @@
 /** The health checks of a running server. Steps of the start add their own. */
 import type { Health } from "#http/health.ts";
 import type { Clock } from "#std/clock.ts";
+import { type Log, rateLimited } from "#std/log.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 
 export interface HealthSources {
@@ -58,5 +59,26 @@ function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string 
     }
     const waitedMs = clock.monotonic() - askedMs;
     return waitedMs < threadPatienceMs ? undefined : `the storage thread has not answered for ${waitedMs} ms`;
+  };
+}
+
+/** Logs checks that fail, each at a limited rate: anybody may ask for them, and as often as they like. */
+export function healthFailures(
+  clock: Clock,
+  log: Pick<Log, "debug" | "warn">,
+): (endpoint: string, check: string, problem: string) => void {
+  const tellers = new Map<string, (problem: unknown) => void>();
+  return (endpoint, check, problem) => {
+    const key = `${endpoint} ${check}`;
+    let tell = tellers.get(key);
+    if (tell === undefined) {
+      // Clients that wait for the start or the end poll often and expect this answer.
+      const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
+      const say = (found: unknown): void =>
+        log[isExpected ? "debug" : "warn"]({ endpoint, check, problem: found }, "health check failed");
+      tell = rateLimited(clock, say);
+      tellers.set(key, tell);
+    }
+    tell(problem);
   };
 }

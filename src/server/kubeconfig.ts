@@ -1,6 +1,5 @@
 /** Kubeconfigs: the administrator's, other users', and the public one of `cluster-info`. */
-import type { KeyPair } from "./credentials.ts";
-import type { ServerTrust } from "./credentials/server-trust.ts";
+import type { KeyPair } from "#std/certificate.ts";
 
 const data = (pem: string): string => Buffer.from(pem).toString("base64");
 
@@ -21,7 +20,11 @@ users: null
 }
 
 /** One cluster, one user with a client certificate, everything embedded. `url` is `https://host:port`. */
-export function adminKubeconfig(url: string, { ca, serverName }: ServerTrust, admin: KeyPair): string {
+export function adminKubeconfig(
+  url: string,
+  { ca, serverName }: Pick<ClientConfigOptions, "ca" | "serverName">,
+  admin: KeyPair,
+): string {
   const trust =
     (ca === undefined ? "" : `\n    certificate-authority-data: ${data(ca)}`) +
     (serverName === undefined ? "" : `\n    tls-server-name: ${serverName}`);

@@ -116,8 +116,8 @@ export class LargeRequestThreads implements LargeRequests {
   }
 
   #open(): WorkerThread {
-    const { options, bodyLimitBytes, objectBytesMax, allocating, clock } = this.#options;
-    const thread = new WorkerThread({ options, bodyLimitBytes, objectBytesMax, allocating }, clock, {
+    const { apiDomain, kindFlags, bodyLimitBytes, objectBytesMax, allocating, clock } = this.#options;
+    const thread = new WorkerThread({ apiDomain, kindFlags, bodyLimitBytes, objectBytesMax, allocating }, clock, {
       free: () => this.#next(),
       ended: () => {
         this.#threads.delete(thread);

@@ -2,6 +2,7 @@
 import type { RestClient } from "#client/rest-client.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
+import type { ConvertObjects } from "#extensions/conversion-review.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { holdsSecrets } from "#http/confidential.ts";
 import { requestChain } from "#http/chain.ts";
@@ -13,25 +14,23 @@ import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { createDiscoveryAndOpenApi } from "#publication/discovery-and-openapi.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { ResourceTable } from "#registry/resource-table.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Access } from "./access.ts";
-import { serverActions, withActions } from "./actions.ts";
-import { serverAdmission } from "./admission-plugins.ts";
+import { serverActions } from "./actions.ts";
+import { type AdmissionParts, type ServerAdmission, serverAdmission } from "./admission.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { issuerDocuments } from "./authentication/service-account-issuer.ts";
 import { debugAccess } from "./authorization/debug-access.ts";
 import { observedAuthorizer } from "./authorization/metrics.ts";
 import { type Aggregation, openAggregation } from "./aggregation.ts";
-import { withComponentStatuses } from "./component-statuses.ts";
 import { openConversionWebhooks } from "./conversion-webhooks.ts";
-import { kindOptions } from "./credentials/serving-plan.ts";
-import { customResources } from "./custom-resources.ts";
 import { handlerParts } from "./handler-parts.ts";
 import { LargeRequestThreads } from "./large-requests.ts";
+import { pickKindFlags } from "./served-kinds.ts";
 import { servedResources } from "./served-resources.ts";
-import { withServedParts } from "./served-parts.ts";
+import { openServedTable, type ServedTable } from "./served-table.ts";
 import type { ServerState } from "./state.ts";
 
 export interface Pipeline {
@@ -65,16 +64,29 @@ export async function openPipeline(
   access: Access,
   client: RestClient,
 ): Promise<Pipeline> {
-  const own = openTable(config, state, access);
+  const { options, domain, clock, log, metrics, plans } = config;
+  const { serviceAddress, stores } = state;
+  const conversions = openConversionWebhooks(config, serviceAddress);
+  const own = openTable(config, state, access, conversions.convert);
   const { table } = own;
-  const aggregation = openAggregation(config, state);
-  const served = servedResources(config.domain, table, aggregation, own.onChange);
+  const aggregation = openAggregation({
+    options,
+    domain,
+    clock,
+    log,
+    metrics,
+    gates: plans.kinds.gates,
+    proxyClient: plans.proxyClient,
+    index: state.aggregation,
+    serviceAddress,
+  });
+  const served = servedResources(domain, table, aggregation, own.onChange);
   const large = openThreads(config, state);
-  const admission = await serverAdmission(config, state, { authorizer: access.authorizer, client, table, served });
+  const admission = await openAdmission(config, state, { authorizer: access.authorizer, client, table, served });
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({
     parts,
-    stores: state.stores,
+    stores,
     past: config.cache,
     table,
     forwarded: aggregation.reply,
@@ -85,14 +97,17 @@ export async function openPipeline(
     table,
     aggregation,
     localVersions: {
-      list: () => localVersions(table(), config.domain),
+      list: () => localVersions(table(), domain),
       onChange: own.onChange,
     },
     served,
     start: own.start,
     isSynced: own.isSynced,
     drain: () => aggregation.drain(),
-    closeCustomResources: own.close,
+    closeCustomResources() {
+      own.close();
+      conversions.close();
+    },
     close() {
       admission.close();
       aggregation.close();
@@ -101,47 +116,31 @@ export async function openPipeline(
   };
 }
 
-/** The table of built-in kinds with their behaviour, and custom kinds. */
-function openTable(config: AssembleConfig, state: ServerState, access: Access) {
-  const { cache, domain, serving, options } = config;
-  const conversions = openConversionWebhooks(config, state);
-  const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
-  const withPosts = withActions(
-    serverActions({ ...config, access, lookups: state.lookups, storeOf: state.storeOf }),
+function openTable(config: AssembleConfig, state: ServerState, access: Access, convert: ConvertObjects): ServedTable {
+  const { options, domain, clock, random, log, cache, plans } = config;
+  const { builtIn, objects, lookups, storeOf } = state;
+  const { tables, gates } = plans.kinds;
+  const { issuer } = plans.authentication;
+  return openServedTable({
     domain,
-  );
-  const builtIn = new ResourceTable(
-    state.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition)))),
-    1,
-  );
-  const listeners: (() => void)[] = [];
-  const custom = customResources({
-    ...config,
-    tables: serving.tables,
-    builtIn: builtIn.definitions,
-    objects: state.objects,
+    clock,
+    random,
+    log,
+    cache,
+    tables,
+    builtIn,
+    objects,
     objectBytesMax: options.objectBytesMax,
-    convert: conversions.convert,
-    changed: () => listeners.forEach((changed) => changed()),
+    actions: serverActions({ options, domain, clock, random, gates, issuer, access, lookups, storeOf }),
+    convert,
   });
-  return {
-    table: (): ResourceTable => custom?.table ?? builtIn,
-    onChange(listener: () => void): void {
-      listeners.push(listener);
-    },
-    start: async (): Promise<void> => custom?.start(),
-    isSynced: (): boolean => custom?.isSynced ?? true,
-    close(): void {
-      custom?.close();
-      conversions.close();
-    },
-  };
 }
 
 function openThreads({ options, clock, cache, domain }: AssembleConfig, state: ServerState): LargeRequestThreads {
   const { builtIn, stores } = state;
   return new LargeRequestThreads({
-    options: kindOptions(options),
+    apiDomain: options.apiDomain,
+    kindFlags: pickKindFlags(options),
     bodyLimitBytes,
     objectBytesMax: options.objectBytesMax,
     allocating: builtIn.definitions
@@ -156,21 +155,59 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
   });
 }
 
+function openAdmission(
+  config: AssembleConfig,
+  state: ServerState,
+  { authorizer, client, table, served }: Pick<AdmissionParts, "authorizer" | "client" | "table" | "served">,
+): Promise<ServerAdmission> {
+  const { options, domain, clock, random, log, metrics, health, plans } = config;
+  return serverAdmission({
+    options,
+    domain,
+    clock,
+    random,
+    log,
+    metrics,
+    health,
+    plan: plans.admission,
+    tables: plans.kinds.tables,
+    gates: plans.kinds.gates,
+    objects: state.objects,
+    stores: state.stores,
+    storeOf: state.storeOf,
+    lookups: state.lookups,
+    limits: state.limits,
+    rbacIndex: state.rbacIndex,
+    policies: state.policies,
+    webhooks: state.webhooks,
+    serviceAddress: state.serviceAddress,
+    authorizer,
+    client,
+    table,
+    served,
+  });
+}
+
 function openHandlers(
   config: AssembleConfig,
   { objects }: ServerState,
   { authorizer }: Access,
-  more: Pick<HandlerParts, "large" | "admission"> & { table(): ResourceTable },
+  { table, large, admission }: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
 ): HandlerParts {
-  const { options, requestMetrics } = config;
-  const { tables, gates } = config.serving;
+  const { options, domain, clock, random, cache, requestMetrics, plans } = config;
+  const { tables, gates } = plans.kinds;
   return handlerParts({
-    ...config,
-    ...more,
+    domain,
+    clock,
+    random,
+    cache,
     tables,
     gates,
+    table,
     objects,
     authorizer,
+    admission,
+    large,
     sizes: eventLoopLimits(config.largeBytes),
     bodyLimitBytes,
     isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
@@ -186,12 +223,12 @@ function routes(
   { authorizer }: Access,
   { table, aggregation }: { table(): ResourceTable; readonly aggregation: Aggregation },
 ): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
-  const { options, domain, log, requestMetrics, serving } = config;
-  const documents = issuerDocuments(config.issuer, options, config.url);
+  const { options, domain, log, requestMetrics, plans } = config;
+  const documents = issuerDocuments(plans.authentication.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
   const published = createDiscoveryAndOpenApi({
     domain,
-    tables: serving.tables,
+    tables: plans.kinds.tables,
     definitions: () => table().definitions,
     remote: aggregation.versions,
   });

@@ -6,7 +6,7 @@
 import { join, resolve } from "node:path";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
-import { type Listener, openListener } from "#transport/listener.ts";
+import type { Listener } from "#transport/listener.ts";
 import { largeBytes as measuredLargeBytes } from "#http/large-requests.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
@@ -25,9 +25,8 @@ import type { AssembleConfig, Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
 import { planAdmission } from "./admission/plan.ts";
 import { readProxyClient } from "./aggregation/proxy-client.ts";
+import { planAuthentication } from "./authentication/plan.ts";
 import { planAuthorization } from "./authorization/plan.ts";
-import { connectionLimits, connectionRefusals } from "./connection-limits.ts";
-import { healthFailures } from "./health-failures.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
@@ -36,25 +35,23 @@ import { checkDataFolder, type Holding, makeDataFolder, markDataFolder, type Mar
 import { checkDomainRecord } from "./domain-record.ts";
 import { type Encryption, type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
-import { namesProviders } from "./authentication/external-choice.ts";
-import { addHealthChecks } from "./health-checks.ts";
+import { addHealthChecks, healthFailures } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
+import { listen } from "./listener.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
   keepRenewed,
-  withCertDir,
   readServingCredentials,
   type ServingCredentials,
-  tlsFiles,
+  withCertDir,
   writeCredentials,
 } from "./credentials/serving.ts";
-import { serviceAccountIssuer } from "./authentication/service-account-issuer.ts";
-import { planServing } from "./credentials/serving-plan.ts";
 import { hostOf } from "./credentials/server-trust.ts";
-import { StartError } from "#std/start-error.ts";
+import { planKinds } from "./served-kinds.ts";
+import { clusterIpRanges } from "./services.ts";
 import { asStartError } from "./store-error.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
@@ -140,6 +137,10 @@ interface Inputs {
   readonly marker: Marker | undefined;
 }
 
+interface Sources extends CredentialSources {
+  readonly options: ServerOptions;
+}
+
 /** Nothing of the audit log is loaded where there is no policy. */
 async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   const file = options.auditPolicyFile;
@@ -149,28 +150,35 @@ async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   return (parts: Omit<AuditParts, "options" | "domain">) => openAudit(plan, { ...parts, options, domain });
 }
 
-async function readInputs(sources: CredentialSources, domain: ApiDomain, marker: Marker | undefined): Promise<Inputs> {
+async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | undefined): Promise<Inputs> {
   const { options } = sources;
   tlsSettings(options);
-  const serving = planServing(options, domain, sources.clock);
+  const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
+  const kinds = planKinds(options, domain, sources.clock);
   const current = await readServingCredentials(sources);
-  const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
-  const external = namesProviders(options)
-    ? (await import("./authentication/external-plan.ts")).planExternal(options, domain, issuer.issuers)
-    : undefined;
-  const authorization = await planAuthorization(options, domain, serving.gates);
+  const { ca, serviceAccount } = current.credentials;
+  const authentication = await planAuthentication(options, domain, serviceAccount);
+  const authorization = await planAuthorization(options, domain, kinds.gates);
   const admission = await planAdmission(options, domain);
-  const { ca } = current.credentials;
+  const { issuer } = authentication;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
   if (options.leaderElect) leaseTimes(options);
   const clientTrust = new ClientTrust(current);
   const proxyClient = readProxyClient(options, clientTrust);
-  const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials, proxyClient };
+  const plans: Plans = {
+    kinds,
+    clusterIps,
+    authentication,
+    authorization,
+    admission,
+    controllerCredentials,
+    proxyClient,
+  };
   const encryption = await planEncryption(options, domain);
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends CredentialSources, Required<Omit<ServerEnvironment, "storageFaults" | "log">> {
+interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults" | "log">> {
   readonly log: Log;
   readonly storageFaults: StorageFaults | undefined;
   readonly domain: ApiDomain;
@@ -184,23 +192,23 @@ async function start(parts: Start): Promise<RunningServer> {
   const { options, domain, folder, clock, random, log, largeBytes, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
   const health = openHealth(parts);
-  const entrance = new Entrance(options, health);
+  const gate = new StartupGate(options, health);
   const metrics = new Metrics();
-  const requestMetrics = openRequestMetrics(metrics, entrance, plans);
+  const requestMetrics = openRequestMetrics(metrics, gate, plans);
   addProcessMetrics(metrics);
   const started = health.startupStep("start-server");
 
-  const listener = await listen(parts, entrance, metrics, requestMetrics);
+  const listener = await openPort(parts, gate, metrics, requestMetrics);
   undo.push(() => listener.close());
-  undo.push(() => entrance.giveUp());
+  undo.push(() => gate.giveUp());
 
   const store = await openStore(parts, metrics, health);
   const { cache, disk, encrypts } = store;
   addHealthChecks(health, {
     store: cache,
     ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
-    isSynced: () => entrance.assembled?.isSynced() === true,
-    isStopping: () => entrance.stopping !== "no",
+    isSynced: () => gate.assembled?.isSynced() === true,
+    isStopping: () => gate.stopping !== "no",
     clock,
   });
   const audit = await parts.openAudit?.({ clock, random, log, metrics });
@@ -209,8 +217,8 @@ async function start(parts: Start): Promise<RunningServer> {
   const version = programVersion();
   const url = urlOf(options, listener.port);
   const assembled = await assemble({
-    ...plans,
     options,
+    plans,
     domain,
     cache,
     encrypts,
@@ -243,9 +251,9 @@ async function start(parts: Start): Promise<RunningServer> {
     },
   });
   started();
-  entrance.open(assembled);
+  gate.open(assembled);
   log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
-  return running(parts, { entrance, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
+  return running(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
 }
 
 /**
@@ -272,16 +280,16 @@ const openHealth = ({ options, clock, log }: Start): Health =>
   });
 
 /** Until everything is assembled, what is served are the built-in kinds. */
-const openRequestMetrics = (metrics: Metrics, entrance: Entrance, { serving: { table } }: Plans): RequestMetrics =>
+const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { table } }: Plans): RequestMetrics =>
   new RequestMetrics({
     metrics,
-    isServed: (place) => entrance.assembled?.serves(place) ?? isServed(table, place),
+    isServed: (place) => gate.assembled?.serves(place) ?? isServed(table, place),
     hasKind: (group, version, kind) =>
-      entrance.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
+      gate.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
   });
 
 /** Where requests go while the server starts, serves and stops. */
-class Entrance {
+class StartupGate {
   readonly #options: ServerOptions;
   readonly #health: Health;
   readonly #ready = Promise.withResolvers<Assembled>();
@@ -370,8 +378,27 @@ function wrapOf(
   return (log) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock);
 }
 
+/** Takes the port before anything is written. */
+const openPort = (
+  { options, inputs, clock, random, log }: Start,
+  { handle }: StartupGate,
+  metrics: Metrics,
+  { handshakeErrors }: RequestMetrics,
+): Promise<Listener> =>
+  listen({
+    options,
+    credentials: inputs.current,
+    compress: inputs.plans.kinds.gates.isOn("APIResponseCompression"),
+    handle,
+    handshakeFailed: () => handshakeErrors.add(),
+    clock,
+    random,
+    log,
+    metrics,
+  });
+
 interface Running {
-  readonly entrance: Entrance;
+  readonly gate: StartupGate;
   readonly listener: Listener;
   readonly url: string;
   readonly stopRenewal: () => void;
@@ -381,17 +408,17 @@ interface Running {
 
 function running(
   { options, folder, clock, log, inputs: { current } }: Start,
-  { entrance, listener, url, stopRenewal, closeAll }: Running,
+  { gate, listener, url, stopRenewal, closeAll }: Running,
 ): RunningServer {
   const { credentials, trust } = current;
   let closing: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
-    entrance.stopping = "delayed";
+    gate.stopping = "delayed";
     stopRenewal();
     log.info({ delayMs: options.shutdownDelayMs }, "stopping");
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
-    entrance.stopping = "draining";
-    entrance.assembled?.drain();
+    gate.stopping = "draining";
+    gate.assembled?.drain();
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
     for (const part of closeAll) await part?.close();
@@ -409,44 +436,6 @@ function running(
     kubeconfigFile: folder === undefined ? undefined : join(folder, "admin.kubeconfig"),
     close: () => (closing ??= stop()),
   };
-}
-
-async function listen(
-  { options, inputs, log, clock, random }: Start,
-  { handle }: Entrance,
-  metrics: Metrics,
-  { handshakeErrors }: RequestMetrics,
-): Promise<Listener> {
-  const { bindAddress: host, securePort: port } = options;
-  try {
-    return await openListener({
-      host,
-      port,
-      tls: tlsFiles(options, inputs.current),
-      http1Only: options.disableHttp2,
-      limits: {
-        ...connectionLimits(options),
-        ...(options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams }),
-      },
-      compress: inputs.plans.serving.gates.isOn("APIResponseCompression"),
-      strictTransport: options.strictTransportSecurity.join("; "),
-      handle,
-      handshakeFailed: () => handshakeErrors.add(),
-      connectionRefused: connectionRefusals(metrics, clock, log),
-      log,
-      clock,
-      random,
-    });
-  } catch (error) {
-    const why: Readonly<Record<string, string>> = {
-      EADDRINUSE: `port ${port} of ${host} is in use by another program: choose one with --secure-port`,
-      EACCES: `port ${port} of ${host} may not be used: permission denied`,
-      EADDRNOTAVAIL: `${host} is no address of this machine (--bind-address)`,
-      ENOTFOUND: `${host} is no address of this machine (--bind-address)`,
-    };
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
-  }
 }
 
 /** Does what commands ask of the store. */

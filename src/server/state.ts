@@ -24,10 +24,10 @@ import { nodeGraphHandlers } from "./authorization/node-graph.ts";
 import { rbacHandlers } from "./authorization/rbac.ts";
 import { Fairness } from "./flow-control.ts";
 import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
-import { findServiceAddress } from "./service-addresses.ts";
+import { findServiceAddress } from "./services/addresses.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
 
-export interface ServerState extends Limits {
+export interface ServerState {
   readonly objects: StoredObjects;
   readonly stores: Stores;
   /** Built-in kinds; writers wait until what follows from their writes is in force. */
@@ -39,6 +39,8 @@ export interface ServerState extends Limits {
   /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
+  /** Quotas, limit ranges and priority classes. */
+  readonly limits: Limits;
   readonly aggregation: AggregationIndex;
   /** Where services are reached that this server calls. */
   readonly serviceAddress: FindServiceAddress;
@@ -56,36 +58,14 @@ export interface ServerState extends Limits {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, log, random, serving } = config;
+  const { options, domain, cache, clock, log, random, plans } = config;
   const objects = new StoredObjects();
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
   const informers = new StoreInformers({ cache, clock, log }, stores);
-  const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
-  const nodeGraph = new NodeGraph(podAnnotations(domain).mirror);
-  const authorizesNodes = config.authorization.authorizers.some(({ type }) => type === "Node");
-  const services = new ServiceAllocator({
-    random,
-    clusterIps: serving.clusterIps,
-    nodePorts: options.serviceNodePortRange,
-  });
-  const hasSelectors = serving.gates.isOn("AuthorizeWithSelectors");
-  const policies = noPolicies(hasSelectors);
-  const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
-  const limits = openLimits(config, informers);
-  const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
-  const aggregation = new AggregationIndex(domain);
-  /** Returns what hears of the objects of a resource before their writes are acknowledged. */
-  const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
-    rbacHandlers(rbacIndex, definition) ??
-    serviceHandlers(services, definition) ??
-    aggregation.handlers(definition) ??
-    (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
-    policyHandlers(policies, domain, definition) ??
-    webhookHandlers(webhooks, domain, definition) ??
-    limitHandlers(limits, domain, definition) ??
-    fairness?.handlers(definition);
+  const { handlersOf, ...indexes } = openIndexes(config, stores, informers);
+  const { services, fairness } = indexes;
   const builtIn = new ResourceTable(
-    serving.table.definitions
+    plans.kinds.table.definitions
       .map((definition) => withAllocator(services, definition))
       .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition))),
     1,
@@ -93,20 +73,13 @@ export function openState(config: AssembleConfig): ServerState {
   const storeOf = storeFinder(builtIn, stores, domain.rename);
   const lookups = storeLookups(storeOf);
   return {
+    ...indexes,
     objects,
     stores,
     builtIn,
     lookups,
     storeOf,
-    rbacIndex,
-    nodeGraph,
-    services,
-    policies,
-    webhooks,
-    ...limits,
-    aggregation,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
-    fairness,
     async start(table) {
       fairness?.start(table);
       await Promise.all(
@@ -121,5 +94,61 @@ export function openState(config: AssembleConfig): ServerState {
       fairness?.close();
       informers.close();
     },
+  };
+}
+
+type IndexNames =
+  | "rbacIndex"
+  | "nodeGraph"
+  | "services"
+  | "aggregation"
+  | "policies"
+  | "webhooks"
+  | "limits"
+  | "fairness";
+
+interface Indexes extends Pick<ServerState, IndexNames> {
+  /** Returns what hears of the objects of a resource before their writes are acknowledged. */
+  handlersOf(definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined;
+}
+
+/** The indexes that decide about requests, and what keeps each in step with the store. */
+function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers): Indexes {
+  const { options, domain, cache, clock, log, metrics, random, plans } = config;
+  const { gates } = plans.kinds;
+  const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
+  const nodeGraph = new NodeGraph(podAnnotations(domain).mirror);
+  const authorizesNodes = plans.authorization.authorizers.some(({ type }) => type === "Node");
+  const services = new ServiceAllocator({
+    random,
+    clusterIps: plans.clusterIps,
+    nodePorts: options.serviceNodePortRange,
+  });
+  const hasSelectors = gates.isOn("AuthorizeWithSelectors");
+  const policies = noPolicies(hasSelectors);
+  const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
+  const limits = openLimits({ domain, clock, gates, cache, informers });
+  const fairness = options.enablePriorityAndFairness
+    ? new Fairness({ options, domain, clock, log, metrics, cache, stores })
+    : undefined;
+  const aggregation = new AggregationIndex(domain);
+  return {
+    rbacIndex,
+    nodeGraph,
+    services,
+    aggregation,
+    policies,
+    webhooks,
+    limits,
+    fairness,
+    handlersOf: (definition) =>
+      rbacHandlers(rbacIndex, definition) ??
+      serviceHandlers(services, definition) ??
+      aggregation.handlers(definition) ??
+      (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
+      policyHandlers(policies, domain, definition) ??
+      webhookHandlers(webhooks, domain, definition) ??
+      limitHandlers(limits, domain, definition) ??
+      fairness?.handlers(definition),
   };
 }

@@ -21,10 +21,11 @@ import {
   type VerifiedEntry,
 } from "#storage/verify.ts";
 import { atRevision } from "#storage/versioned-value.ts";
-import { planKinds } from "./credentials/serving-plan.ts";
+import { generalFlags } from "./general-flags.ts";
+import { planKinds } from "./served-kinds.ts";
+import { kindFlags } from "./served-kinds/flags.ts";
 import { domainRecordKey } from "./domain-record.ts";
 import { openStoredValues, type StoredValues, type Unreadable } from "./encryption/stored-values.ts";
-import { serverFlags } from "./options.ts";
 
 export interface StoreReport {
   readonly apiDomain: string;
@@ -85,7 +86,7 @@ export async function verifyStore({ store, encryption, progress }: VerifyOptions
 
 /** Finds out what has to be known before objects can be checked. */
 async function planOf(verification: Verification) {
-  const plan = { domain: serverFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
+  const plan = { domain: generalFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
   await verification.read(
     (entry) => {
       if (entry.key === domainRecordKey) plan.domain = atRevision(entry.value, entry.revision).toString();
@@ -196,10 +197,9 @@ function checkOf(
   const domain = apiDomain(domainName);
   const { tables, table } = planKinds(
     {
-      apiDomain: domainName,
       featureGates: ["AllAlpha=true", "AllBeta=true"],
       runtimeConfig: ["api/all=true"],
-      eventTtlMs: serverFlags.eventTtlMs.default,
+      eventTtlMs: kindFlags.eventTtlMs.default,
     },
     domain,
     systemClock,

@@ -8,6 +8,12 @@ import type { Authority, CertificateTemplate, Issuance, Issuer } from "./x509/wr
 
 export type { Authority, CertificateTemplate } from "./x509/write-certificate.ts";
 
+/** A certificate and its private key, both PEM. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
 /** A new private key. */
 export const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
 

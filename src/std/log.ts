@@ -3,6 +3,7 @@
  * `server/`. Lines wait in a bounded buffer; when the reader stalls, lines are dropped and the server goes on.
  */
 import { pino } from "pino";
+import type { Clock } from "./clock.ts";
 
 export type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
 
@@ -116,4 +117,20 @@ function readable(line: string): string {
     .join("");
   const stack = error === undefined ? "" : `\n  ${(error.stack ?? error.message ?? "").replaceAll("\n", "\n  ")}`;
   return `${time.slice(11, 23)} ${level.padEnd(5)} ${msg ?? ""}${rest}${stack}\n`;
+}
+
+/** The pause between two log lines that clients and others may cause at will. */
+const pauseMs = 10_000;
+
+/**
+ * Limits the rate of log lines that clients and others may cause at will. The first call calls `say`, and so does the
+ * first one that comes ten seconds later; calls between are dropped.
+ */
+export function rateLimited(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (clock.monotonic() - saidMs < pauseMs) return;
+    saidMs = clock.monotonic();
+    say(error);
+  };
 }

@@ -23,7 +23,7 @@ import { notFound, StatusError } from "#meta/status-error.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
-import { planKinds } from "#server/credentials/serving-plan.ts";
+import { planKinds } from "#server/served-kinds.ts";
 import { handlerParts, servedEncodings } from "#server/handler-parts.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
@@ -112,7 +112,7 @@ async function server(negotiates = offered) {
   const random = seededRandom(1);
   const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects();
-  const options = { apiDomain: "k8s.io", featureGates: [], runtimeConfig: [], eventTtlMs: 3_600_000 };
+  const options = { featureGates: [], runtimeConfig: [], eventTtlMs: 3_600_000 };
   const { tables, gates, table } = planKinds(options, kubernetesDomain, clock);
   const parts = handlerParts({
     tables,

@@ -7,12 +7,14 @@ import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
 import { printGoDuration } from "#std/go-duration.ts";
-import type { Log } from "#std/log.ts";
-import { seldom } from "../seldom.ts";
+import { rateLimited } from "#std/log.ts";
+import type { ServerParts } from "../server-parts.ts";
 
 type Settings = "allowTtlMs" | "denyTtlMs" | "retryBackoffMs" | "defaultAllow";
 
-export interface ImagePolicySettings extends Pick<ImagePolicyOptions, Settings> {
+type ImagePolicyParts = Pick<ServerParts, "domain" | "clock" | "random" | "log">;
+
+interface ImagePolicySettings extends Pick<ImagePolicyOptions, Settings> {
   readonly connection: WebhookConnection;
 }
 
@@ -33,8 +35,13 @@ const minuteMs = 60_000;
 const ttlBounds = { unitMs: secondMs, min: "1s", maxMs: 30 * minuteMs };
 const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
 
-/** Settings of the file. Throws `ConfigError`. */
-export function readImagePolicy(text: string): ImagePolicySettings {
+/** Reads the settings of the file. Throws `ConfigError`. */
+export function planImagePolicy(text: string) {
+  const settings = readImagePolicy(text);
+  return { settings, open: (parts: ImagePolicyParts) => openImagePolicy(settings, parts) };
+}
+
+function readImagePolicy(text: string): ImagePolicySettings {
   const { imagePolicy: given = {} } = readSettings(text, fields);
   const file = given.kubeConfigFile ?? "";
   if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
@@ -64,10 +71,9 @@ function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxM
   throw new ConfigError(`imagePolicy.${name}: ${range}`);
 }
 
-/** The plugin, and what ends it with its connections. */
-export function openImagePolicy(
+function openImagePolicy(
   { connection, ...settings }: ImagePolicySettings,
-  { domain, clock, random, log }: Pick<ImagePolicyOptions, "domain" | "clock" | "random"> & { readonly log: Log },
+  { domain, clock, random, log }: ImagePolicyParts,
 ): { readonly plugin: AdmissionPlugin; close(): void } {
   const hook = openWebhook(connection, clock);
   const plugin = imagePolicyWebhook({
@@ -76,7 +82,7 @@ export function openImagePolicy(
     clock,
     random,
     ...hook,
-    failed: seldom(clock, (error) => log.error({ error }, "the image policy webhook gave no answer")),
+    failed: rateLimited(clock, (error) => log.error({ error }, "the image policy webhook gave no answer")),
   });
   return {
     plugin,

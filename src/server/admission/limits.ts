@@ -2,13 +2,21 @@
 import { NamespaceIndex } from "#admission/namespace-index.ts";
 import { Quotas } from "#admission/quota.ts";
 import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { StoreInformers } from "#registry/store-informers.ts";
-import type { AssembleConfig } from "../assemble-config.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
+import type { ServerParts } from "../server-parts.ts";
+
+export interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly cache: Pick<WatchCache, "revision">;
+  readonly informers: Pick<StoreInformers, "caughtUp">;
+}
 
 export interface Limits {
   readonly quotas: Quotas;
@@ -17,14 +25,11 @@ export interface Limits {
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 
-export function openLimits(
-  { domain, clock, serving, cache }: AssembleConfig,
-  informers: Pick<StoreInformers, "caughtUp">,
-): Limits {
+export function openLimits({ domain, clock, gates, cache, informers }: LimitParts): Limits {
   const quotas = new Quotas({
     domain,
     clock,
-    hasDevices: serving.gates.isOn("DynamicResourceAllocation"),
+    hasDevices: gates.isOn("DynamicResourceAllocation"),
     revision: () => cache.revision,
     caughtUp: (namespace, name) => informers.caughtUp({ group: "", resource: "resourcequotas" }, namespace, name),
   });

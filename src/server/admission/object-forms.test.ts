@@ -5,7 +5,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { planKinds } from "../credentials/serving-plan.ts";
+import { planKinds } from "../served-kinds.ts";
 import { resolveOptions } from "../options.ts";
 import { ServedForms } from "./object-forms.ts";
 

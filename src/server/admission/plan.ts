@@ -9,10 +9,9 @@ import type { WebhookCredentials } from "#client/webhook-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { asStart } from "../as-start.ts";
-import { readGiven } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
-import type { ImagePolicySettings } from "./image-policy.ts";
+import { orStartError, readGiven } from "../given-files.ts";
+import { configuredPlugins, type PlannedPlugin } from "./configured-plugins.ts";
+import type { AdmissionFlags } from "./flags.ts";
 
 /** Plugins whose settings are a WebhookAdmissionConfiguration. */
 const webhookPlugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"] as const;
@@ -21,8 +20,8 @@ export type WebhookPlugin = (typeof webhookPlugins)[number];
 export interface AdmissionPlan {
   /** The server shows these to webhooks, by the plugin that calls them and by host. */
   readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
-  /** `undefined` when the plugin is off. */
-  readonly imagePolicy: ImagePolicySettings | undefined;
+  /** By name, the plugins of `configuredPlugins` that are on. */
+  readonly configured: ReadonlyMap<string, PlannedPlugin>;
   /** These may only be used under a quota. */
   readonly limitedResources: readonly LimitedResource[];
   readonly podSecurity: PodSecuritySettings;
@@ -38,19 +37,29 @@ const imagePolicyWebhook = "ImagePolicyWebhook";
 const podSecurity = "PodSecurity";
 
 /** Rejects with `StartError`. Loads what reads files only where there are any. */
-export async function planAdmission(options: ServerOptions, domain: ApiDomain): Promise<AdmissionPlan> {
+export async function planAdmission(options: AdmissionFlags, domain: ApiDomain): Promise<AdmissionPlan> {
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const { disableAdmissionPlugins: disabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
-  /** Reads the settings of a plugin that does nothing without any. */
-  const needed = async <T>(plugin: string, load: Load<T>): Promise<T | undefined> =>
-    enabled.includes(plugin) ? ((await planSettings(plugins, plugin, load)) ?? refuseWithout(plugin)) : undefined;
   return {
     webhookCredentials: await planWebhooks(plugins, domain),
     limitedResources: (await planLimitedResources(plugins, domain)) ?? [],
     podSecurity: disabled.includes(podSecurity) ? initialPodSecurity : await planPodSecurity(plugins, domain),
-    imagePolicy: await needed(imagePolicyWebhook, async () => (await import("./image-policy.ts")).readImagePolicy),
+    configured: await planConfigured(plugins, enabled),
   };
+}
+
+/** Reads the settings of the enabled plugins that do nothing without any. */
+async function planConfigured(
+  plugins: readonly PluginConfig[],
+  enabled: readonly string[],
+): Promise<AdmissionPlan["configured"]> {
+  const planned = new Map<string, PlannedPlugin>();
+  for (const [plugin, load] of Object.entries(configuredPlugins)) {
+    if (!enabled.includes(plugin)) continue;
+    planned.set(plugin, (await planSettings(plugins, plugin, load)) ?? refuseWithout(plugin));
+  }
+  return planned;
 }
 
 /** Loads what reads the settings of a plugin, a document as text. It throws `ConfigError` or `StartError`. */
@@ -66,7 +75,7 @@ async function planSettings<T>(
   const isGiven = configuration !== undefined && configuration !== null;
   if (!isGiven && path === "") return undefined;
   const read = await load();
-  return asStart(initFailure(plugin), () => read(isGiven ? JSON.stringify(configuration) : readGiven(path)));
+  return orStartError(initFailure(plugin), () => read(isGiven ? JSON.stringify(configuration) : readGiven(path)));
 }
 
 /** Upstream's words. */
@@ -121,7 +130,7 @@ async function planPodSecurity(plugins: readonly PluginConfig[], domain: ApiDoma
   });
   if (decoded === undefined) return initialPodSecurity;
   const { podSecuritySettings } = await load();
-  return asStart(`failed to initialize admission plugin "${podSecurity}": `, () => podSecuritySettings(decoded));
+  return orStartError(`failed to initialize admission plugin "${podSecurity}": `, () => podSecuritySettings(decoded));
 }
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */
@@ -129,7 +138,7 @@ async function readPlugins(file: string, domain: ApiDomain): Promise<readonly Pl
   const { anyValue, listOf, readDocument, struct, textValue } = await import("#codec/config-document.ts");
   const { decodeYaml } = await import("#codec/yaml.ts");
   const text = readGiven(file);
-  return asStart(`${file}: `, () => {
+  return orStartError(`${file}: `, () => {
     // Upstream: an image policy by itself is read, too, in its place.
     if (isImagePolicy(decodeYaml(Buffer.from(text)).value)) return [{ name: imagePolicyWebhook, path: file }];
     const { plugins = [] } = readDocument(text, {

@@ -1,20 +1,32 @@
 /** The admission plugin PodSecurity of a server, with its metrics under kube-apiserver's names. */
-import { podSecurity, type PodSecurityObserver, type ObservedRequest } from "#admission/pod-security.ts";
+import {
+  type ObservedRequest,
+  podSecurity,
+  type PodSecurityObserver,
+  type PodSecuritySettings,
+} from "#admission/pod-security.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import type { Pod } from "#api/core/v1.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Counter, Metrics } from "#std/metrics.ts";
-import type { AssembleConfig } from "../assemble-config.ts";
-import type { ServerState } from "../state.ts";
+import type { Lookups, StoreFinder } from "../lookups.ts";
+import type { ServerParts } from "../server-parts.ts";
+
+export interface PodSecurityParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly lookups: Lookups;
+  readonly storeOf: StoreFinder;
+}
 
 export function podSecurityPlugin(
-  { domain, clock, metrics, serving, admission }: AssembleConfig,
-  { lookups, storeOf }: ServerState,
+  settings: PodSecuritySettings,
+  { domain, clock, metrics, gates, lookups, storeOf }: PodSecurityParts,
 ): AdmissionPlugin {
   return podSecurity({
-    ...admission.podSecurity,
+    ...settings,
     domain,
     clock,
-    relaxesUserNamespaces: serving.gates.isOn("UserNamespacesPodSecurityStandards"),
+    relaxesUserNamespaces: gates.isOn("UserNamespacesPodSecurityStandards"),
     getNamespace: (name) => lookups.get("namespaces", "", name),
     podsOf(namespace) {
       const store = storeOf("pods")!; // built in

@@ -3,25 +3,37 @@ import type { MatchEnvironment } from "#admission/matching.ts";
 import { mutatingAdmissionPolicy } from "#admission/mutating-policy.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { type FindParams, type ParamObjects, validatingAdmissionPolicy } from "#admission/validating-policy.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Store } from "#registry/store.ts";
+import type { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
 import { andThen } from "#std/maybe-promise.ts";
-import type { AssembleConfig } from "../assemble-config.ts";
-import type { ServerState } from "../state.ts";
+import type { Lookups } from "../lookups.ts";
+import type { ServerParts } from "../server-parts.ts";
 import type { ServedForms } from "./object-forms.ts";
+import type { Policies } from "./policy-handlers.ts";
 import { policyMetrics } from "./policy-metrics.ts";
+
+export interface PolicyParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly objects: StoredObjects;
+  readonly stores: Stores;
+  readonly lookups: Lookups;
+  readonly policies: Policies;
+  readonly authorizer: Authorizer;
+  /** The served resources. */
+  table(): ResourceTable;
+}
 
 /** `mutating` is empty without the feature gate `MutatingAdmissionPolicy`. */
 export function policyPlugins(
-  { domain, clock, metrics, serving }: AssembleConfig,
-  { objects, policies, lookups, stores }: ServerState,
-  more: { readonly authorizer: Authorizer; readonly forms: ServedForms; readonly table: () => ResourceTable },
+  { domain, clock, metrics, gates, objects, stores, lookups, policies, authorizer, table }: PolicyParts,
+  forms: ServedForms,
 ): { readonly mutating: readonly AdmissionPlugin[]; readonly validating: AdmissionPlugin } {
-  const { authorizer, forms, table } = more;
   const environment: MatchEnvironment = {
     equivalents: (resource, subresource) => forms.equivalents(resource, subresource),
     getNamespace: (name) => lookups.get("namespaces", "", name),
@@ -34,7 +46,7 @@ export function policyPlugins(
   const schemaOf = ({ group, version, kind }: GroupVersionKind): Schema | undefined =>
     table().findKind(group, version, kind)?.schema;
   return {
-    mutating: serving.gates.isOn("MutatingAdmissionPolicy")
+    mutating: gates.isOn("MutatingAdmissionPolicy")
       ? [mutatingAdmissionPolicy(policies.mutating, { ...options, schemaOf })]
       : [],
     validating: validatingAdmissionPolicy(policies.validating, {

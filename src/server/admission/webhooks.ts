@@ -8,11 +8,12 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { AssembleConfig } from "../assemble-config.ts";
 import type { Lookups } from "../lookups.ts";
-import { seldom } from "../seldom.ts";
+import { rateLimited } from "#std/log.ts";
+import type { ServerParts } from "../server-parts.ts";
+import type { AdmissionFlags } from "./flags.ts";
 import type { ServedForms } from "./object-forms.ts";
-import type { WebhookPlugin } from "./plan.ts";
+import type { AdmissionPlan, WebhookPlugin } from "./plan.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
 /** Returns what keeps the lists current; `undefined` for other resources. */
@@ -37,12 +38,13 @@ const pluginOf: Readonly<Record<WebhookType, WebhookPlugin>> = {
   validating: "ValidatingAdmissionWebhook",
 };
 
-export interface WebhookServerParts {
-  readonly lists: WebhookLists;
+export interface WebhookParts extends ServerParts {
+  readonly options: Pick<AdmissionFlags, "admissionTimeoutMs">;
+  readonly plan: Pick<AdmissionPlan, "webhookCredentials">;
+  readonly webhooks: WebhookLists;
   readonly lookups: Lookups;
   readonly serviceAddress: FindServiceAddress;
   readonly authorizer: Authorizer;
-  readonly forms: ServedForms;
 }
 
 export interface ServerWebhooks {
@@ -53,19 +55,17 @@ export interface ServerWebhooks {
 }
 
 /** The client that calls them is loaded for the first call. */
-export function openWebhooks(
-  config: AssembleConfig,
-  { lists, lookups, serviceAddress, authorizer, forms }: WebhookServerParts,
-): ServerWebhooks {
-  const { domain, clock, random, log, metrics, health, options } = config;
+export function openWebhooks(parts: WebhookParts, forms: ServedForms): ServerWebhooks {
+  const { domain, clock, random, log, metrics, health, options } = parts;
+  const { plan, webhooks: lists, lookups, serviceAddress, authorizer } = parts;
   const observer = webhookMetrics(metrics, lists);
-  const failed = seldom(clock, (error) =>
+  const failed = rateLimited(clock, (error) =>
     log.warn({ error }, "an admission webhook could not be called; it is ignored"),
   );
   const clients = new Map<WebhookType, Promise<WebhookClients>>();
   const open = async (type: WebhookType): Promise<WebhookClients> => {
     const { credentialsFor, WebhookClients } = await import("#client/webhook-client.ts");
-    const users = config.admission.webhookCredentials.get(pluginOf[type]) ?? new Map<string, WebhookCredentials>();
+    const users = plan.webhookCredentials.get(pluginOf[type]) ?? new Map<string, WebhookCredentials>();
     return new WebhookClients({ clock, serviceAddress, credentials: (target) => credentialsFor(users, target) });
   };
   const clientsOf = (type: WebhookType): Promise<WebhookClients> => {

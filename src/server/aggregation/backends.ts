@@ -3,8 +3,8 @@ import { connectionProblem } from "#client/connection-problem.ts";
 import type { Forwarder } from "#client/forwarding.ts";
 import { type FindServiceAddress, hostPort, type ServiceAddress } from "#client/service-address.ts";
 import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
+import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
-import type { KeyPair } from "../credentials.ts";
 
 export interface BackendsOptions {
   readonly clock: Clock;

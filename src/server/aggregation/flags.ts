@@ -1,5 +1,6 @@
 /** Flags of the aggregation layer. */
-import { optional } from "#std/flags.ts";
+import { optional, type OptionsOf } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
 
 const misc = (name: string) => [name, "Misc"] as const;
 
@@ -11,3 +12,11 @@ export const aggregationFlags = {
   ),
   proxyClientKeyFile: optional(misc("proxy-client-key-file"), "file", "Key of --proxy-client-cert-file (PEM)."),
 };
+
+export type AggregationFlags = OptionsOf<typeof aggregationFlags>;
+
+/** Throws `StartError` for a certificate without its key, or a key without its certificate. */
+export function checkProxyClientFiles({ proxyClientCertFile, proxyClientKeyFile }: AggregationFlags): void {
+  if ((proxyClientCertFile === undefined) === (proxyClientKeyFile === undefined)) return;
+  throw new StartError("--proxy-client-cert-file and --proxy-client-key-file must be given together");
+}

@@ -2,12 +2,14 @@
  * The client certificate for aggregated API servers, and the data of the ConfigMap
  * `extension-apiserver-authentication`. Source: upstream's `clusterauthenticationtrust`.
  */
+import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { ClientTrust } from "../authentication/client-trust.ts";
-import { frontProxyName, type KeyPair, readGivenPair } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ExternalAuthenticationFlags } from "../authentication/external-flags.ts";
+import { frontProxyName, readGivenPair } from "../credentials.ts";
 import { watchFile } from "../watched-file.ts";
+import type { AggregationFlags } from "./flags.ts";
 
 export interface ProxyClient {
   /** The certificate and key of now. */
@@ -16,10 +18,9 @@ export interface ProxyClient {
   follow(clock: Clock, log: Log): () => void;
 }
 
-type Flags = Pick<ServerOptions, "proxyClientCertFile" | "proxyClientKeyFile">;
-
 /** Throws `StartError` for files that cannot be read or do not fit. */
-export function readProxyClient({ proxyClientCertFile, proxyClientKeyFile }: Flags, trust: ClientTrust): ProxyClient {
+export function readProxyClient(options: AggregationFlags, trust: ClientTrust): ProxyClient {
+  const { proxyClientCertFile, proxyClientKeyFile } = options;
   if (proxyClientCertFile === undefined || proxyClientKeyFile === undefined) {
     return { current: () => trust.frontProxy.client, follow: () => () => undefined };
   }
@@ -44,8 +45,14 @@ export function readProxyClient({ proxyClientCertFile, proxyClientKeyFile }: Fla
   };
 }
 
+/** The flags that say who speaks for whom. */
+export type PublishedTrustFlags = AggregationFlags & ExternalAuthenticationFlags;
+
 /** Keys and values of the ConfigMap. */
-export function publishedTrust(options: ServerOptions, { bundles, frontProxy }: ClientTrust): Record<string, string> {
+export function publishedTrust(
+  options: PublishedTrustFlags,
+  { bundles, frontProxy }: ClientTrust,
+): Record<string, string> {
   const isOwn = options.proxyClientCertFile === undefined;
   const proxyCa = bundles.requestHeaderCa + (isOwn ? frontProxy.ca.certificate : "");
   const clients = { "client-ca-file": bundles.clientCa };

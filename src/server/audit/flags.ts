@@ -1,5 +1,15 @@
 /** Flags of the audit log. Names and defaults are upstream's. */
-import { boolean, type Bounds, choice, duration, type Flag, fraction, integer, optional } from "#std/flags.ts";
+import {
+  boolean,
+  type Bounds,
+  choice,
+  duration,
+  type Flag,
+  fraction,
+  integer,
+  optional,
+  type OptionsOf,
+} from "#std/flags.ts";
 
 const audit = (name: string) => [name, "Auditing"] as const;
 
@@ -111,3 +121,5 @@ export const auditFlags = {
   auditWebhookTruncateMaxBatchSize: truncateMaxBatchSize("webhook"),
   auditWebhookVersion: version("webhook"),
 };
+
+export type AuditFlags = OptionsOf<typeof auditFlags>;

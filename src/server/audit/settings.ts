@@ -1,10 +1,10 @@
 /** Converts the flags of the audit log to settings of its backends. */
 import type { BackendSettings, LogSettings } from "#audit/open-backends.ts";
 import { StartError } from "#std/start-error.ts";
-import type { ServerOptions } from "../options.ts";
+import type { AuditFlags } from "./flags.ts";
 
 /** Throws `StartError` for flags that do not fit each other. */
-export function checkAuditFlags(options: ServerOptions): void {
+export function checkAuditFlags(options: AuditFlags): void {
   for (const backend of ["log", "webhook"] as const) {
     const { throttle, truncate } = backendSettings(options, backend);
     if (throttle !== undefined && throttle.qps <= 0) {
@@ -25,7 +25,7 @@ const megabyte = 1024 * 1024;
 const dayMs = 24 * 60 * 60_000;
 
 /** `undefined`: there is no log. */
-export function logSettings(options: ServerOptions): LogSettings | undefined {
+export function logSettings(options: AuditFlags): LogSettings | undefined {
   if (options.auditLogPath === undefined) return undefined;
   return {
     ...backendSettings(options, "log"),
@@ -39,7 +39,7 @@ export function logSettings(options: ServerOptions): LogSettings | undefined {
 }
 
 /** Reads the settings of either backend. */
-export function backendSettings(options: ServerOptions, backend: "log" | "webhook"): BackendSettings {
+export function backendSettings(options: AuditFlags, backend: "log" | "webhook"): BackendSettings {
   const prefix = backend === "log" ? "auditLog" : "auditWebhook";
   return {
     mode: options[`${prefix}Mode`],

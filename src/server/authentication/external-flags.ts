@@ -1,5 +1,5 @@
 /** Flags of external authenticators and anonymous requests. Names and defaults are upstream's. */
-import { boolean, choice, duration, type Flag, list, optional, text } from "#std/flags.ts";
+import { boolean, choice, duration, type Flag, list, optional, type OptionsOf, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
@@ -84,11 +84,6 @@ export const externalAuthenticationFlags = {
     ),
     default: ["RS256"],
   },
-  requestheaderClientCaFile: optional(
-    authentication("requestheader-client-ca-file"),
-    "file",
-    "Certificates (PEM) of authenticating proxies, whose request headers name the user.",
-  ),
   requestheaderAllowedNames: list(
     authentication("requestheader-allowed-names"),
     "names",
@@ -119,3 +114,23 @@ export const externalAuthenticationFlags = {
     headerName,
   ),
 };
+
+export type ExternalAuthenticationFlags = OptionsOf<typeof externalAuthenticationFlags>;
+
+/** Whether any `--oidc-*` flag is set. */
+export function hasOidcFlags(options: ExternalAuthenticationFlags): boolean {
+  const texts = [
+    options.oidcIssuerUrl,
+    options.oidcClientId,
+    options.oidcCaFile,
+    options.oidcUsernamePrefix,
+    options.oidcGroupsClaim,
+    options.oidcGroupsPrefix,
+  ];
+  return (
+    texts.some((text) => text !== undefined) ||
+    options.oidcRequiredClaim.length > 0 ||
+    options.oidcUsernameClaim !== "sub" ||
+    options.oidcSigningAlgs.join(",") !== "RS256"
+  );
+}

@@ -10,12 +10,10 @@ import {
   type JwtIssuer,
   readAuthenticationConfig,
 } from "#authn/configuration.ts";
-import { asStart } from "../as-start.ts";
-import { readAuthorities, readGiven } from "../credentials.ts";
+import { orStartError, readGiven } from "../given-files.ts";
+import { readAuthorities } from "../credentials.ts";
 import { claimExpressions } from "./claim-expressions.ts";
-import { hasOidcFlags } from "./external-choice.ts";
-import { signingAlgorithms } from "./external-flags.ts";
-import type { ServerOptions } from "../options.ts";
+import { type ExternalAuthenticationFlags, hasOidcFlags, signingAlgorithms } from "./external-flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
@@ -33,7 +31,11 @@ export interface ExternalPlan {
 }
 
 /** Throws `StartError`. */
-export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssuers: readonly string[]): ExternalPlan {
+export function planExternal(
+  options: ExternalAuthenticationFlags,
+  domain: ApiDomain,
+  ownIssuers: readonly string[],
+): ExternalPlan {
   const rules: ConfigRules = { domain, ownIssuers, expressions: claimExpressions };
   const { authenticationConfig: file, authenticationTokenWebhookConfigFile: webhookFile } = options;
   const flags = hasOidcFlags(options);
@@ -41,7 +43,8 @@ export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssue
     throw new StartError("--authentication-config and --oidc-* flags are mutually exclusive");
   }
   const text = file === undefined ? undefined : readGiven(file);
-  const config = text === undefined ? undefined : asStart(`${file}: `, () => readAuthenticationConfig(text, rules));
+  const config =
+    text === undefined ? undefined : orStartError(`${file}: `, () => readAuthenticationConfig(text, rules));
   if (config?.anonymous !== undefined && options.anonymousAuth !== undefined) {
     throw new StartError(
       `--anonymous-auth cannot be set when the field anonymous is set in ${file} (--authentication-config)`,
@@ -53,12 +56,12 @@ export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssue
     algorithms: flags ? options.oidcSigningAlgs : signingAlgorithms,
     configText: text,
     anonymous: config?.anonymous,
-    webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),
+    webhook: webhookFile === undefined ? undefined : orStartError("", () => readWebhookConnection(webhookFile)),
   };
 }
 
 /** The configuration entry equivalent to the flags. */
-function issuerOfFlags(options: ServerOptions, rules: ConfigRules): JwtIssuer {
+function issuerOfFlags(options: ExternalAuthenticationFlags, rules: ConfigRules): JwtIssuer {
   const { oidcIssuerUrl: url, oidcClientId: clientId, oidcUsernameClaim: claim, oidcGroupsClaim: groups } = options;
   if (url === undefined || clientId === undefined) {
     throw new StartError("--oidc-issuer-url and --oidc-client-id must be set together when any --oidc-* flag is set");
@@ -80,5 +83,5 @@ function issuerOfFlags(options: ServerOptions, rules: ConfigRules): JwtIssuer {
     },
     claimValidationRules: required,
   };
-  return asStart("--oidc-* flags: ", () => checkJwtConfig(config, rules));
+  return orStartError("--oidc-* flags: ", () => checkJwtConfig(config, rules));
 }

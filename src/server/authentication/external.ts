@@ -6,8 +6,8 @@ import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { identityHeaderTest, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
-import type { AccessConfig } from "../access-config.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ExternalAuthenticationFlags } from "./external-flags.ts";
+import type { AuthenticationParts } from "./parts.ts";
 
 export interface ExternalAuthenticators {
   /** The authenticating proxy; asked first. */
@@ -21,22 +21,23 @@ export interface ExternalAuthenticators {
   close(): void;
 }
 
-export async function externalAuthenticators(config: AccessConfig): Promise<ExternalAuthenticators> {
-  const { domain, clock, clientTrust, external } = config;
-  const proxy = proxyAuthenticator(config);
+export async function externalAuthenticators(parts: AuthenticationParts): Promise<ExternalAuthenticators> {
+  const { domain, clock, clientTrust, plan } = parts;
+  const { external, issuer } = plan;
+  const proxy = proxyAuthenticator(parts);
   const providers =
     external === undefined
       ? undefined
-      : (await import("./identity-providers.ts")).openIdentityProviders(config, external);
+      : (await import("./identity-providers.ts")).openIdentityProviders(parts, external);
   const webhook =
     external?.webhook === undefined
       ? undefined
-      : (await import("./token-webhook.ts")).openTokenWebhook(config, external.webhook);
+      : (await import("./token-webhook.ts")).openTokenWebhook(parts, external.webhook, issuer.audiences);
   return {
     ...(proxy === undefined ? {} : { requestHeader: proxy }),
     clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
     tokens: [providers, webhook].flatMap((opened) => opened?.tokens ?? []),
-    anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(config), paths: [] },
+    anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(parts), paths: [] },
     close() {
       providers?.close();
       webhook?.close();
@@ -45,13 +46,13 @@ export async function externalAuthenticators(config: AccessConfig): Promise<Exte
 }
 
 /** Anonymous requests are refused with AlwaysAllow, whatever the flag says. Upstream does the same. */
-function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: AccessConfig): boolean {
+function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: AuthenticationParts): boolean {
   if (!authorizationMode.includes("AlwaysAllow")) return anonymousAuth ?? true;
   if (anonymousAuth === true) log.warn({}, "--anonymous-auth does not count with the authorization mode AlwaysAllow");
   return false;
 }
 
-function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig): Authenticator | undefined {
+function proxyAuthenticator({ options, clock, clientTrust, log }: AuthenticationParts): Authenticator | undefined {
   const { proxies } = clientTrust;
   const allowedNames = options.requestheaderAllowedNames;
   if (proxies === undefined) return undefined;
@@ -73,7 +74,7 @@ function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig):
  * The headers of the flags, or the usual ones when no flag names any. A proxy with other names may pass on the usual
  * headers as its clients sent them, so they count only when no flag names headers.
  */
-function headerNames(options: ServerOptions): RequestHeaderNames {
+function headerNames(options: ExternalAuthenticationFlags): RequestHeaderNames {
   const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase());
   const names: RequestHeaderNames = {
     users: lower(options.requestheaderUsernameHeaders),
@@ -85,6 +86,6 @@ function headerNames(options: ServerOptions): RequestHeaderNames {
 }
 
 /** Headers that the chain hides behind authentication. */
-export function hiddenHeaders(options: ServerOptions): (name: string) => boolean {
+export function hiddenHeaders(options: ExternalAuthenticationFlags): (name: string) => boolean {
   return identityHeaderTest([standardHeaders, headerNames(options)]);
 }

@@ -1,14 +1,9 @@
 /** Flags of authentication. */
-import { boolean, duration, list, optional } from "#std/flags.ts";
+import { boolean, duration, list, optional, type OptionsOf } from "#std/flags.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
 
 export const authenticationFlags = {
-  clientCaFile: optional(
-    authentication("client-ca-file"),
-    "file",
-    "Certificates (PEM) whose client certificates are trusted, beside the server's own.",
-  ),
   tokenAuthFile: optional(
     authentication("token-auth-file"),
     "file",
@@ -61,3 +56,5 @@ export const authenticationFlags = {
     "Let tokens that are put into pods live for a year, and tell the audit log when one is used beyond its hour.",
   ),
 };
+
+export type AuthenticationFlags = OptionsOf<typeof authenticationFlags>;

@@ -7,9 +7,9 @@ import { OidcProvider } from "#authn/oidc-provider.ts";
 import { openOutgoing } from "#client/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import type { AccessConfig } from "../access-config.ts";
 import { type JwtIssuer, readAuthenticationConfig } from "#authn/configuration.ts";
 import type { ExternalPlan } from "./external-plan.ts";
+import type { AuthenticationParts } from "./parts.ts";
 import { reloadMetrics } from "../reload-metrics.ts";
 import { watchFile } from "../watched-file.ts";
 
@@ -27,7 +27,7 @@ interface OpenIssuer extends TokenIssuer {
 const readyMs = 60_000;
 
 export function openIdentityProviders(
-  { options, clock, log, metrics }: AccessConfig,
+  { options, clock, log, metrics }: AuthenticationParts,
   plan: ExternalPlan,
 ): IdentityProviders {
   /** Read again when it changes. */

@@ -14,10 +14,13 @@ import {
 import { signJwt } from "#authn/jwt.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { methodUnknown } from "#meta/status-error.ts";
-import { asStart } from "../as-start.ts";
-import { readGiven } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
+import { orStartError, readGiven } from "../given-files.ts";
+import type { CredentialFlags } from "../credentials/flags.ts";
+import type { GeneralFlags } from "../general-flags.ts";
 import { StartError } from "#std/start-error.ts";
+import type { AuthenticationFlags } from "./flags.ts";
+
+export type IssuerFlags = AuthenticationFlags & Pick<CredentialFlags, "tlsPrivateKeyFile">;
 
 export interface ServiceAccountIssuer {
   /** New tokens have the first one; tokens of the others are taken, too. */
@@ -33,10 +36,7 @@ export interface ServiceAccountIssuer {
 const defaultIssuer = "https://kubernetes.default.svc.cluster.local";
 
 /** `own` is the key the server made for itself. Throws `StartError` for files and values that cannot be. */
-export function serviceAccountIssuer(
-  options: ServerOptions,
-  own: { readonly privateKey: string },
-): ServiceAccountIssuer {
+export function serviceAccountIssuer(options: IssuerFlags, own: { readonly privateKey: string }): ServiceAccountIssuer {
   const { serviceAccountJwksUri: keySetUrl, serviceAccountMaxTokenExpirationMs: maxMs } = options;
   if (keySetUrl !== undefined && (!URL.canParse(keySetUrl) || new URL(keySetUrl).protocol !== "https:")) {
     throw new StartError(
@@ -61,7 +61,7 @@ export function serviceAccountIssuer(
 }
 
 /** Tokens of this server are always accepted, whatever other keys are configured. */
-function verificationKeys(options: ServerOptions, signing: SigningKey): VerificationKey[] {
+function verificationKeys(options: IssuerFlags, signing: SigningKey): VerificationKey[] {
   const { serviceAccountKeyFile, tlsPrivateKeyFile } = options;
   const fallback = tlsPrivateKeyFile === undefined ? [] : [tlsPrivateKeyFile];
   const files = serviceAccountKeyFile.length === 0 ? fallback : serviceAccountKeyFile;
@@ -71,7 +71,7 @@ function verificationKeys(options: ServerOptions, signing: SigningKey): Verifica
 
 function read<T>(file: string, parse: (pem: string) => T): T {
   const pem = readGiven(file);
-  return asStart(`${file}: `, () => parse(pem));
+  return orStartError(`${file}: `, () => parse(pem));
 }
 
 export interface IssuerDocuments {
@@ -85,7 +85,11 @@ export interface IssuerDocuments {
 }
 
 /** `url` is where clients reach this server. */
-export function issuerDocuments(issuer: ServiceAccountIssuer, options: ServerOptions, url: string): IssuerDocuments {
+export function issuerDocuments(
+  issuer: ServiceAccountIssuer,
+  options: AuthenticationFlags & Pick<GeneralFlags, "externalHostname">,
+  url: string,
+): IssuerDocuments {
   const keySetUrl = options.serviceAccountJwksUri ?? `${externalUrl(options, url)}/openid/v1/jwks`;
   const document = discoveryDocument({ issuer: issuer.issuers[0], keySetUrl, keys: issuer.keys });
   // Upstream: an issuer without a usable URL has no documents.
@@ -113,7 +117,7 @@ const publicReply = (contentType: string, text: string): Reply => ({
 });
 
 /** `--external-hostname` with the port of `url` unless it has one of its own. */
-export function externalUrl({ externalHostname }: ServerOptions, url: string): string {
+export function externalUrl({ externalHostname }: Pick<GeneralFlags, "externalHostname">, url: string): string {
   if (externalHostname === undefined) return url;
   return `https://${externalHostname}${/:\d+$/.test(externalHostname) ? "" : `:${new URL(url).port || "443"}`}`;
 }

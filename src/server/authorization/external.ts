@@ -7,13 +7,14 @@ import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMa
 import type { AuthorizationObserver } from "#authz/webhook.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { AssembleConfig } from "../assemble-config.ts";
-import type { PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
-import { seldom } from "../seldom.ts";
+import { rateLimited } from "#std/log.ts";
+import type { ServerParts } from "../server-parts.ts";
 import { watchFile } from "../watched-file.ts";
+import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 
-export interface AuthorizerChainOptions extends AssembleConfig {
+export interface AuthorizerChainOptions extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+  readonly plan: AuthorizationPlan;
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;
   /** This authorizer and that of nodes know the server's own objects. */
@@ -28,7 +29,7 @@ export interface AuthorizerChain {
 
 /** Loads what asks others, or reads policies, only where the plan names it. */
 export async function openAuthorizers(options: AuthorizerChainOptions): Promise<AuthorizerChain> {
-  const { authorization: plan, clock, log, metrics } = options;
+  const { plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
   let isClosed = false;
   let current = await openChain(options, plan.authorizers, counts);
@@ -156,7 +157,7 @@ async function openAuthorizer(
     random: options.random,
     observe: counts.webhook(
       planned.name,
-      seldom(options.clock, (error) =>
+      rateLimited(options.clock, (error) =>
         options.log.error({ name: planned.name, error }, "an authorization webhook gave no answer"),
       ),
     ),

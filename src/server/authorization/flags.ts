@@ -1,5 +1,5 @@
 /** Flags of authorization. Names and defaults are upstream's, except the default mode, which is RBAC. */
-import { choice, duration, type Flag, list, optional } from "#std/flags.ts";
+import { choice, duration, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
 
 const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
 export type AuthorizationMode = (typeof authorizationModes)[number];
@@ -53,3 +53,5 @@ export const authorizationFlags = {
     "How long it counts that the webhook did not.",
   ),
 };
+
+export type AuthorizationFlags = OptionsOf<typeof authorizationFlags>;

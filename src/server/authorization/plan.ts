@@ -7,10 +7,8 @@ import type { Policy } from "#authz/abac.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";
-import { asStart } from "../as-start.ts";
-import { authorizationFlags, type AuthorizationMode } from "./flags.ts";
-import { readGiven } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
+import { orStartError, readGiven } from "../given-files.ts";
+import { authorizationFlags, type AuthorizationMode, type AuthorizationFlags } from "./flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** One authorizer of the chain; those without settings are named by their mode. */
@@ -27,7 +25,7 @@ export interface AuthorizationPlan {
 
 /** Rejects with `StartError`. Loads what reads files only where there are any. */
 export async function planAuthorization(
-  options: ServerOptions,
+  options: AuthorizationFlags,
   domain: ApiDomain,
   gates: Pick<FeatureGates, "isOn">,
 ): Promise<AuthorizationPlan> {
@@ -42,17 +40,17 @@ export async function planAuthorization(
   const { readAuthorizationConfig } = await import("#authz/configuration.ts");
   const { conditionCompiler } = await import("./conditions.ts");
   const rules: AuthorizationRules = { domain, compile: conditionCompiler(gates.isOn("AuthorizeWithSelectors")) };
-  const authorizers = asStart(`${name}: `, () => readAuthorizationConfig(text, rules));
+  const authorizers = orStartError(`${name}: `, () => readAuthorizationConfig(text, rules));
   return { authorizers, file: { name, text, rules } };
 }
 
 /** Whether another option is set; a list that was given counts even if it equals the default. */
-const isAnyOtherSet = (options: ServerOptions): boolean =>
+const isAnyOtherSet = (options: AuthorizationFlags): boolean =>
   (Object.keys(authorizationFlags) as (keyof typeof authorizationFlags)[]) // it has no other keys
     .filter((key) => key !== "authorizationConfig")
     .some((key) => options[key] !== authorizationFlags[key].default);
 
-async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<readonly PlannedAuthorizer[]> {
+async function ofFlags(options: AuthorizationFlags, domain: ApiDomain): Promise<readonly PlannedAuthorizer[]> {
   const modes = options.authorizationMode;
   const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile: webhookFile } = options;
   if (modes.length === 0) throw new StartError("at least one authorization-mode must be passed");
@@ -73,7 +71,7 @@ async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<reado
         throw new StartError("authorization-mode ABAC's authorization policy file not passed");
       const text = readGiven(policyFile);
       const { readPolicies } = await import("#authz/abac.ts");
-      return { type: mode, name, policies: asStart(`${policyFile}: `, () => readPolicies(text, domain)) };
+      return { type: mode, name, policies: orStartError(`${policyFile}: `, () => readPolicies(text, domain)) };
     }
     if (mode !== "Webhook") return { type: mode, name };
     if (webhookFile === undefined) {
@@ -84,7 +82,7 @@ async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<reado
       type: mode,
       name: "default",
       webhook: {
-        connection: asStart("", () => readWebhookConnection(webhookFile)),
+        connection: orStartError("", () => readWebhookConnection(webhookFile)),
         version: options.authorizationWebhookVersion,
         authorizedTtlMs: options.authorizationWebhookCacheAuthorizedTtlMs,
         unauthorizedTtlMs: options.authorizationWebhookCacheUnauthorizedTtlMs,

@@ -8,16 +8,18 @@ import { legacyClaims } from "#authn/service-account-token.ts";
 import type { Signer } from "#controllers/csr-signing.ts";
 import type { TokenParties } from "#controllers/service-account-tokens.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type Authority, readAuthority } from "#std/certificate.ts";
+import { type Authority, type KeyPair, readAuthority } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import { asStart } from "../as-start.ts";
-import { type KeyPair, readAuthorities, readGiven } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
+import { orStartError, readGiven } from "../given-files.ts";
+import { readAuthorities } from "../credentials.ts";
+import type { CredentialFlags } from "../credentials/flags.ts";
+import type { GeneralFlags } from "../general-flags.ts";
 import type { ServiceAccountIssuer } from "../authentication/service-account-issuer.ts";
 import { serverTrust } from "../credentials/server-trust.ts";
 import { StartError } from "#std/start-error.ts";
 import { watchFile } from "../watched-file.ts";
+import type { ControllerFlags } from "./flags.ts";
 
 export interface ControllerCredentials {
   /** The current authority of a signer; `undefined` when this server has none for it. */
@@ -37,13 +39,16 @@ export interface OwnCredentials {
   readonly issuer: ServiceAccountIssuer;
 }
 
+/** The flags that say by which files controllers sign, and whom programs in pods trust. */
+type SigningFlags = ControllerFlags & CredentialFlags & Pick<GeneralFlags, "bindAddress">;
+
 interface Files {
   readonly certificate: string;
   readonly key: string;
 }
 
 /** Throws `StartError` for files that cannot be read, used or combined. */
-export function readControllerCredentials(options: ServerOptions, own: OwnCredentials): ControllerCredentials {
+export function readControllerCredentials(options: SigningFlags, own: OwnCredentials): ControllerCredentials {
   const { ca, serving, issuer } = own;
   const files = signerFiles(options);
   const current = new Map([...files.values()].map((pair) => [pair, readPair(pair)]));
@@ -88,7 +93,7 @@ const signers = [
 ] as const satisfies readonly (readonly [signer: Signer, option: string, flag: string])[];
 
 /** The files of each signer; empty when no flag names one. Signers of the same files share the pair. */
-function signerFiles(options: ServerOptions): ReadonlyMap<Signer, Files> {
+function signerFiles(options: ControllerFlags): ReadonlyMap<Signer, Files> {
   const all = filesOf("", options.clusterSigningCertFile, options.clusterSigningKeyFile);
   const files = new Map<Signer, Files>();
   for (const [signer, name, flag] of signers) {
@@ -124,6 +129,6 @@ function readPair({ certificate, key }: Files): Authority {
 function tokenSigner(file: string | undefined, issuer: ServiceAccountIssuer): ControllerCredentials["signToken"] {
   if (file === undefined) return (parties, domain) => issuer.sign(legacyClaims(parties, domain));
   const pem = readGiven(file);
-  const { key, id } = asStart(`${file}: `, () => readSigningKey(pem));
+  const { key, id } = orStartError(`${file}: `, () => readSigningKey(pem));
   return (parties, domain) => signJwt(legacyClaims(parties, domain), key, id);
 }

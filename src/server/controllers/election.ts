@@ -10,13 +10,13 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ControllerFlags } from "./flags.ts";
 
 /** Upstream: how much longer an attempt may take than the period between two. */
 const jitter = 1.2;
 
 /** Throws `StartError` for durations by which two servers could lead at a time, or none for long. */
-export function leaseTimes(options: ServerOptions): LeaseTimes {
+export function leaseTimes(options: ControllerFlags): LeaseTimes {
   const {
     leaderElectLeaseDurationMs: leaseDurationMs,
     leaderElectRenewDeadlineMs: renewDeadlineMs,
@@ -32,7 +32,7 @@ export function leaseTimes(options: ServerOptions): LeaseTimes {
 }
 
 export interface ElectionOptions {
-  readonly options: ServerOptions;
+  readonly options: ControllerFlags;
   readonly client: RestClient;
   readonly domain: ApiDomain;
   readonly clock: Clock;

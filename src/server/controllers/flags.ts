@@ -1,6 +1,7 @@
 /** Flags of controllers, with kube-controller-manager's names, defaults and meaning. */
-import { boolean, duration, type Flag, integer, optional, text } from "#std/flags.ts";
+import { boolean, duration, type Flag, integer, list, optional, type OptionsOf, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { controllerName } from "./names.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
 
@@ -28,6 +29,15 @@ const kubeletServing = "certificates of the signer kubelet-serving";
 const legacy = "certificates of the signer legacy-unknown";
 
 export const controllerFlags = {
+  controllers: list(
+    ["controllers", "Binnacle"],
+    "names",
+    "Controllers to run: * for all that are on by default, name for one, -name for all but one, -* for none. Off by default: bootstrap-signer-controller, token-cleaner-controller.",
+    (entry) =>
+      entry === "*" || entry === "-*" || controllerName(entry.replace(/^-/, "")) !== undefined
+        ? undefined
+        : "not in the list of known controllers",
+  ),
   clusterSigningCertFile: certificateFile("", "certificates that are asked for"),
   clusterSigningKeyFile: keyFile("", "certificates that are asked for"),
   clusterSigningDurationMs: duration(
@@ -98,11 +108,6 @@ export const controllerFlags = {
       "Everything that quotas limit is counted again so often; changes are counted at once.",
     ),
   ),
-  rootCaFile: optional(
-    controllers("root-ca-file"),
-    "file",
-    "Certificates (PEM) by which programs in pods know the server, and kubeconfigs when --tls-cert-file is given. Default: the root in that file, or what is nearest to it; else the server's own authority.",
-  ),
   terminatedPodGcThreshold: integer(
     controllers("terminated-pod-gc-threshold"),
     12_500,
@@ -115,3 +120,5 @@ export const controllerFlags = {
     "Private key (PEM) that signs tokens kept in Secrets. Default: the key of other service account tokens.",
   ),
 };
+
+export type ControllerFlags = OptionsOf<typeof controllerFlags>;

@@ -6,8 +6,8 @@ import { type StoredResource, storageVersionsController } from "#controllers/sto
 import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Random } from "#std/random.ts";
-import type { ServingPlan } from "../credentials/serving-plan.ts";
 import { identityLabelValue, serverId } from "../identity.ts";
+import type { KindsPlan } from "../served-kinds.ts";
 import type { NamedController } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
@@ -16,11 +16,8 @@ export interface Identity extends ServerIdentity {
 }
 
 /** `undefined` without the gate. */
-export function planIdentity(
-  serving: Pick<ServingPlan, "gates" | "table" | "tables">,
-  random: Random,
-): Identity | undefined {
-  const { gates, table } = serving;
+export function planIdentity(kinds: KindsPlan, random: Random): Identity | undefined {
+  const { gates, table } = kinds;
   if (!gates.isOn("APIServerIdentity")) return undefined;
   const isServed = table.definitions.some(({ resource }) => resource === "storageversions");
   return {
@@ -28,12 +25,12 @@ export function planIdentity(
     hostname: hostname(),
     labelValue: identityLabelValue,
     processId: random.uuid(),
-    storedResources: isServed ? storedResources(serving) : undefined,
+    storedResources: isServed ? storedResources(kinds) : undefined,
   };
 }
 
 /** Built-in resources with objects; those with several versions, or in two groups, once. */
-function storedResources({ table, tables }: Pick<ServingPlan, "table" | "tables">): StoredResource[] {
+function storedResources({ table, tables }: KindsPlan): StoredResource[] {
   const definitions = table.definitions.filter(({ stored }) => stored);
   const places = Map.groupBy(definitions, ({ storage: { group, resource } }) => `${group}/${resource}`);
   return [...places.values()].map((served) => {

@@ -10,7 +10,7 @@ import { podGcController } from "#controllers/pod-gc.ts";
 import { resourceClaimsController } from "#controllers/resource-claims.ts";
 import { ttlAfterFinishedController } from "#controllers/ttl-after-finished.ts";
 import type { SharedInformers } from "#controllers/shared-informers.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ControllerFlags } from "./flags.ts";
 
 /** A controller with its upstream name, and the client that it writes with. */
 export interface NamedController {
@@ -20,7 +20,7 @@ export interface NamedController {
 }
 
 export interface PodControllersOptions {
-  readonly options: ServerOptions;
+  readonly options: ControllerFlags;
   readonly informers: SharedInformers;
   readonly kinds: ScaledKinds;
   /** Served version of resource claims; empty when they are not served. */

@@ -6,8 +6,10 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { getCACertificates } from "node:tls";
 import { certificateBlocks } from "#authn/certificate-authorities.ts";
-import { readAuthorities, readGiven } from "../credentials.ts";
-import type { ServerOptions } from "../options.ts";
+import { readAuthorities } from "../credentials.ts";
+import { readGiven } from "../given-files.ts";
+import type { GeneralFlags } from "../general-flags.ts";
+import type { CredentialFlags } from "./flags.ts";
 
 export interface ServerTrust {
   /** PEM; undefined: a public authority, which machines know by themselves. */
@@ -17,12 +19,12 @@ export interface ServerTrust {
 }
 
 /** Where a server listens, as a URL has it. */
-export const hostOf = ({ bindAddress }: Pick<ServerOptions, "bindAddress">): string =>
+export const hostOf = ({ bindAddress }: Pick<GeneralFlags, "bindAddress">): string =>
   bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
 
 /** `ownCa` is the server's own authority, `known` are publicly trusted authorities. Throws `StartError`. */
 export function serverTrust(
-  options: ServerOptions,
+  options: CredentialFlags & Pick<GeneralFlags, "bindAddress">,
   ownCa: string,
   known: () => Iterable<string> = publicAuthorities,
 ): ServerTrust {

@@ -5,26 +5,27 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { TlsFiles } from "#transport/listener.ts";
+import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import {
   type Credentials,
   type ExpectedFiles,
-  type KeyPair,
   prepareCredentials,
   readAuthorities,
   readGivenPair,
 } from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
-import type { ServerOptions } from "../options.ts";
+import type { GeneralFlags } from "../general-flags.ts";
+import type { CredentialFlags } from "./flags.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFile } from "../watched-file.ts";
 
 /** The options with the files of `--cert-dir`, if it has them and no others are given. */
-export function withCertDir(options: ServerOptions): ServerOptions {
+export function withCertDir<Options extends CredentialFlags>(options: Options): Options {
   const { certDir, tlsCertFile } = options;
   if (certDir === undefined || tlsCertFile !== undefined) return options;
   const [certificate, key] = [join(certDir, "apiserver.crt"), join(certDir, "apiserver.key")];
@@ -33,7 +34,7 @@ export function withCertDir(options: ServerOptions): ServerOptions {
 }
 
 export interface CredentialSources {
-  readonly options: ServerOptions;
+  readonly options: CredentialFlags & Pick<GeneralFlags, "bindAddress" | "externalHostname" | "acceptDataLoss">;
   /** Data folder; undefined writes nothing. */
   readonly folder: string | undefined;
   /** Which files of it must be there. */
@@ -78,7 +79,7 @@ export async function readServingCredentials(sources: CredentialSources): Promis
 
 /** The authorities of the files, in addition to the server's own. Throws `StartError`. */
 function readBundles(
-  { clientCaFile, requestheaderClientCaFile }: ServerOptions,
+  { clientCaFile, requestheaderClientCaFile }: CredentialFlags,
   { ca }: Credentials,
 ): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
   const read = (file: string | undefined): string => (file === undefined ? "" : readAuthorities(file));
@@ -86,7 +87,10 @@ function readBundles(
 }
 
 /** For the listener. Throws `StartError` for an unknown cipher suite. */
-export function tlsFiles(options: ServerOptions, { serving, clientCa, requestHeaderCa }: ServingCredentials): TlsFiles {
+export function tlsFiles(
+  options: CredentialFlags,
+  { serving, clientCa, requestHeaderCa }: ServingCredentials,
+): TlsFiles {
   const { minVersion, ciphers } = tlsSettings(options);
   return {
     key: serving.key,

@@ -1,7 +1,7 @@
 /** Maps kube-apiserver's names of TLS versions and cipher suites to Node's. */
 import { getCiphers } from "node:tls";
-import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";
+import type { CredentialFlags } from "./flags.ts";
 
 export interface TlsSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
@@ -10,7 +10,7 @@ export interface TlsSettings {
 }
 
 /** Throws `StartError` for a suite there is not. */
-export function tlsSettings(options: Pick<ServerOptions, "tlsMinVersion" | "tlsCipherSuites">): TlsSettings {
+export function tlsSettings(options: Pick<CredentialFlags, "tlsMinVersion" | "tlsCipherSuites">): TlsSettings {
   const suites = options.tlsCipherSuites.map(opensslName);
   return {
     minVersion: options.tlsMinVersion === "VersionTLS13" ? "TLSv1.3" : "TLSv1.2",

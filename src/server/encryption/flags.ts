@@ -1,5 +1,5 @@
 /** Flags of encryption at rest. Names and defaults are upstream's. */
-import { boolean, optional } from "#std/flags.ts";
+import { boolean, optional, type OptionsOf } from "#std/flags.ts";
 
 export const encryptionFlags = {
   encryptionProviderConfig: optional(
@@ -13,3 +13,5 @@ export const encryptionFlags = {
     "Read that file again when it changes.",
   ),
 };
+
+export type EncryptionFlags = OptionsOf<typeof encryptionFlags>;

@@ -6,7 +6,7 @@ import { systemRandom } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import type { Unversioned } from "#storage/log-store.ts";
-import { asStart } from "../as-start.ts";
+import { orStartError } from "../given-files.ts";
 
 /** Why a value cannot be read. */
 export interface Unreadable {
@@ -25,7 +25,7 @@ export async function openStoredValues(file: string, text: string, domain: ApiDo
   const { openProviders } = await import("#encryption/open.ts");
   const { inClear } = await import("#encryption/stored-value.ts");
   const { TransformError } = await import("#encryption/transformer.ts");
-  const rules = asStart(`${file}: `, () => readEncryptionConfig(text, domain));
+  const rules = orStartError(`${file}: `, () => readEncryptionConfig(text, domain));
   const environment = {
     clock: systemClock,
     random: systemRandom,

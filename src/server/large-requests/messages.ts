@@ -5,11 +5,12 @@ import type { RequestInfo } from "#http/api-request.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Revision } from "#storage/log-store.ts";
-import type { KindOptions } from "../credentials/serving-plan.ts";
+import type { KindFlags } from "../served-kinds/flags.ts";
 
 /** Start data of a thread. */
 export interface ThreadStart {
-  readonly options: KindOptions;
+  readonly apiDomain: string;
+  readonly kindFlags: KindFlags;
   readonly bodyLimitBytes: number;
   readonly objectBytesMax: number;
   /** Groups and resources whose objects are given something there is only once: `/services`. */

@@ -25,7 +25,7 @@ import { override } from "#registry/override.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { runToEnd } from "#std/cooperative.ts";
-import { planKinds } from "../credentials/serving-plan.ts";
+import { planKinds } from "../served-kinds.ts";
 import { handlerParts, metadataSchema } from "../handler-parts.ts";
 import { type Ask, Asking, failureOf } from "./ask.ts";
 import type {
@@ -48,11 +48,11 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
   const asking = new Asking(send);
   const { ask } = asking;
-  const domain = apiDomain(start.options.apiDomain);
+  const domain = apiDomain(start.apiDomain);
   let nowMs = 0;
   let isConfidential = false;
   const clock: Clock = { ...systemClock, now: () => nowMs };
-  const { tables, gates, table } = planKinds(start.options, domain, clock);
+  const { tables, gates, table } = planKinds(start.kindFlags, domain, clock);
   const builtIn = new ResourceTable(table.definitions.map(allocatingElsewhere(start.allocating, ask)), 1);
   const cache = new RemoteCache(ask);
   const objects = new StoredObjects(1);

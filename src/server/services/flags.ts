@@ -1,7 +1,7 @@
 /** Flags of services and of the service `default/kubernetes`. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
-import { boolean, choice, type Flag, list, optional } from "#std/flags.ts";
+import { boolean, choice, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const services = (name: string) => [name, "Services"] as const;
@@ -75,3 +75,5 @@ export const serviceFlags = {
     "Reach aggregated API servers and webhooks at the endpoints of their services instead of at cluster addresses.",
   ),
 };
+
+export type ServiceFlags = OptionsOf<typeof serviceFlags>;

@@ -7,12 +7,11 @@ import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/
 import type { FindServiceAddress, ServiceAddress } from "#client/service-address.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Random } from "#std/random.ts";
-import type { Lookups } from "./lookups.ts";
-import type { ServerOptions } from "./options.ts";
-import { serviceMapping } from "./service-flags.ts";
+import type { Lookups } from "../lookups.ts";
+import { serviceMapping, type ServiceFlags } from "./flags.ts";
 
 export interface ServiceAddressesOptions {
-  readonly options: Pick<ServerOptions, "serviceAddress" | "enableAggregatorRouting">;
+  readonly options: Pick<ServiceFlags, "serviceAddress" | "enableAggregatorRouting">;
   readonly lookups: Lookups;
   readonly random: Pick<Random, "next">;
   /** Where this server is reached. */
@@ -39,7 +38,7 @@ const httpsPort = 443;
 /** Addresses by `--service-address`. */
 export function givenAddresses({
   serviceAddress,
-}: Pick<ServerOptions, "serviceAddress">): (...service: Parameters<FindServiceAddress>) => ServiceAddress | undefined {
+}: Pick<ServiceFlags, "serviceAddress">): (...service: Parameters<FindServiceAddress>) => ServiceAddress | undefined {
   const given = new Map(
     serviceAddress.map((entry) => {
       const [, service, bracketed, host, port] = serviceMapping.exec(entry)!; // the flag has checked it

@@ -2,11 +2,14 @@
 import { networkInterfaces } from "node:os";
 import type { KubernetesServiceOptions } from "#controllers/kubernetes-service.ts";
 import { ipFamily, type IpRange } from "#meta/ip-range.ts";
-import type { ServerOptions } from "./options.ts";
+import type { GeneralFlags } from "../general-flags.ts";
+import type { ServiceFlags } from "../services/flags.ts";
+
+type AddressFlags = ServiceFlags & Pick<GeneralFlags, "bindAddress">;
 
 /** `url` is where clients on this machine reach the server. */
 export function kubernetesService(
-  options: ServerOptions,
+  options: AddressFlags,
   [range]: readonly IpRange[],
   url: string,
 ): KubernetesServiceOptions {
@@ -20,7 +23,7 @@ export function kubernetesService(
 }
 
 /** Endpoints cannot be local to a machine: then it is an address of its own, of the services' family if it has one. */
-function advertised(options: ServerOptions, family: IpRange["family"]): string | undefined {
+function advertised(options: AddressFlags, family: IpRange["family"]): string | undefined {
   const { advertiseAddress, bindAddress } = options;
   if (advertiseAddress !== undefined) return advertiseAddress;
   if (ipFamily(bindAddress) !== undefined && !/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(bindAddress)) return bindAddress;

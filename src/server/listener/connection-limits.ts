@@ -1,41 +1,12 @@
-/** The bounds of connections: their flags, what they are by default, and what is told of connections beyond them. */
-import { integer } from "#std/flags.ts";
+/** The bounds of connections: what they are by default, and what is counted and logged of connections beyond them. */
 import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
+import { type Log, rateLimited } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { ConnectionBound, ConnectionLimits } from "#transport/acceptor.ts";
-import { openFilesMax } from "./process-metrics.ts";
-import { seldom } from "./seldom.ts";
+import { openFilesMax } from "../process-metrics.ts";
+import type { ListenerFlags } from "./flags.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
-const count = { min: 0, max: 10_000_000 };
-
-export const connectionFlags = {
-  connectionsMax: integer(
-    own("max-connections"),
-    0,
-    count,
-    "Most connections at a time: for others the oldest of which no user is known is closed, or they are. 0 for 16384, or three quarters of the files that the process may open if these are fewer.",
-  ),
-  connectionsPerAddressMax: integer(
-    own("max-connections-per-address"),
-    0,
-    count,
-    "The same for those of one address, or one IPv6 network of 64 bits, where others are closed at once; 0 for half of --max-connections.",
-  ),
-  connectionsPerUserMax: integer(
-    own("max-connections-per-user"),
-    0,
-    count,
-    "The same for those of one user, who is answered 429 on others; 0 for half of --max-connections.",
-  ),
-};
-
-interface ConnectionOptions {
-  readonly connectionsMax: number;
-  readonly connectionsPerAddressMax: number;
-  readonly connectionsPerUserMax: number;
-}
+type ConnectionOptions = Pick<ListenerFlags, "connectionsMax" | "connectionsPerAddressMax" | "connectionsPerUserMax">;
 
 /** `files`: how many the process may open, connections included; `undefined` where nobody says. */
 export function connectionLimits(options: ConnectionOptions, files = openFilesMax()): ConnectionLimits {
@@ -65,7 +36,7 @@ export function connectionRefusals(
   });
   const tell = (bound: ConnectionBound) => {
     const counted = refused.with(bound);
-    const say = seldom(clock, (of) => log.warn({ bound, of }, "connections beyond a bound are refused"));
+    const say = rateLimited(clock, (of) => log.warn({ bound, of }, "connections beyond a bound are refused"));
     return (of: string): void => {
       counted.add();
       say(of);

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoints, Service } from "#api/core/v1.ts";
 import { hostPort } from "#client/service-address.ts";
-import { findServiceAddress } from "./service-addresses.ts";
-import type { Lookups } from "./lookups.ts";
-import { parseServeArguments, resolveOptions } from "./options.ts";
+import { findServiceAddress } from "./addresses.ts";
+import type { Lookups } from "../lookups.ts";
+import { parseServeArguments, resolveOptions } from "../options.ts";
 
 const metadata = { namespace: "shop", name: "api" };
 const ports = [{ name: "https", port: 443, targetPort: 8443 }];

@@ -24,23 +24,34 @@ import {
   storageProtection,
 } from "#admission/storage.ts";
 import { taintNodesByCondition } from "#admission/taint-nodes-by-condition.ts";
+import type { WebhookLists } from "#admission/webhooks.ts";
+import type { ApiTables } from "#api/definitions.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";
+import type { FindServiceAddress } from "#client/service-address.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
+import type { Stores } from "#registry/stores.ts";
 import { StartError } from "#std/start-error.ts";
 import { ServedForms } from "./admission/object-forms.ts";
+import type { AdmissionFlags } from "./admission/flags.ts";
+import type { Limits } from "./admission/limits.ts";
+import type { AdmissionPlan } from "./admission/plan.ts";
 import { podSecurityPlugin } from "./admission/pod-security.ts";
 import { policyPlugins } from "./admission/policies.ts";
+import type { Policies } from "./admission/policy-handlers.ts";
 import { openWebhooks } from "./admission/webhooks.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
 import { requiredSchema } from "./handler-parts.ts";
-import type { Lookups } from "./lookups.ts";
-import type { ServerState } from "./state.ts";
+import type { Lookups, StoreFinder } from "./lookups.ts";
+import type { ServerParts } from "./server-parts.ts";
+import type { StoreFlags } from "./store/flags.ts";
 
 export interface ServerAdmission {
   readonly chain: AdmissionChain;
@@ -48,7 +59,20 @@ export interface ServerAdmission {
   close(): void;
 }
 
-export interface AdmissionAccess {
+export interface AdmissionParts extends ServerParts {
+  readonly options: AdmissionFlags & Pick<StoreFlags, "objectBytesMax">;
+  readonly plan: AdmissionPlan;
+  readonly tables: ApiTables;
+  readonly gates: Pick<FeatureGates, "isOn">;
+  readonly objects: StoredObjects;
+  readonly stores: Stores;
+  readonly storeOf: StoreFinder;
+  readonly lookups: Lookups;
+  readonly limits: Limits;
+  readonly rbacIndex: RbacIndex;
+  readonly policies: Policies;
+  readonly webhooks: WebhookLists;
+  readonly serviceAddress: FindServiceAddress;
   readonly authorizer: Authorizer;
   /** The server's own. */
   readonly client: RestClient;
@@ -58,24 +82,22 @@ export interface AdmissionAccess {
 }
 
 /** Rejects with `StartError` for plugins that are switched on and off. */
-export async function serverAdmission(
-  config: AssembleConfig,
-  state: ServerState,
-  { authorizer, client, table, served }: AdmissionAccess,
-): Promise<ServerAdmission> {
-  const { lookups, rbacIndex } = state;
-  const { domain, clock, random } = config;
-  const gate = config.serving.gates.isOn;
-  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
+export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmission> {
+  const { domain, clock, random, plan, lookups, limits, authorizer, client, served } = parts;
+  const gate = parts.gates.isOn;
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = parts.options;
   refuseBoth(enabled, disabled);
-  const { imagePolicy } = config.admission;
-  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
-  const forms = servedForms(config, table);
-  const policies = policyPlugins(config, state, { authorizer, forms, table });
-  const webhooks = openWebhooks(config, { ...state, lists: state.webhooks, authorizer, forms });
+  const opened = new Map([...plan.configured].map(([name, planned]) => [name, planned.open(parts)]));
+  const configured = (name: string): readonly AdmissionPlugin[] => {
+    const one = opened.get(name);
+    return one === undefined ? [] : [one.plugin];
+  };
+  const forms = servedForms(parts);
+  const policies = policyPlugins(parts, forms);
+  const webhooks = openWebhooks(parts, forms);
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
-    limitRanger({ domain, ranges: state.limitRanges }),
+    limitRanger({ domain, ranges: limits.limitRanges }),
     serviceAccount({
       domain,
       clock,
@@ -93,10 +115,10 @@ export async function serverAdmission(
         ]
       : []),
     taintNodesByCondition({ domain }),
-    ...(images === undefined ? [] : [images.plugin]),
-    podSecurityPlugin(config, state),
-    ...schedulingPlugins(config, state),
-    ...storagePlugins(config, lookups),
+    ...configured("ImagePolicyWebhook"),
+    podSecurityPlugin(plan.podSecurity, parts),
+    ...schedulingPlugins(parts),
+    ...storagePlugins(parts),
     ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),
     resize(domain, lookups),
     runtimeClass({ getClass: (name) => lookups.get("runtimeclasses.node.k8s.io", "", name) }),
@@ -109,42 +131,38 @@ export async function serverAdmission(
     webhooks.mutating,
     policies.validating,
     webhooks.validating,
-    resourceQuota({ quotas: state.quotas, limited: config.admission.limitedResources, client }),
+    resourceQuota({ quotas: limits.quotas, limited: plan.limitedResources, client }),
   ];
-  nameMissing(config, plugins);
+  nameMissing(parts, plugins);
   const chain = admissionChain([
     // Not a plugin upstream, so it cannot be disabled. It comes directly after validation.
-    params(config, state, { authorizer, table, served }),
+    params(parts),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
-    rbacEscalation({ authorizer, index: rbacIndex }),
+    rbacEscalation({ authorizer, index: parts.rbacIndex }),
   ]);
   return {
     chain,
     close: () => {
       webhooks.close();
-      images?.close();
+      for (const one of opened.values()) one.close();
     },
   };
 }
 
-const params = (
-  { domain }: AssembleConfig,
-  state: ServerState,
-  { authorizer, table, served }: Omit<AdmissionAccess, "client">,
-): AdmissionPlugin =>
+const params = ({ domain, authorizer, table, served, storeOf }: AdmissionParts): AdmissionPlugin =>
   paramPermission({
     domain,
     authorizer,
     resourceOf: (kind) => resourceOf(kind, table, served),
-    policy: (resource, name) => newestPolicy(state, resource, name),
+    policy: (resource, name) => newestPolicy(storeOf, resource, name),
   });
 
 /** The name of the resource with objects of this kind, here or on an aggregated server. */
 function resourceOf(
   { group, version, kind }: GroupVersionKind,
   table: () => ResourceTable,
-  served: AdmissionAccess["served"],
+  served: AdmissionParts["served"],
 ): string | undefined {
   const own = table().findKind(group, version, kind);
   if (own !== undefined) return own.resource;
@@ -155,7 +173,7 @@ function resourceOf(
 }
 
 /** One that is not there or cannot be read is `undefined`. */
-async function newestPolicy({ storeOf }: ServerState, resource: string, name: string): Promise<ApiObject | undefined> {
+async function newestPolicy(storeOf: StoreFinder, resource: string, name: string): Promise<ApiObject | undefined> {
   const store = storeOf(`${resource}.admissionregistration.k8s.io`);
   try {
     return store?.object(await store.get("", name, ""));
@@ -173,7 +191,7 @@ function refuseBoth(enabled: readonly string[], disabled: readonly string[]): vo
 }
 
 /** Says which plugins were asked for and are not here. */
-function nameMissing({ options, log }: AssembleConfig, plugins: readonly AdmissionPlugin[]): void {
+function nameMissing({ options, log }: AdmissionParts, plugins: readonly AdmissionPlugin[]): void {
   const here = new Set(plugins.map(({ name }) => name));
   const missing = [...new Set(options.enableAdmissionPlugins)].filter((name) => !here.has(name));
   if (missing.length === 0) return;
@@ -181,9 +199,9 @@ function nameMissing({ options, log }: AssembleConfig, plugins: readonly Admissi
 }
 
 /** These plugins give pods what the scheduler needs. */
-function schedulingPlugins({ domain, options }: AssembleConfig, state: ServerState): readonly AdmissionPlugin[] {
+function schedulingPlugins({ domain, options, limits }: AdmissionParts): readonly AdmissionPlugin[] {
   return [
-    priority({ domain, classes: state.priorityClasses }),
+    priority({ domain, classes: limits.priorityClasses }),
     defaultTolerationSeconds({
       domain,
       notReadySeconds: options.defaultNotReadyTolerationSeconds,
@@ -194,12 +212,12 @@ function schedulingPlugins({ domain, options }: AssembleConfig, state: ServerSta
 
 const storageClasses = "storageclasses.storage.k8s.io";
 
-function storagePlugins({ domain, serving }: AssembleConfig, lookups: Lookups): readonly AdmissionPlugin[] {
+function storagePlugins({ domain, gates, lookups }: AdmissionParts): readonly AdmissionPlugin[] {
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   return [
     storageProtection({ domain }),
     defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
-    ...(serving.gates.isOn("VolumeAttributesClass")
+    ...(gates.isOn("VolumeAttributesClass")
       ? [defaultVolumeAttributesClass({ domain, listClasses: () => lookups.list(attributesClasses) })]
       : []),
   ];
@@ -223,10 +241,10 @@ async function ownerPermission(
   });
 }
 
-function servedForms({ serving, options }: AssembleConfig, table: () => ResourceTable): ServedForms {
+function servedForms({ tables, options, table }: AdmissionParts): ServedForms {
   return new ServedForms({
     table,
-    schemaOf: (gvk) => requiredSchema(serving.tables, gvk),
+    schemaOf: (gvk) => requiredSchema(tables, gvk),
     objectBytesMax: options.objectBytesMax,
   });
 }

@@ -1,0 +1,20 @@
+/** The parts that authentication is opened with. */
+import type { RestClient } from "#client/rest-client.ts";
+import type { AuthorizationFlags } from "../authorization/flags.ts";
+import type { Lookups } from "../lookups.ts";
+import type { ServerParts } from "../server-parts.ts";
+import type { ClientTrust } from "./client-trust.ts";
+import type { ExternalAuthenticationFlags } from "./external-flags.ts";
+import type { AuthenticationFlags } from "./flags.ts";
+import type { AuthenticationPlan } from "./plan.ts";
+
+export interface AuthenticationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+  readonly options: AuthenticationFlags & ExternalAuthenticationFlags & Pick<AuthorizationFlags, "authorizationMode">;
+  readonly plan: AuthenticationPlan;
+  readonly clientTrust: ClientTrust;
+  /** Bearer token of a user in `system:masters`. */
+  readonly adminToken: string;
+  readonly lookups: Lookups;
+  /** The server itself asks with it; it is answered once there is a pipeline. */
+  readonly client: RestClient;
+}

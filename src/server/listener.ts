@@ -1,0 +1,56 @@
+/** The listener of a server: its port, certificates and bounds of connections. */
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { type Listener, openListener } from "#transport/listener.ts";
+import type { CredentialFlags } from "./credentials/flags.ts";
+import { type ServingCredentials, tlsFiles } from "./credentials/serving.ts";
+import type { GeneralFlags } from "./general-flags.ts";
+import { connectionLimits, connectionRefusals } from "./listener/connection-limits.ts";
+import type { ListenerFlags } from "./listener/flags.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+export interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "metrics"> {
+  readonly options: ListenerFlags & CredentialFlags & Pick<GeneralFlags, "bindAddress">;
+  readonly credentials: ServingCredentials;
+  /** Whether large bodies are compressed for clients that take it. */
+  readonly compress: boolean;
+  handle(request: ApiRequest): MaybePromise<Reply>;
+  handshakeFailed(): void;
+}
+
+/** Takes the port. Rejects with `StartError` where it cannot be had. */
+export async function listen(parts: ListenerParts): Promise<Listener> {
+  const { options, credentials, compress, handle, handshakeFailed, log, clock, random, metrics } = parts;
+  const { bindAddress: host, securePort: port } = options;
+  try {
+    return await openListener({
+      host,
+      port,
+      tls: tlsFiles(options, credentials),
+      http1Only: options.disableHttp2,
+      limits: {
+        ...connectionLimits(options),
+        ...(options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams }),
+      },
+      compress,
+      strictTransport: options.strictTransportSecurity.join("; "),
+      handle,
+      handshakeFailed,
+      connectionRefused: connectionRefusals(metrics, clock, log),
+      log,
+      clock,
+      random,
+    });
+  } catch (error) {
+    const why: Readonly<Record<string, string>> = {
+      EADDRINUSE: `port ${port} of ${host} is in use by another program: choose one with --secure-port`,
+      EACCES: `port ${port} of ${host} may not be used: permission denied`,
+      EADDRNOTAVAIL: `${host} is no address of this machine (--bind-address)`,
+      ENOTFOUND: `${host} is no address of this machine (--bind-address)`,
+    };
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
+  }
+}

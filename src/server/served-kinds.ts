@@ -1,0 +1,48 @@
+/**
+ * The built-in kinds that are served, by feature gates and runtime configuration; checked before anything is opened or
+ * written.
+ */
+import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
+import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";
+import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
+import { decodeJson } from "#codec/json.ts";
+import { builtInDefinitions } from "#kinds/built-in.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import type { Clock } from "#std/clock.ts";
+import { orStartError } from "./given-files.ts";
+import type { KindFlags } from "./served-kinds/flags.ts";
+
+export interface KindsPlan {
+  readonly tables: ApiTables;
+  readonly gates: FeatureGates;
+  /** Built-in kinds that are served. */
+  readonly table: ResourceTable;
+}
+
+/** These options alone, as a thread gets them. */
+export const pickKindFlags = ({ featureGates, runtimeConfig, eventTtlMs }: KindFlags): KindFlags => ({
+  featureGates,
+  runtimeConfig,
+  eventTtlMs,
+});
+
+/** Throws `StartError` for a wrong gate or version. */
+export function planKinds(options: KindFlags, domain: ApiDomain, clock: Clock): KindsPlan {
+  const tables = loadDefinitions(domain);
+  const gates = orStartError("", () => parseFeatureGates(tables.gates, options.featureGates));
+  const runtimeConfig = orStartError("", () => parseRuntimeConfig(options.runtimeConfig, tables.versions));
+  const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
+  const definitions = builtInDefinitions(
+    tables,
+    {
+      domain,
+      gate: gates.isOn,
+      eventTtlSeconds: Math.round(options.eventTtlMs / 1000),
+      now: () => clock.now(),
+      decodeJson: (text) => decodeJson(Buffer.from(text)).value,
+    },
+    (facts) => served.has(facts),
+  );
+  return { tables, gates, table: new ResourceTable(definitions, 1) };
+}

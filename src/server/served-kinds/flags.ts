@@ -1,0 +1,16 @@
+/** Flags that say which kinds are served, and how. */
+import { duration, list, type OptionsOf } from "#std/flags.ts";
+
+export const kindFlags = {
+  featureGates: list(["feature-gates", "Generic"], "Name=true,...", "Switches features on or off."),
+  runtimeConfig: list(
+    ["runtime-config", "API enablement"],
+    "key[=bool],...",
+    "API versions and resources to serve: group/version, group/version/resource, api/all, api/ga, api/beta, api/alpha.",
+    (entry) => (/^[^=]+(?:=(?:true|false|1|0|t|f|))?$/i.test(entry) ? undefined : "must be key, key=true or key=false"),
+  ),
+  eventTtlMs: duration(["event-ttl", "Misc"], 60 * 60_000, "How long events are kept."),
+};
+
+/** They can be cloned: threads get them. */
+export type KindFlags = OptionsOf<typeof kindFlags>;

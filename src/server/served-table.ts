@@ -1,0 +1,98 @@
+/** The table of served resources: built-in kinds with their actions and subresources, and custom resources. */
+import type { ApiTables } from "#api/definitions.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import type { ConvertObjects } from "#extensions/conversion-review.ts";
+import { override } from "#registry/override.ts";
+import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
+import { type Actions, withActions } from "./actions.ts";
+import { customResources } from "./custom-resources.ts";
+import type { ServerParts } from "./server-parts.ts";
+
+export interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
+  readonly cache: WatchCache;
+  readonly tables: ApiTables;
+  /** Built-in kinds, whose writers wait. */
+  readonly builtIn: ResourceTable;
+  readonly objects: StoredObjects;
+  readonly objectBytesMax: number;
+  readonly actions: Actions;
+  /** Calls conversion webhooks. */
+  readonly convert: ConvertObjects;
+}
+
+export interface ServedTable {
+  /** The served resources. */
+  table(): ResourceTable;
+  /** `listener` is called when there are other resources. */
+  onChange(listener: () => void): void;
+  /** Serves the custom resources that are defined. */
+  start(): Promise<void>;
+  /** Whether they are in step with the store. */
+  isSynced(): boolean;
+  close(): void;
+}
+
+export function openServedTable(parts: ServedTableParts): ServedTable {
+  const { domain, clock, random, log, cache, tables, objects, objectBytesMax, convert } = parts;
+  const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
+  const withPosts = withActions(parts.actions, domain);
+  const builtIn = new ResourceTable(
+    parts.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition)))),
+    1,
+  );
+  const listeners: (() => void)[] = [];
+  const custom = customResources({
+    domain,
+    clock,
+    random,
+    log,
+    cache,
+    tables,
+    builtIn: builtIn.definitions,
+    objects,
+    objectBytesMax,
+    convert,
+    changed: () => listeners.forEach((changed) => changed()),
+  });
+  return {
+    table: () => custom?.table ?? builtIn,
+    onChange: (listener) => void listeners.push(listener),
+    start: async () => custom?.start(),
+    isSynced: () => custom?.isSynced ?? true,
+    close: () => custom?.close(),
+  };
+}
+
+/** Gives the definition of component statuses its objects; leaves others alone. `problem` is the store's, if any. */
+function withComponentStatuses(
+  problem: () => string | undefined,
+): (definition: ResourceDefinition) => ResourceDefinition {
+  const objects = (): readonly Unstructured[] => {
+    const message = problem();
+    const condition = { type: "Healthy", status: message === undefined ? "True" : "False", message: message ?? "ok" };
+    return [{ metadata: { name: "storage", creationTimestamp: null }, conditions: [condition] }];
+  };
+  return (definition) =>
+    definition.group === "" && definition.resource === "componentstatuses"
+      ? override(definition, { computed: objects })
+      : definition;
+}
+
+/** The definition without subresources that are not served. Call it when the definition has its actions. */
+function withServedParts(definition: ResourceDefinition): ResourceDefinition {
+  const { subresources } = definition;
+  const served = subresources.filter((part) => isServed(definition, part));
+  if (served.length === subresources.length) return definition;
+  const unserved = subresources.filter((part) => !served.includes(part));
+  return override(definition, { subresources: served, unserved });
+}
+
+function isServed({ kind, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {
+  if (part.scale !== undefined) return true;
+  // A part that shows the object can also be written; logs have the kind of the object and are none of it.
+  const isView = part.kind === kind && part.verbs.includes("update");
+  return isView || actions?.has(part.name) === true;
+}

@@ -1,0 +1,17 @@
+/** The parts of a server that all features share; each takes those that it needs. */
+import type { Health } from "#http/health.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Random } from "#std/random.ts";
+
+export interface ServerParts {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Steps of start-up are added here and must have ended before `/readyz` passes. */
+  readonly health: Health;
+}
