@@ -57,7 +57,7 @@ export interface KindDescription {
   readonly categories: readonly string[];
   /** Whether objects are stored at all (reviews and bindings are not). */
   readonly stored: boolean;
-  /** As discovery shows it, of the group as named in this domain; empty when it shows none. */
+  /** The hash is shown by discovery, computed of the group as named in this domain; empty when discovery shows none. */
   readonly storageVersionHash: string;
   /** Name of a check in `meta/names.ts`, as upstream's tables call it. */
   readonly nameRule: string;
@@ -84,7 +84,7 @@ export interface KindFacts extends KindDescription {
   /** Feature gate that must be on for the kind to be served. */
   readonly gate: string | undefined;
   readonly lifecycle: Lifecycle;
-  /** As which group and version upstream stores it. Absent for kinds without objects. */
+  /** Upstream stores it as this group and version. Absent for kinds without objects. */
   readonly storage: { readonly group: string; readonly version: string } | undefined;
   /** Fields beside `metadata.name` and `metadata.namespace`; `undefined` when the kind has no list of its own. */
   readonly selectableFields: readonly string[] | undefined;
@@ -166,7 +166,7 @@ class Tables implements ApiTables {
   /** Definition name of a package, the domain applied, to its name in the tables. */
   readonly #folders = new Map<string, string>();
   readonly #rows = new Map<string, Readonly<Record<string, TypeRow>>>();
-  /** By the name in the tables. */
+  /** The keys are the names in the tables. */
   readonly #schemas = new Map<string, Schema>();
   readonly #index: TypeIndex;
   /** `group/version/kind` to the name in the tables. */

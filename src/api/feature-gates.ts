@@ -8,7 +8,7 @@ import { parseBool } from "./go-bool.ts";
 export interface FeatureGates {
   /** Whether a gate is on; a name that is no gate is off. May be handed on without its object. */
   readonly isOn: (name: string) => boolean;
-  /** For the log: gates that were set and are on their way out. */
+  /** The log tells these: gates that were set and are on their way out. */
   readonly warnings: readonly string[];
 }
 

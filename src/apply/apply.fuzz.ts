@@ -126,7 +126,7 @@ function ownable(shape: Shape, value: unknown, path: Path = "", isField = true, 
   return out;
 }
 
-/** With every struct member that a path of the set goes through. */
+/** Adds every struct member that a path of the set goes through. */
 function withFields(set: ReadonlySet<Path>): Set<Path> {
   const out = new Set(set);
   for (const path of set) {

@@ -153,10 +153,10 @@ function goType(value: unknown): string {
   return isArray(value) ? "[]interface {}" : "map[string]interface {}";
 }
 
-/** As Go prints a pointer to its value, `%v`. */
+/** Go prints a pointer to its value in this way, with `%v`. */
 const goPointer = (value: unknown): string => `&{${cut(new GoText(false), value)}}`;
 
-/** As Go writes a value in its own syntax, `%#v`. */
+/** Go writes a value in its own syntax in this way, with `%#v`. */
 const goSyntax = (value: unknown): string => cut(new GoText(true), value);
 
 function cut(writer: GoText, value: unknown): string {

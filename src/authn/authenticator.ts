@@ -39,9 +39,9 @@ export type Authentication =
        * server's.
        */
       readonly audiences?: readonly string[];
-      /** For the audit event of the request. */
+      /** The audit event of the request has them. */
       readonly annotations?: Readonly<Record<string, string>>;
-      /** For the client, about the credentials it used. */
+      /** The client is told these about the credentials it used. */
       readonly warnings?: readonly string[];
     }
   | { readonly outcome: "none" }

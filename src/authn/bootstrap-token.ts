@@ -53,7 +53,7 @@ function hasExpired(expiration: string, nowMs: number): boolean {
   return expiration !== "" && (timeToMs(expiration) ?? 0) <= nowMs;
 }
 
-/** In order and without repetition; `undefined` when one is none of the groups such tokens may have. */
+/** The groups are in order and not repeated; `undefined` when one is none of the groups such tokens may have. */
 function groupsOf(extra: string): readonly string[] | undefined {
   const wanted = extra === "" ? [] : extra.split(",");
   if (!wanted.every((name) => /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/.test(name))) return undefined;

@@ -25,7 +25,7 @@ export interface TokenRequestOptions {
   readonly find: FindObject;
   /** New tokens have this issuer. */
   readonly issuer: string;
-  /** For requests that name none. */
+  /** Requests that name no audience get these. */
   readonly audiences: readonly string[];
   /** 0 for no bound. */
   readonly lifetimeSecondsMax: number;

@@ -42,7 +42,7 @@ export interface Rules {
 
 export interface Authorizer {
   authorize(attributes: Attributes): MaybePromise<Verdict>;
-  /** For rules reviews. Left out when this authorizer cannot list rules. */
+  /** Answers rules reviews. Left out when this authorizer cannot list rules. */
   rulesFor?(user: UserInfo, namespace: string): Rules;
   /** Explains a decision in a sentence for users with permission. Left out when the verdict's reason is enough. */
   explain?(attributes: Attributes): string;

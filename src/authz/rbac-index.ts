@@ -38,7 +38,7 @@ export interface IndexedBinding {
   readonly verdicts: Verdict[];
 }
 
-/** By namespace; the cluster's own have the empty one. */
+/** Bindings by namespace; the cluster's own have the empty one. */
 type Scopes = Map<string, Set<IndexedBinding>>;
 
 const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;

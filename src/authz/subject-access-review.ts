@@ -239,7 +239,7 @@ function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): Fie
   return errors;
 }
 
-/** As Go writes the structure. */
+/** Go writes the structure in this way. */
 const goAttributes = ({ path = "", verb = "" }: NonResourceAttributes): GoSyntax =>
   new GoSyntax(`authorization.NonResourceAttributes{Path:${goQuote(path)}, Verb:${goQuote(verb)}}`);
 

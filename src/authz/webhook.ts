@@ -35,7 +35,7 @@ export interface WebhookOptions {
   /** How long answers are kept; 0 keeps none. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** For one question with all its retries. */
+  /** The limit of one question with all its retries. */
   readonly timeoutMs: number;
   readonly failurePolicy: FailurePolicy;
   readonly conditions: readonly MatchCondition[];

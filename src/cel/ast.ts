@@ -19,7 +19,7 @@ export interface Constant extends Node {
 
 export interface Identifier extends Node {
   readonly kind: "identifier";
-  /** With a leading dot if the source has one. */
+  /** The name begins with a dot if it does so in the source. */
   readonly name: string;
 }
 
@@ -141,7 +141,7 @@ export const operators = {
 
 /** A finding about the source. */
 export interface Issue {
-  /** In code points; -1: about no place. */
+  /** The offset is in code points; -1 stands for no place. */
   readonly offset: number;
   readonly message: string;
 }

@@ -19,7 +19,7 @@ export function check(ast: Expression, environment: Environment): CheckResult {
   return validated(new Checker(environment).run(ast), environment);
 }
 
-/** As `check`; others have a turn while a large tree is checked. */
+/** Does the same as `check`; others have a turn while a large tree is checked. */
 export function* checkTreeInPieces(ast: Expression, environment: Environment): Steps<CheckResult> {
   const checked = yield* new Checker(environment).runInPieces(ast);
   yield undefined;

@@ -25,13 +25,13 @@ export interface Choices {
   readonly validators?: readonly Validator[];
 }
 
-/** As Kubernetes has it, with numbers of different types comparable. */
+/** An environment like that of Kubernetes, where numbers of different types are comparable. */
 export function environmentWith({ variables = {}, functions = [], validators = [] }: Choices): Environment {
   const libraries = [standardDeclarations, optionals, strings, insertions, { name: "of the test", functions }];
   return new Environment({ libraries, validators }).extend({ variables: new Map(Object.entries(variables)) });
 }
 
-/** As the data of the language's specification was made: only numbers of one type are comparable. */
+/** The data of the language's specification was made for this one: only numbers of one type are comparable. */
 export const strictBase = new Environment({ libraries: [withoutMixedNumbers(standardDeclarations)] });
 
 function withoutMixedNumbers(library: Library): Library {

@@ -23,7 +23,7 @@ export interface Candidate {
   readonly overload: Overload;
   /** Names of the type parameters. The order in which the reference counts those of one overload is random. */
   readonly parameters: readonly string[];
-  /** To this overload alone. */
+  /** The call is resolved to this overload alone. */
   readonly reference: FunctionReference;
 }
 
@@ -45,7 +45,7 @@ export class Environment {
   /** The first parts of names with dots. */
   #prefixes: ReadonlySet<string> | undefined;
 
-  /** With no `parent`, only what `declarations` say. */
+  /** Without a `parent` it has only what `declarations` say. */
   constructor(declarations: Declarations, parent?: Environment) {
     const libraries = declarations.libraries ?? [];
     this.#parent = parent;

@@ -22,7 +22,7 @@ export class ExpressionBudget {
     this.#whose = whose;
   }
 
-  /** As `checkInPieces`, for the next one of them. */
+  /** Does the same as `checkInPieces`, for the next one of them. */
   *check(source: string, environment: Environment): Steps<Checked | Problem> {
     this.#patternsSize += patternsSize(source);
     if (this.#patternsSize > allPatternsSizeMax) return patternsProblem(this.#whose, allPatternsSizeMax);

@@ -89,7 +89,7 @@ export function checkExpression(
 /** Longer sources take milliseconds. */
 const longSource = 4000;
 
-/** As `checkExpression`; others have a turn while a long source is checked, and at its end. */
+/** Does the same as `checkExpression`; others have a turn while a long source is checked, and at its end. */
 export function* checkInPieces(
   source: string,
   environment: Environment,

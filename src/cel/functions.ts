@@ -47,7 +47,7 @@ export interface CallEstimate {
   readonly resultSize?: SizeRange;
 }
 
-/** From `min` to `max`, which may be infinite: of sizes and of costs. */
+/** Sizes and costs are from `min` to `max`, which may be infinite. */
 export interface SizeRange {
   readonly min: number;
   readonly max: number;

@@ -53,7 +53,7 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
   }
 }
 
-/** From an index of the string to code points, which are fewer where there are surrogate pairs. */
+/** Leads from an index of the string to code points, which are fewer where there are surrogate pairs. */
 function codePointOffsets(source: string): (index: number) => number {
   const pairs: number[] = [];
   for (let at = 0; at < source.length; at++) if (source.codePointAt(at)! > 0xffff) pairs.push(at++);

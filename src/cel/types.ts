@@ -97,7 +97,7 @@ export const opaque = (name: string, ...parameters: readonly CelType[]): OpaqueT
 });
 export const optionalOf = (type: CelType): OpaqueType => opaque("optional_type", type);
 
-/** As errors show it: `list(map(string, dyn))`, `google.protobuf.Timestamp`. */
+/** Errors show a type in this way: `list(map(string, dyn))`, `google.protobuf.Timestamp`. */
 export function typeName(type: CelType): string {
   switch (type.kind) {
     case "timestamp":

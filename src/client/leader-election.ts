@@ -26,7 +26,7 @@ export interface LeaseTimes {
 
 export interface LeaderElectionOptions {
   readonly client: RestClient;
-  /** With Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
+  /** The version has Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
   readonly apiVersion: string;
   readonly namespace: string;
   readonly name: string;
@@ -170,7 +170,7 @@ class Candidate {
     const typed = { apiVersion, kind: "Lease" };
     if (lease === undefined)
       return client.create<Lease>(this.#collection, { ...typed, metadata: { name, namespace }, spec });
-    // With the version that was read: whoever writes first has it.
+    // The version that was read goes along: whoever writes first has it.
     return client.update<Lease>(this.#path, { ...lease, ...typed, spec });
   }
 

@@ -32,7 +32,7 @@ export interface OutgoingCall {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** From the call to the last byte of the answer, waiting for a connection included. */
+  /** The time from the call to the last byte of the answer, waiting for a connection included. */
   readonly timeoutMs: number;
   /** Most bytes of the answer's body. */
   readonly maxBytes: number;

@@ -105,7 +105,7 @@ function read<T>(response: ClientResponse): T {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    // That a group version is not served is told in plain text.
+    // A group version that is not served is answered in plain text.
     if (response.code === 404) throw resourceNotFound();
     if (response.code === 503) throw serviceUnavailable("the server is currently unable to handle the request");
     throw internalError(`the server answered ${response.code} with something that is not JSON`, cause);

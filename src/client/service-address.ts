@@ -9,6 +9,6 @@ export interface ServiceAddress {
 /** Throws an `Error` whose message says, in upstream's words, why the service cannot be reached. */
 export type FindServiceAddress = (namespace: string, name: string, port: number) => ServiceAddress;
 
-/** As in a URL. */
+/** The text is as in a URL. */
 export const hostPort = ({ host, port }: ServiceAddress): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

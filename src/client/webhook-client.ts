@@ -30,7 +30,7 @@ export interface WebhookCredentials {
 export interface WebhookClientOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
-  /** By host and port: `hook.example.com:443`, `name.namespace.svc:443`. */
+  /** The target is host and port: `hook.example.com:443`, `name.namespace.svc:443`. */
   credentials(target: string): WebhookCredentials | undefined;
 }
 
@@ -39,7 +39,7 @@ const keptMax = 64;
 
 export class WebhookClients {
   readonly #options: WebhookClientOptions;
-  /** In the order of last use. */
+  /** The order is that of last use. */
   readonly #kept = new Map<string, RetirableOutgoing>();
 
   constructor(options: WebhookClientOptions) {
@@ -119,9 +119,9 @@ export class WebhookClients {
 }
 
 interface Target {
-  /** As messages show it. */
+  /** Messages show it. */
   readonly url: string;
-  /** With its port. */
+  /** The host has its port. */
   readonly host: string;
   /** Namespace, name and port. */
   readonly service?: readonly [string, string, number];

@@ -26,7 +26,7 @@ export interface WebhookQuestion extends Retry {
   readonly headers: Readonly<Record<string, string>>;
   /** The object, as JSON. */
   readonly body: Buffer;
-  /** For each call, none of which goes on after `deadlineMs`. */
+  /** The limit of each call, none of which goes on after `deadlineMs`. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
   /** This is said of an answer that is none, before its code. */

@@ -30,7 +30,7 @@ const labels = ["name"] as const;
 
 export class WorkQueueMetrics {
   readonly #clock: Clock;
-  /** By name; several queues may share one. */
+  /** The keys are names; several queues may share one. */
   readonly #queues = new Map<string, Set<() => QueueState>>();
   readonly #adds: Family<Counter>;
   readonly #retries: Family<Counter>;

@@ -98,7 +98,7 @@ export const textValue: Form<string> = { type: "string" };
 export const booleanValue: Form<boolean> = { type: "boolean" };
 export const integerValue: Form<number> = { type: "integer", format: "int64" };
 
-/** As Go writes them: `1m30s`. */
+/** Durations are as Go writes them: `1m30s`. */
 export const durationValue: Form<string> = { type: "string", special: "duration" };
 export const anyValue: Form<unknown> = { type: "any" };
 export const listOf = <T>(items: Form<T>): Form<readonly T[]> => ({ type: "array", items });

@@ -31,7 +31,7 @@ const object = {
   spec: { count: 3, isOn: true, list: [1, "1", [], {}], ratio: 0.5, texts: ["yes", "1e3", "0x1", "- a: b", "null"] },
 };
 
-/** As plain JSON: numbers of decoders may keep their text. */
+/** The same in plain JSON: numbers of decoders may keep their text. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 const bytesOf = async (body: LongBody): Promise<Buffer> =>

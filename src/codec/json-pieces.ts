@@ -97,7 +97,7 @@ const [openList, closeList, openObject, closeObject] = ["[", "]", "{", "}"].map(
   Buffer,
   Buffer,
 ]; // four of them
-/** In the place of a long value; no text before it makes a value of it. */
+/** This takes the place of a long value; no text before it makes a value of it. */
 const keyOnly = Buffer.from("null}");
 
 /** A long list or object whose members are being decoded. */

@@ -71,7 +71,7 @@ test(`random JSON texts have the value JSON.parse gives them (seed ${seed})`, ()
   }
 });
 
-/** As plain JavaScript numbers. */
+/** The same with plain JavaScript numbers. */
 const numbers = (value: unknown): unknown => JSON.parse(JSON.stringify(plainNumbers(value)));
 
 test(`damaged JSON is refused exactly when JSON.parse refuses it (seed ${seed})`, () => {

@@ -179,7 +179,7 @@ function* versionsOf(
   return versions;
 }
 
-/** As text, members in the order of their author, which OpenAPI shows. */
+/** The text has members in the order of their author, which OpenAPI shows. */
 const textOf = (schema: CustomResourceDefinitionVersion["schema"]): string => JSON.stringify(schema ?? null);
 
 /** Makes the conversion of each version. */

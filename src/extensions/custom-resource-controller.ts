@@ -84,7 +84,7 @@ interface Known {
 
 const retryMs = 1000;
 
-/** In the work on larger definitions, each step is a piece of its own. */
+/** Each step of the work on larger definitions is a piece of its own. */
 const largeBytes = 64 * 1024;
 
 export class CustomResourceController {

@@ -10,7 +10,7 @@ export interface RemoteKind {
   readonly kind: string;
 }
 
-/** As aggregated discovery shows it. */
+/** Aggregated discovery shows a resource in this way. */
 export interface RemoteResource {
   readonly resource: string;
   readonly responseKind: RemoteKind;

@@ -75,7 +75,7 @@ const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`;
 
 interface ShownRequest {
   readonly queued: QueuedRequest;
-  /** In its queue; -1 when it runs. */
+  /** The position in its queue; -1 when it runs. */
   readonly index: number;
 }
 

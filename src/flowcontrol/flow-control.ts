@@ -23,7 +23,7 @@ export interface FlowControlOptions {
   readonly metrics: FlowMetrics;
   /** All seats of the server. */
   readonly seats: number;
-  /** In force for what is not stored. */
+  /** These are in force where nothing is stored. */
   readonly bootstrap: BootstrapFlowControl;
   readonly work: WorkSources;
 }
@@ -131,7 +131,7 @@ export class FlowControl {
     return { flow, queued: level.enter(identity, request, work) };
   }
 
-  /** By name. */
+  /** The levels are sorted by name. */
   levels(): readonly PriorityLevel[] {
     this.#upToDate();
     return [...this.#levels.values()].sort((a, b) => (a.config.name < b.config.name ? -1 : 1));

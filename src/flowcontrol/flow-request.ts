@@ -5,7 +5,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 export interface FlowRequest {
   readonly user: UserInfo;
   readonly info: RequestAttributes;
-  /** With its query. */
+  /** The URL has its query. */
   readonly url: string;
 }
 

@@ -117,7 +117,7 @@ export class Queue {
     return this.executing === 0 && this.waiting.size === 0;
   }
 
-  /** As if those that run were not there yet. */
+  /** The arrival as if those that run were not there yet. */
   get discountedAt(): number {
     return this.nextAt - this.seatsInUse * estimatedSeconds;
   }

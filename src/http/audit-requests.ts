@@ -33,7 +33,7 @@ export interface AuditOptions {
   /** Names, in the domain, of the annotations of requests that took long and of objects that are left out. */
   readonly latencyAnnotation: string;
   readonly truncatedAnnotation: string;
-  /** For metrics: how much is recorded of a request; each event; each request that was not let in. */
+  /** Metrics count how much is recorded of a request, each event, and each request that was not let in. */
   observeLevel(level: Level): void;
   observeEvent(): void;
   observeRejected(): void;

@@ -47,7 +47,7 @@ export async function forwardRequest(
       signal: request.signal,
     };
     if (request.upgrade !== undefined && request.upgradable !== undefined) {
-      // As the client wrote it.
+      // The protocol is written as the client wrote it.
       const protocol = request.headers["upgrade"] ?? request.upgrade;
       const upgraded = await forwarder.upgrade(address, protocol, call);
       if (upgraded.kind === "answer") return await refusedUpgrade(upgraded.answer);
@@ -78,7 +78,7 @@ function forwardedPath({ path, query }: HandledRequest): string {
   return `${escaped}?${sorted.toString().replaceAll("%7E", "~").replaceAll("*", "%2A")}`;
 }
 
-/** As Go writes a path. */
+/** Go writes a path in this way. */
 const escapePath = (path: string): string =>
   encodeURIComponent(path)
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)

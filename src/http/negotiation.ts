@@ -39,13 +39,13 @@ export function resourceTransforms(domain: ApiDomain): Allows {
 export interface Negotiator {
   /** Media types of the encodings there are, in order. */
   readonly names: readonly string[];
-  /** For one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
+  /** Chooses for one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
   answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
   /** The part of `answer` for an allowed transformation, at any place in `Accept`; else `undefined`. */
   transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
-  /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
+  /** Chooses for a watch. Upstream: without a stream form an encoding is refused, even when a later one has it. */
   stream(request: NegotiatedRequest, allows: Allows): Negotiated;
-  /** For a `Status`: never refuses, the first encoding is the way out. */
+  /** Chooses for a `Status`: it never refuses, the first encoding is the way out. */
   status(request: NegotiatedRequest): Encoding;
   /** Encoding of a request body; the first when there is no `Content-Type`. Throws `unsupportedMediaType`. */
   body(contentType: string | undefined): BodyEncoding;

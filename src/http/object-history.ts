@@ -67,7 +67,7 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
   }
   const limit = limitOf(query.get("limit") ?? "");
   const before = startOf(query.get("continue") ?? "");
-  // With one more, which says what the last one changed.
+  // One more is read, which says what the last one changed.
   const { versions, past } = await readVersions(options, request, object, before, limit + 1);
   if (versions.length === 0 && before === undefined) throw nothingKept(object, past);
   return document(options, request, object, { versions, limit, past });
@@ -99,7 +99,7 @@ async function document(
   const yielder = new Yielder(parts.clock);
   const items: string[] = [];
   for (const [i, version] of shown.entries()) {
-    // By way of `read`, which holds what a webhook converted.
+    // Access goes by way of `read`, which keeps what a webhook converted.
     items.push(itemText(parts, object, version, read.versions[i + 1]));
     if (yielder.isDue) await yielder.pause();
   }

@@ -49,7 +49,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
   };
   const frame = view.list(meta);
   for (const entry of entries) objects.checkShape(definition, entry);
-  // By way of `listed`, which holds what a webhook converted.
+  // Access goes by way of `listed`, which keeps what a webhook converted.
   const objectAt = (at: number): Unstructured => objects.object(definition, listed.entries[at]!);
   const { itemJson } = view;
   const list: EncodableList = {

@@ -45,7 +45,7 @@ function integer(query: URLSearchParams, name: string): Int64 | undefined {
   return value === null ? undefined : parseInteger(value);
 }
 
-/** For limits; all values above the largest are equal to it. */
+/** Reads a limit; all values above the largest are equal to it. */
 function limitOf(query: URLSearchParams, name: string): number | undefined {
   const value = integer(query, name);
   return value === undefined ? undefined : nearestNumber(value);

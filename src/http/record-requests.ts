@@ -10,7 +10,7 @@ import { type Filter, whenDone } from "./filters/filter.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-/** For `observe` of the chain. Long-running requests are counted and logged when they end. */
+/** The chain's `observe`. Long-running requests are counted and logged when they end. */
 export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log): Filter {
   const isLogged = log.enabled("debug");
   return (request, next) => {

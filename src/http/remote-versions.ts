@@ -38,7 +38,7 @@ export class RemoteVersions {
     this.#signal = signal;
   }
 
-  /** For code that runs in `settled`. */
+  /** Code that runs in `settled` uses these. */
   get versions(): ObjectVersions {
     return { ...this.#versions, convert: (object, from, to) => (from === to ? object : this.#converted(object, to)) };
   }

@@ -90,7 +90,7 @@ function historyInfo(parts: readonly string[], path: string, method: string): Re
     return nonResource(path, method);
   }
   const [resource = "", name = ""] = place;
-  // As in paths of the API, a namespace lies in itself.
+  // A namespace lies in itself, as in paths of the API.
   const isNamespace = group === "core" && resource === "namespaces";
   return {
     isResourceRequest: true,

@@ -137,11 +137,11 @@ function isGone(
   if (definition?.stored !== true) return false;
   const store = stores.of(definition);
   const owner = store.peek(definition.namespaced ? namespace : "", name);
-  // In any version the uid is the same.
+  // The uid is the same in any version.
   return owner === undefined || store.metadataOf(owner).uid !== uid;
 }
 
-/** In place of the object that is there, and of no later one. */
+/** Takes the place of the object that is there, and of no later one. */
 function replacing({ definition, name }: PastObject, past: Unstructured, current: Unstructured): Unstructured {
   const { uid, resourceVersion, deletionTimestamp } = current.metadata;
   if (deletionTimestamp !== undefined) {

@@ -62,7 +62,7 @@ export function decodeBody(
   return { object, hasEmptyLists: decoded.hasEmptyLists };
 }
 
-/** With defaults the schema cannot say. Throws when checks of the object are too large for the event loop. */
+/** Adds defaults that the schema cannot say. Throws when checks of the object are too large for the event loop. */
 export function defaulted(scope: Scope, object: Unstructured): Unstructured {
   const { strategy } = scope.definition;
   const full = strategy.defaults?.(object) ?? object;

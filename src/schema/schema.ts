@@ -62,7 +62,7 @@ export interface Schema {
 export interface Field {
   readonly schema: Schema;
   readonly required?: boolean;
-  /** As OpenAPI shows it, zero values included. Applied on decode only when it is no zero value. */
+  /** OpenAPI shows this default, zero values included. It is applied on decode only when it is no zero value. */
   readonly default?: unknown;
   /** A Go pointer: absent and zero differ. */
   readonly ptr?: boolean;

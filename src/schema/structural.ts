@@ -58,12 +58,12 @@ export class StructuralSchema {
     this.#metadata = metadata;
   }
 
-  /** For apply and all else that built-in kinds share. */
+  /** Apply, and all else that built-in kinds share, use this one. */
   get schema(): Schema {
     return (this.#schema ??= schemaOf(this.props, this.#metadata));
   }
 
-  /** For the functions of this file and those it exports. */
+  /** The functions of this file, and those it exports, use this one. */
   get node(): SchemaNode {
     return (this.#node ??= compileNode(this.props));
   }

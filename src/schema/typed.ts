@@ -391,7 +391,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
       else decoded = undefined;
     }
     if (out === undefined) {
-      // As it is: in its place, unchanged; absent only where the output has a null, too.
+      // The value is in its place and unchanged; absent only where the output has a null, too.
       const same = decoded === undefined ? value === null && field.fill === null : decoded === value;
       if (same && at >= next && nextKept[next]! >= at) {
         next = at + 1;

@@ -21,7 +21,7 @@ export const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "
 export const keyPem = (key: KeyObject): string =>
   key.export({ type: key.asymmetricKeyType === "ec" ? "sec1" : "pkcs8", format: "pem" }).toString();
 
-/** From PEM of a certificate (the first counts) and of its key. Throws when they are not understood. */
+/** Reads PEM of a certificate (the first counts) and of its key. Throws when they are not understood. */
 export function readAuthority(certificate: string, privateKey: string): Authority {
   const read = new X509Certificate(certificate);
   const key = createPrivateKey(privateKey);

@@ -9,7 +9,7 @@ export type ApprovalState = "invalid" | "approved" | "bypassed" | "missing";
 
 export interface Approval {
   readonly state: ApprovalState;
-  /** For people. */
+  /** People read this. */
   readonly reason: string;
 }
 

@@ -37,10 +37,10 @@ import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
 
-/** In a large tree, others have a turn after so many nodes, which take a few milliseconds. */
+/** Others have a turn after so many nodes of a large tree, which take a few milliseconds. */
 const nodesPerPiece = 1000;
 
-/** For one check. */
+/** One check has one. */
 export class Checker {
   readonly #environment: Environment;
   readonly #inference = new Inference();
@@ -62,7 +62,7 @@ export class Checker {
     return this.#outcome(ast);
   }
 
-  /** As `run`; others have a turn while a large tree is checked: its large parts are checked one by one. */
+  /** Does the same as `run`; others have a turn between the large parts of a large tree. */
   *runInPieces(ast: Expression): Steps<Checked | { readonly issues: readonly Issue[] }> {
     this.#heavy = heavyNodes(ast, nodesPerPiece);
     yield undefined;

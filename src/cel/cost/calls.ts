@@ -67,7 +67,7 @@ const joinedList: Rule = ([list, separator]) => {
 
 const indexOf: Rule = (args) => (args[0]!.elementCost > 0 ? elements(args) : once(args));
 
-/** By the function's name, or by the overload where several forms of one name differ. */
+/** The keys are names of functions, or overloads where several forms of one name differ. */
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["_==_", equality],
   ["_!=_", inequality],

@@ -270,7 +270,7 @@ function invoke(
 /** A call counts as so much, beside what the function counts itself. */
 const callWork = 8;
 
-/** For the walk over the texts that a function is called with. */
+/** The work of walking over the texts that a function is called with. */
 function textWork(values: readonly Value[]): number {
   let length = 0;
   for (const value of values) if (typeof value === "string" || value instanceof Uint8Array) length += value.length;

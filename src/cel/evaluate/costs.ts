@@ -32,7 +32,7 @@ export const matching = (text: number, pattern: number): number =>
 const traversalOfFirst: Cost = (a) => traversal(sizeOf(a));
 const joining: Cost = (a, b) => traversal(sizeOf(a) + sizeOf(b));
 
-/** By overload; those left out cost 1. */
+/** The costs of overloads; those left out cost 1. */
 const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["starts_with_string", traversalOfFirst],
   ["ends_with_string", traversalOfFirst],

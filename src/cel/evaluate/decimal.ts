@@ -20,7 +20,7 @@ function rounded(numerator: bigint, denominator: bigint): bigint {
 /** No double has more decimals. */
 const decimalsMax = 1100;
 
-/** With `decimals` digits after the point, without an exponent: `-1.500`. */
+/** The text has `decimals` digits after the point, and no exponent: `-1.500`. */
 export function fixedText(value: number, decimals: number): string {
   const [numerator, denominator] = fractionOf(value);
   const exact = Math.min(decimals, decimalsMax);

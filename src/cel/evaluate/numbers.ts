@@ -127,7 +127,7 @@ function parseHexDouble(text: string): Double | undefined {
 const named = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-Inf" : "+Inf";
 
-/** As `string(double)` writes it: the shortest digits, with an exponent outside of 1e-4 to 1e6: `1e+06`. */
+/** The text is that of `string(double)`: the shortest digits, with an exponent outside of 1e-4 to 1e6: `1e+06`. */
 export function doubleText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;

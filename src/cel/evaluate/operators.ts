@@ -94,7 +94,7 @@ export function isIn(element: Value, container: Value, context: EvaluationContex
   return false;
 }
 
-/** By function name, those that are neither logic nor index. */
+/** The operators by function name, but for logic and index. */
 export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Binary>([
   [operators.add, add],
   [operators.subtract, subtract],

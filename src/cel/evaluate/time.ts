@@ -86,7 +86,7 @@ export function readDuration(text: string): Duration | undefined {
   return typeof nanoseconds === "string" ? undefined : new Duration(nanoseconds);
 }
 
-/** In seconds: `1.5s`. */
+/** The text is in seconds: `1.5s`. */
 export const durationText = (duration: Duration): string => `${plainText(secondsOf(duration))}s`;
 
 function secondsOf({ nanoseconds }: Duration): number {

@@ -31,7 +31,7 @@ class Cidr extends Opaque {
     return `${this.ip.text}/${this.prefixLength}`;
   }
 
-  /** With zeros after the prefix. */
+  /** The same range with zeros after the prefix. */
   get masked(): Cidr {
     const bytes = this.ip.bytes.map((byte, at) => {
       const free = Math.min(8, Math.max(0, 8 * (at + 1) - this.prefixLength));

@@ -84,7 +84,7 @@ function toDuration(value: Value): Result {
   return readDuration(value) ?? wrong("google.protobuf.Duration");
 }
 
-/** By the name of the function. */
+/** The keys are the names of the functions. */
 export const conversions: Readonly<Record<string, (value: Value) => Result>> = {
   type: (value) => new TypeValue(kindOf(value)),
   dyn: (value) => value,

@@ -11,10 +11,10 @@ export interface ParsedUrl {
   /** It is what follows the scheme, where that does not begin with a slash. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | undefined } | undefined;
-  /** With the port. */
+  /** The host has its port. */
   readonly host: string;
   readonly path: string;
-  /** As it was written. */
+  /** The path is as it was written. */
   readonly rawPath: string;
   /** `undefined` without a question mark. As it was written. */
   readonly query: string | undefined;
@@ -152,7 +152,7 @@ function unescape(bytes: string, part: Part): string | Fault {
   return out;
 }
 
-/** In hosts only bytes beyond ASCII can be escaped, in zones what hosts may have, and spaces. */
+/** Only bytes beyond ASCII can be escaped in hosts; in zones, what hosts may have, and spaces. */
 function isEscape(escape: string, part: Part): boolean {
   if (!/^%[0-9A-Fa-f]{2}$/.test(escape)) return false;
   if (escape === "%25" || (part !== "host" && part !== "zone")) return true;

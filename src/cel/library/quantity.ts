@@ -105,7 +105,7 @@ function large({ unscaled, exponent }: Quantity): QuantityValue {
   return new QuantityValue(unscaled * 10n ** BigInt(exponent + 9), -9, false);
 }
 
-/** As upstream adds: in 64 bits as long as that goes. */
+/** Adds as upstream does: in 64 bits as long as that goes. */
 function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
   if (a.isSmall && b.isSmall) {
     if (b.unscaled === 0n) return a;
@@ -125,7 +125,7 @@ function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
 
 const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
 
-/** In 64 bits the smallest number is its own opposite. */
+/** The smallest number of 64 bits is its own opposite. */
 function negated({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
   return new QuantityValue(isSmall ? BigInt.asIntN(64, -unscaled) : -unscaled, exponent, isSmall);
 }

@@ -12,6 +12,6 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** In double quotes; a surrogate that stands alone becomes U+FFFD. */
+/** The text is in double quotes; a surrogate that stands alone becomes U+FFFD. */
 export const quoted = (text: string): string =>
   `"${text.toWellFormed().replace(/[\u0007\b\f\n\r\t\v\\"]/g, (char) => escapes[char]!)}"`;

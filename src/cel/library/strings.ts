@@ -98,7 +98,7 @@ const join: Call = ([list, separator = ""], context) => {
 
 const isInteger = (value: Value): boolean => isInt(value);
 
-/** At most `limit` times, if that is not negative. */
+/** Replaces at most `limit` times, if that is not negative. */
 const replace: Call = ([text, old, by, limit = -1], context) => {
   if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit))
     return undefined;
@@ -153,7 +153,7 @@ const formatted: Call = ([text, values], context) =>
 
 const once: CallCost = { actual: ([text]) => traversal(sizeOf(text!)) };
 const twice: CallCost = { actual: ([text]) => traversal(sizeOf(text!) * 2) };
-/** As the functions of the same names on lists. */
+/** These cost the same as the functions of the same names on lists. */
 const asElements: CallCost = { actual: ([text]) => elementsCost(text!) };
 const ofResult: CallCost = { actual: (_, result) => Math.ceil(sizeOf(result) * 0.2) };
 

@@ -164,7 +164,7 @@ const oneVariable: ReadonlyMap<string, LoopMacro> = new Map([
   ["filter", { wrong: notIdentifier, expand: filter }],
 ]);
 
-/** By name and number of arguments. */
+/** The keys are a name and a number of arguments. */
 const twoVariables: ReadonlyMap<string, Expand> = new Map([
   ["all/3", all],
   ["exists/3", exists],

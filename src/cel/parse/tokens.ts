@@ -67,13 +67,13 @@ const shown = [
 /** A set of kinds: one bit each. */
 export type Kinds = number;
 
-/** In a set of what may follow: the end of the rule, so whatever follows its caller. */
+/** This stands for the end of the rule in a set of what may follow, so for whatever follows its caller. */
 export const endOfRule: Kinds = 1 << 30;
 
 export const setOf = (...members: readonly Kind[]): Kinds =>
   members.reduce((set: number, kind) => set | (1 << kind), 0);
 
-/** As error texts show it: `':'`, `{<EOF>, ')'}`. */
+/** Error texts show a set in this way: `':'`, `{<EOF>, ')'}`. */
 export function showKinds(set: Kinds): string {
   const names = shown.filter((_, kind) => (set & (1 << kind)) !== 0);
   return names.length === 1 ? names[0]! : `{${names.join(", ")}}`;

@@ -139,7 +139,7 @@ class Walk {
 
 const isEmbedded = (props: JsonSchemaProps): boolean => props["x-kubernetes-embedded-resource"] === true;
 
-/** As many of the expressions of a schema that costs too much are named, unless they cost less than a hundredth of it. */
+/** So many expressions of a costly schema are named, unless they cost less than a hundredth of it. */
 const namedMax = 4;
 const namedCostMin = schemaCostMax / 100;
 

@@ -79,7 +79,7 @@ export class RuleCompiler {
 /** Rules of one kind may name these. */
 interface RuleEnvironment {
   readonly declared: Environment;
-  /** As values are read: upstream does not read those inside of an optional `oldSelf` by the schema. */
+  /** Values are read in this one: upstream does not read those inside of an optional `oldSelf` by the schema. */
   readonly evaluated: Environment;
 }
 

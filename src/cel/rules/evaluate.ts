@@ -35,7 +35,7 @@ const pieceCost = 500_000;
 const costlyMin = 100_000;
 /** An evaluation counts as so much, however little it does. */
 const evaluationWork = 16;
-/** In bytes. */
+/** The limit is in bytes. */
 const messageMax = 5 * 1024;
 /** More findings than this are not listed. */
 const findingsMax = 500;
@@ -123,7 +123,7 @@ export class RuleRun implements RuleFindings {
   readonly #rules: CompiledRules;
   #correlation: Correlation | undefined;
   #field = FieldPath.root;
-  /** From the root to the value at hand. */
+  /** The steps lead from the root to the value at hand. */
   readonly #way: Step[] = [];
   #costLeft = objectCostMax;
   #workLeft = objectWorkMax;

@@ -32,7 +32,7 @@ export interface MapDeclaration extends Declared {
 
 export interface ObjectDeclaration extends Declared {
   readonly kind: "object";
-  /** By their names in expressions. */
+  /** The keys are the names in expressions. */
   readonly fields: ReadonlyMap<string, FieldDeclaration>;
 }
 

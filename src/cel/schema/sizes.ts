@@ -21,7 +21,7 @@ export const requestTextMax = requestBytesMax - 2;
 /** Values that have no length have this one: the reference counts nothing for them where it compares. */
 const unsized = 0;
 
-/** By kind; of texts, lists and maps `sizeMax` depends on the schema. */
+/** The bounds of each kind; for texts, lists and maps `sizeMax` depends on the schema. */
 export const sizeBounds = {
   boolean: { sizeMax: unsized, jsonMin: 4 },
   number: { sizeMax: unsized, jsonMin: 1 },

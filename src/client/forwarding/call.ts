@@ -8,7 +8,7 @@ export interface Forwarded {
   /** Names and values in turn; none that concern the connection, but `content-length` where it is known. */
   readonly headers: readonly string[];
   readonly body: ForwardedBody | undefined;
-  /** From the call to the head of the answer. */
+  /** The time from the call to the head of the answer. */
   readonly headMs: number;
   readonly signal: AbortSignal;
   /** Over a connection of its own, which no other call uses. */

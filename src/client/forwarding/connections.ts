@@ -24,7 +24,7 @@ export interface PeerOptions {
   readonly key: string;
 }
 
-/** From the start of a connection to the end of its handshake. */
+/** The time from the start of a connection to the end of its handshake. */
 const dialMs = 30_000;
 
 export class Connections {

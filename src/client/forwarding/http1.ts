@@ -38,7 +38,7 @@ export class Http1 {
     return free?.some(({ destroyed }) => !destroyed) === true;
   }
 
-  /** On a given connection, or on one that is kept. It is kept afterwards unless the call is alone. */
+  /** Sends on a given connection, or on one that is kept. It is kept afterwards unless the call is alone. */
   send(address: ServiceAddress, call: Forwarded, given?: TLSSocket): Sending {
     const agent = call.isAlone === true ? this.#single : this.#kept;
     this.#given = given;

@@ -162,7 +162,7 @@ export class Http2 {
   }
 }
 
-/** In Go's words. */
+/** The words are Go's. */
 const lost = "http2: client connection lost";
 const streamIdMax = 2 ** 31 - 1;
 /** Errors have these names, by number. */
@@ -207,7 +207,7 @@ function answerOf(
   for (let at = 0; at + 1 < raw.length; at += 2) (headers[raw[at]!] ??= []).push(raw[at + 1]!);
   const { ":status": [status = ""] = [], ...others } = headers;
   const length = method === "HEAD" ? undefined : headers["content-length"]?.[0];
-  /** With an error at its end when the peer broke off: Node ends it quietly then. */
+  /** The pieces end with an error when the peer broke off: Node ends them quietly then. */
   async function* pieces(): AsyncGenerator<Buffer, void> {
     let read = 0;
     for await (const piece of stream as AsyncIterable<Buffer>) {

@@ -36,7 +36,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
     object,
     await admitting(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
   );
-  // By then a generated name is known.
+  // A generated name is known by then.
   const validate = (candidate: Unstructured): Promise<void> | void =>
     admitting(
       scope,

@@ -19,7 +19,7 @@ export interface ServedVersion {
   readonly version: string;
   /** There for versions of another server, which have no definitions here. */
   readonly remote?: RemoteDiscovery;
-  /** By name, the order of discovery. Upstream's order of custom ones is random. */
+  /** The definitions are sorted by name, the order of discovery. Upstream's order of custom ones is random. */
   readonly definitions: readonly ResourceDefinition[];
 }
 

@@ -7,7 +7,7 @@ import type { MutableJson } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
-/** By member name; `x-` matches all names with this prefix. */
+/** The keys are names of members; `x-` matches all names with this prefix. */
 export type Rows = Readonly<Record<string, readonly [number: number, encode: Encoder]>>;
 
 /** A message with the members that `rows` name; others are left out. */

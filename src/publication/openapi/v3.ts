@@ -55,7 +55,7 @@ export class OpenApiV3 {
   readonly #keptBytesMax: number;
   #groups: readonly ServedGroup[] | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
-  /** By path below the prefix, in the order of last use. */
+  /** The keys are paths below the prefix, in the order of last use. */
   readonly #documents = new Map<string, Document>();
   #keptBytes = 0;
   readonly #building = new Map<Source, Promise<Buffer>>();

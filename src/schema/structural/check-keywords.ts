@@ -18,7 +18,7 @@ import {
 } from "./json-schema.ts";
 import { shown } from "../go-json.ts";
 
-/** On unless false. */
+/** Checks are on unless they are false. */
 export interface KeywordChecks {
   readonly validTypes?: boolean;
   readonly atomicSets?: boolean;

@@ -46,7 +46,7 @@ export interface CheckOptions extends RatchetedChecks {
 
 /** Schemas inside schemas, at most. */
 export const depthMax = 1000;
-/** As many findings are listed. */
+/** So many findings are listed at most. */
 const findingsMax = 1000;
 
 /** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */

@@ -107,7 +107,7 @@ const composite = (text: string): FieldError => invalidField(FieldPath.root, "",
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
-  /** For quick checks of parts. */
+  /** Quick checks of parts use this one. */
   readonly #quick: Budget;
   /** The number of enclosing combinations; inside one, matches count too. */
   #branches = 0;

@@ -7,7 +7,7 @@ import { additionalOf, type JsonSchemaProps } from "./json-schema.ts";
 export interface FieldPathTarget {
   /** Names from the root. */
   readonly names: readonly string[];
-  /** As findings print it: `spec.size`, `spec.map[key]`. */
+  /** Findings print the path in this way: `spec.size`, `spec.map[key]`. */
   readonly path: string;
   /** The schema at the path; `undefined` for a value of a map without a schema. */
   readonly schema: JsonSchemaProps | undefined;

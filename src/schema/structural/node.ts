@@ -25,7 +25,7 @@ export interface SchemaNode {
   readonly props: JsonSchemaProps;
   /** The types that the keyword allows; 0 for any. */
   readonly types: number;
-  /** As messages show it: `string`, `integer,string`. */
+  /** Messages show the types in this way: `string`, `integer,string`. */
   readonly typeText: string;
   readonly format: string;
   /** Kinds of values that have a right type without a check. A float may also be right, if it is whole. */
@@ -36,7 +36,7 @@ export interface SchemaNode {
   readonly embedded: boolean;
 
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
-  /** In the order of findings. */
+  /** The names are in the order of findings. */
   readonly names: readonly string[];
   /** Values of undeclared members; `false` forbids them, `true` and `undefined` leave them unchecked. */
   readonly additional: SchemaNode | boolean | undefined;
@@ -44,7 +44,7 @@ export interface SchemaNode {
   readonly listType: string | undefined;
   readonly mapKeys: readonly string[];
 
-  /** As the schema has it; with the defaults inside filled in it is made when first needed. */
+  /** The default is as the schema has it; the one with the defaults inside filled in is made when first needed. */
   readonly default: unknown;
   filled: unknown;
   /** About the bytes of `filled` in JSON. */
@@ -88,7 +88,7 @@ export interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
   readonly integers: ReadonlySet<unknown>;
-  /** For long enums, computed on first use: scalars as they are, lists and objects as JSON. */
+  /** These serve long enums, computed on first use: scalars as they are, lists and objects as JSON. */
   scalars: readonly unknown[] | undefined;
   /** The values in messages. */
   texts: readonly string[] | undefined;

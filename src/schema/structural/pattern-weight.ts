@@ -10,7 +10,7 @@ const stepsPerByte = 4;
 /** An instruction that is still to be compiled weighs so many bytes. */
 const compiledWeight = 6;
 
-/** In bytes of an object that take as long, as an upper bound. */
+/** The weight is in bytes of an object that take as long, as an upper bound. */
 export function patternWeight(node: SchemaNode, value: unknown): number {
   return node.patternSize === 0 ? 0 : new Weighing().weightOf(node, value);
 }

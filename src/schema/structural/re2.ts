@@ -15,7 +15,7 @@ export interface StateCount {
 
 /** The part of the package's automata that is used; its own types do not show it. */
 interface Automaton {
-  /** In bytes: those left, and those that are given when all states are dropped. */
+  /** The budget is in bytes: those left, and those that are given when all states are dropped. */
   memBudget: number;
   stateBudget: number;
   getState(parts: readonly number[], flag: number, ids: readonly number[]): unknown;
@@ -41,7 +41,7 @@ let package_: typeof RE2JS | undefined;
 const load = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
 export class LinearRegExp {
-  /** For searches, which use no automaton. */
+  /** Searches, which use no automaton, use this. */
   readonly program: RE2JS;
   /** Whether a step never has more than one way to go on. */
   readonly isOnePass: boolean;

@@ -34,7 +34,7 @@ export class TooCostly extends Error {
 
 const unitsMax = 12_000_000;
 
-/** For one value: `isValid` and then, where it does not fit, `explain`. */
+/** One value has this budget for `isValid` and then, where it does not fit, for `explain`. */
 export const checkBudget = (): Budget => new Budget(unitsMax);
 
 const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;
