@@ -21,7 +21,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { type InformerHandlers, StoreInformer } from "#registry/informer.ts";
+import { type InformerHandlers, StoreInformer, type StoreInformerOptions } from "#registry/informer.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { timestampOf } from "#meta/time.ts";
@@ -54,7 +54,7 @@ export interface CustomResourceControllerOptions {
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
   readonly domain: ApiDomain;
-  readonly cache: WatchCache;
+  readonly cache: Cache;
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
@@ -63,8 +63,8 @@ export interface CustomResourceControllerOptions {
   readonly changed?: () => void;
 }
 
-type WatchCache = StoreOptions["cache"];
-type Entry = NonNullable<ReturnType<WatchCache["get"]>>;
+type Cache = StoreOptions["cache"] & StoreInformerOptions["cache"];
+type Entry = NonNullable<ReturnType<Cache["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
 /** The state of a definition. */

@@ -13,7 +13,7 @@ import { expired, type Status, StatusError } from "#meta/status-error.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Revision } from "#storage/log-store.ts";
-import type { WatchCache, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
+import type { CacheRanges, CacheWatches, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
 import { isCompacted } from "#storage/log-store.ts";
 import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
@@ -49,7 +49,7 @@ interface Initial {
 const nothing: Initial = { entries: [] };
 
 export interface WatchStreamOptions {
-  readonly cache: WatchCache;
+  readonly cache: CacheRanges & CacheWatches;
   readonly prefix: string;
   readonly exact: boolean;
   /** Objects to send first, as ADDED; empty for a plain watch. */

@@ -8,7 +8,15 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { isCompacted, StorageFailure } from "#storage/log-store.ts";
-import type { WatchCache, Entry, StoreEvent, Watch, WatchOptions } from "#storage/watch-cache.ts";
+import type {
+  CacheRanges,
+  CacheReader,
+  CacheWatches,
+  Entry,
+  StoreEvent,
+  Watch,
+  WatchOptions,
+} from "#storage/watch-cache.ts";
 import { override } from "./override.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { Store } from "./store.ts";
@@ -22,7 +30,7 @@ export interface InformerHandlers {
 }
 
 export interface StoreInformerOptions extends InformerHandlers {
-  readonly cache: WatchCache;
+  readonly cache: CacheReader & CacheRanges & CacheWatches;
   /** Keys of the resource begin with it. */
   readonly prefix: string;
   readonly clock: Clock;

@@ -3,14 +3,14 @@
  * must never be served under another one.
  */
 import { unversionedBytes } from "#storage/versioned-value.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
+import type { CacheReader, CacheWriter } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** Distinct from the API's keys, whose groups have a dot or are empty. */
 export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, refuses a store of another domain. */
-export async function checkDomainRecord(cache: WatchCache, apiDomain: string): Promise<void> {
+export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDomain: string): Promise<void> {
   const found = cache.get(domainRecordKey)?.value.toString();
   if (found === undefined) {
     await cache.put(domainRecordKey, 0, { ...unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });

@@ -2,10 +2,10 @@
 import type { Health } from "#http/health.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Log, rateLimited } from "#std/log.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
+import type { CacheHealth } from "#storage/watch-cache.ts";
 
 export interface HealthSources {
-  readonly store: Pick<WatchCache, "failure" | "full">;
+  readonly store: CacheHealth;
   /** Resolves when the thread that owns the log has answered; absent where there is none. */
   askThread?(): Promise<unknown>;
   /** Whether what decides about requests is in step with the store. */

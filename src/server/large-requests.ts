@@ -9,7 +9,7 @@ import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";
 import { type ExchangeOptions, LargeExchange } from "./large-requests/exchange.ts";
 import type { SentReply, ThreadStart } from "./large-requests/messages.ts";
-import { bufferOf } from "./large-requests/remote-cache.ts";
+import { bufferOf } from "./large-requests/worker-cache.ts";
 import type { Work } from "./large-requests/work.ts";
 import { WorkerThread } from "./large-requests/worker-thread.ts";
 

@@ -390,9 +390,9 @@ test("commits of any size arrive, and in their order", async () => {
   }
   await Promise.all(writes);
   for (const [i, size] of sizes.entries()) {
-    const entry = await store.cache.getAt(podA, i + 1);
-    assert(entry !== undefined && !isCompacted(entry));
-    assert.equal(entry.value.length, size + `@${i + 1}`.length);
+    const range = await store.cache.rangeAt(podA, { at: i + 1 });
+    assert(!isCompacted(range));
+    assert.equal(range.entries[0]?.value.length, size + `@${i + 1}`.length);
   }
   await store.cache.close();
   store = await open(dataDir);

@@ -226,9 +226,12 @@ class Run {
       assert.equal(range.revision, at, this.#where);
     }
     const key = randomKey(this.#random);
-    const entry = await this.#cache.getAt(key, at);
-    if (isCompacted(entry)) this.#mayBeCompacted(at, entry.compacted);
-    else assert.equal(entry?.value.toString(), this.#stateAt(at).get(key)?.text, `${this.#where} ${key} at ${at}`);
+    const page = await this.#cache.rangeAt(key, { at });
+    if (isCompacted(page)) this.#mayBeCompacted(at, page.compacted);
+    else {
+      const entry = page.entries.find((one) => one.key === key);
+      assert.equal(entry?.value.toString(), this.#stateAt(at).get(key)?.text, `${this.#where} ${key} at ${at}`);
+    }
   }
 
   #mayBeCompacted(revision: Revision, compacted: Revision): void {

@@ -127,24 +127,32 @@ export interface Watch {
   close(): void;
 }
 
-export interface WatchCache {
-  /** Revision that reads see now. */
+/** Reads of single keys. */
+export interface CacheReader {
+  /** The revision that reads see now. */
   readonly revision: Revision;
-  /** Oldest revision that can still be read. */
-  readonly compactedRevision: Revision;
   /** Resolves when reads see every write acknowledged anywhere before the call. */
   fresh(): MaybePromise<void>;
   /** Resolves with true once reads see `revision`, with false after `timeoutMs`. */
   waitFor(revision: Revision, timeoutMs: number): Promise<boolean>;
-  /** Present state, from memory. */
+  /** The present version of a key, from memory. */
   get(key: string): Entry | undefined;
-  /** State at an old revision; may ask the log. */
-  getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted>;
-  /** Entries whose keys start with `prefix`, in key order. Present state from memory; an old one may ask the log. */
+  /** The same after `fresh`. */
+  getFresh(key: string): MaybePromise<Entry | undefined>;
+}
+
+/** Reads of many keys. */
+export interface CacheRanges {
+  /** The present entries whose keys start with `prefix`, in key order, from memory. */
   range(prefix: string, options?: RangeOptions): Range;
+  /** The entries at a revision. An old one may be read from the log; one not reached yet shows the present. */
   rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted>;
   /** Number of keys under the prefix at present. */
   count(prefix: string): number;
+}
+
+/** Writes, each of which compares the revision of the key's latest version. */
+export interface CacheWriter {
   /**
    * Writes if the key's latest version, acknowledged or not, has revision `expected` (0: absent). Rejects with
    * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
@@ -154,14 +162,28 @@ export interface WatchCache {
   remove(key: string, expected: Revision, options?: RemoveOptions): Promise<WriteResult>;
   /** Whether a key's current value would be stored in another form if it were written again. */
   isStale(key: string): boolean;
+}
+
+/** Watches, and the history that they may begin in. */
+export interface CacheWatches {
+  /** The oldest revision that can still be read. */
+  readonly compactedRevision: Revision;
   /** `Compacted` when events after `after` are no longer complete. */
   watch(options: WatchOptions): Promise<Watch | Compacted>;
   /** Forgets history before `revision`; reads before it then answer `Compacted`. */
   compact(revision: Revision): Promise<void>;
+}
+
+/** Whether writes are possible. */
+export interface CacheHealth {
   /** Why the store stopped accepting writes for good (a sync failed); undefined while it is healthy. */
   readonly failure: Error | undefined;
   /** That there is no room for writes other than deletions at present. */
   readonly full: StorageFull | undefined;
+}
+
+/** The whole store of a server. Its users take the parts above that they need. */
+export interface WatchCache extends CacheReader, CacheRanges, CacheWriter, CacheWatches, CacheHealth {
   /** Refuses further writes, ends watches with `closed` once pending writes are answered, and releases the log. */
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Scope } from "#http/scope.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { WatchCache, Entry, WriteResult } from "#storage/watch-cache.ts";
+import type { CacheReader, CacheWriter, Entry, WriteResult } from "#storage/watch-cache.ts";
 import { type ExchangeOptions, LargeExchange } from "./exchange.ts";
 
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
@@ -17,7 +17,7 @@ function serviceExchange() {
   const released: string[] = [];
   const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
   const scope = { definition, context: {} } as unknown as Scope; // all that these questions look at
-  const cache = { put: () => written.promise } as unknown as WatchCache; // the same
+  const cache = { put: () => written.promise } as unknown as CacheReader & CacheWriter; // the same
   const options = { clock: new FakeClock(), cache, definitionOf: () => undefined } as unknown as ExchangeOptions; // the same
   const exchange = new LargeExchange(scope, Buffer.alloc(0), options);
   const ask = { object: json(service), old: undefined, subresource: "", dryRun: false };

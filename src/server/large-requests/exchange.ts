@@ -10,14 +10,14 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
-import type { WatchCache, Entry } from "#storage/watch-cache.ts";
+import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 import type { ThreadQuestion, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
-import { bufferOf } from "./remote-cache.ts";
+import { bufferOf } from "./worker-cache.ts";
 import type { Work } from "./work.ts";
 
 export interface ExchangeOptions {
   readonly clock: Clock;
-  readonly cache: WatchCache;
+  readonly cache: CacheReader & CacheWriter;
   /** The stored form of the definition of a custom resource. */
   definitionOf(name: string): Entry | undefined;
 }
@@ -208,7 +208,7 @@ const sentUser = ({ name, uid, groups, extra }: UserInfo): UserInfo => ({
   ...(extra === undefined ? {} : { extra: { ...extra } }),
 });
 
-const sentEntry = (entry: Entry, cache: Pick<WatchCache, "isStale">): SentEntry => ({
+const sentEntry = (entry: Entry, cache: Pick<CacheWriter, "isStale">): SentEntry => ({
   key: entry.key,
   value: entry.value,
   revision: entry.revision,

@@ -4,7 +4,7 @@ import { parseQuery } from "#http/request-info.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Ask } from "./ask.ts";
 import type { SentRequest } from "./messages.ts";
-import { bufferOf } from "./remote-cache.ts";
+import { bufferOf } from "./worker-cache.ts";
 
 export class HandedRequest implements ApiRequest {
   readonly method: string;

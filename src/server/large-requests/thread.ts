@@ -23,6 +23,7 @@ import type { ResourceDefinition, Strategy } from "#registry/resource-definition
 import { Stores } from "#registry/stores.ts";
 import { override } from "#registry/override.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
+import type { CacheReader, CacheWriter, WatchCache } from "#storage/watch-cache.ts";
 import { systemRandom } from "#std/random.ts";
 import { runToEnd } from "#std/cooperative.ts";
 import { planKinds } from "../served-kinds.ts";
@@ -30,7 +31,6 @@ import { handlerParts, metadataSchema } from "../handler-parts.ts";
 import { type Ask, Asking, failureOf } from "./ask.ts";
 import type {
   FromThread,
-  Job,
   SentAttributes,
   SentReply,
   SentRequest,
@@ -38,7 +38,7 @@ import type {
   ThreadStart,
   ToThread,
 } from "./messages.ts";
-import { bufferOf, RemoteCache } from "./remote-cache.ts";
+import { bufferOf, WorkerCache } from "./worker-cache.ts";
 import { HandedRequest } from "./handed-request.ts";
 
 /** Definitions whose kinds stay compiled. */
@@ -54,7 +54,8 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const clock: Clock = { ...systemClock, now: () => nowMs };
   const { tables, gates, table } = planKinds(start.kindFlags, domain, clock);
   const builtIn = new ResourceTable(table.definitions.map(allocatingElsewhere(start.allocating, ask)), 1);
-  const cache = new RemoteCache(ask);
+  const workerCache = new WorkerCache(ask);
+  const cache = asWatchCache(workerCache);
   const objects = new StoredObjects(1);
   const { objectBytesMax } = start;
   const stores = new Stores({ cache, objects, clock, random: systemRandom, objectBytesMax });
@@ -90,7 +91,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       const custom = definition === undefined ? undefined : await kinds.of(definition);
       served =
         custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
-      cache.begin(sent.revision, sent.entry);
+      workerCache.begin(sent.revision, sent.entry);
       const { code, headers, contentType, compressible = false, bytes, object } = await route(request);
       if (!Buffer.isBuffer(bytes)) throw new Error("the reply of a large request has one body");
       const body = ownBytes(bytes);
@@ -102,16 +103,13 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     }
   }
 
-  const begin = (job: Job): void => {
-    if (job.type === "request") void handle(job);
+  port.on("message", (message: ToThread) => {
+    if (message.type !== "job") asking.take(message);
+    else if (message.job.type === "request") void handle(message.job);
     else {
-      const reply = encodedValue(job);
+      const reply = encodedValue(message.job);
       send({ type: "reply", reply, warnings: [] }, [reply.bytes.buffer]);
     }
-  };
-  port.on("message", (message: ToThread) => {
-    if (message.type === "job") begin(message.job);
-    else asking.take(message);
   });
 }
 
@@ -140,6 +138,9 @@ const allocatingElsewhere =
     };
     return override(definition, { strategy: { ...strategy, allocate } });
   };
+
+// Safe: requests of threads read and write single objects, and use nothing else of a cache.
+const asWatchCache = (cache: CacheReader & CacheWriter): WatchCache => cache as WatchCache;
 
 /** The event loop's plugins. */
 const admissionElsewhere = (ask: Ask, objectBytesMax: number): AdmissionChain => ({

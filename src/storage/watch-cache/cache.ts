@@ -313,16 +313,9 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     return { entries, revision: this.#visible, more: remaining > 0, remaining };
   }
 
-  async getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted> {
-    if (revision < this.#compacted) return { compacted: this.#compacted };
-    const head = this.#keys.get(key)?.head;
-    // Wherever history begins: nothing has changed since.
-    if (head !== undefined && head.revision <= revision) return versionAt(head, revision);
-    if (revision >= this.#logOf(key).floor) return versionAt(head, revision);
-    const page = await this.rangeAt(key, { at: revision, limit: 1 });
-    if (isCompacted(page)) return page;
-    const entry = page.entries[0];
-    return entry?.key === key ? entry : undefined;
+  getFresh(key: string): MaybePromise<Entry | undefined> {
+    const waiting = this.fresh();
+    return waiting === undefined ? this.get(key) : waiting.then(() => this.get(key));
   }
 
   /** A revision not reached yet shows the present. */

@@ -1,34 +1,31 @@
 /**
- * The store inside a thread of large requests: the one object of the request, and writes, which the event loop
- * performs. Everything else fails.
+ * The cache inside a thread of large requests: it knows the object of the request, and asks the event loop for others.
+ * The event loop performs its writes.
  */
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 import { atRevision } from "#storage/versioned-value.ts";
-import type { Encoded, Entry, PutOptions, WatchCache, WriteResult } from "#storage/watch-cache.ts";
+import type { CacheReader, CacheWriter, Encoded, Entry, PutOptions, WriteResult } from "#storage/watch-cache.ts";
 import type { Ask } from "./ask.ts";
 import type { Questions, SentEntry, SentObject } from "./messages.ts";
 
-export class RemoteCache implements WatchCache {
+export class WorkerCache implements CacheReader, CacheWriter {
   readonly #ask: Ask;
   #known = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
   revision: Revision = 0;
-  readonly compactedRevision: Revision = 0;
-  readonly failure: Error | undefined;
-  /** The event loop refuses what finds no room. */
-  readonly full = undefined;
 
   constructor(ask: Ask) {
     this.#ask = ask;
   }
 
-  /** Another request begins: it sees `revision`, and of what is stored then `entry`. */
+  /** Begins with another request, which was given `revision`, and `entry` if it is about an object that exists. */
   begin(revision: Revision, entry: SentEntry | undefined): void {
     this.revision = revision;
     this.#known = new Map();
     if (entry !== undefined) this.#known.set(entry.key, entryOf(entry));
   }
 
-  /** Nothing to do: the entry was read after the request had arrived. */
+  /** Has nothing to wait for: the entry was read after the request had arrived. */
   fresh(): void {}
 
   waitFor(revision: Revision): Promise<boolean> {
@@ -39,9 +36,8 @@ export class RemoteCache implements WatchCache {
     return this.#known.get(key);
   }
 
-  /** The current entry at any revision, since handlers here ask for no other. */
-  async getAt(key: string): Promise<Entry | undefined> {
-    return this.#learn(key, await this.#ask("read", key));
+  getFresh(key: string): MaybePromise<Entry | undefined> {
+    return this.#known.get(key) ?? this.#ask("read", key).then((sent) => this.#learn(key, sent));
   }
 
   put(
@@ -50,7 +46,7 @@ export class RemoteCache implements WatchCache {
     { bytes, place, view }: Encoded,
     options: PutOptions = {},
   ): Promise<WriteResult> {
-    // Safe: as `StoredObjects` makes views, which do not depend on the revision.
+    // Safe: `StoredObjects` encoded the value, and labels do not depend on its revision.
     const { labels } = view(0) as { readonly labels?: SentObject["labels"] };
     const { ttlSeconds = 0, isForDeletion = false } = options;
     return this.#write({ key, expected, object: { bytes, place, labels }, ttlSeconds, isForDeletion });
@@ -79,35 +75,9 @@ export class RemoteCache implements WatchCache {
   isStale(key: string): boolean {
     return this.#known.get(key)?.isStale === true;
   }
-
-  range(): never {
-    throw notHere();
-  }
-
-  rangeAt(): never {
-    throw notHere();
-  }
-
-  count(): never {
-    throw notHere();
-  }
-
-  watch(): never {
-    throw notHere();
-  }
-
-  compact(): never {
-    throw notHere();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
 }
 
 const noBytes = Buffer.alloc(0);
-
-const notHere = (): Error => new Error("a thread of large requests has only the object of its request");
 
 const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.value), view: undefined });
 

@@ -1,0 +1,272 @@
+/**
+ * Deletions of the objects of one resource, in one or two phases: an object with finalizers or a grace period first gets
+ * a deletion mark, and goes later.
+ */
+import { jsonEquals } from "#apply/json-value.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import { type Unstructured, nextGeneration } from "#meta/object-meta.ts";
+import { conflict, notFound, StatusError } from "#meta/status-error.ts";
+import { timestampOf, Timestamps } from "#meta/time.ts";
+import type { Clock } from "#std/clock.ts";
+import { Yielder } from "#std/cooperative.ts";
+import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
+import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
+
+import type { CheckedDeleteOptions } from "../delete-options.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { Caller, StoredObjects } from "../stored-object.ts";
+import type { EntryWriter, Outcome } from "./entry-writer.ts";
+import { withMeta } from "./metadata.ts";
+import type { ObjectReader, StoreOptions } from "./object-reader.ts";
+
+export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
+  readonly caller?: Caller;
+  readonly dryRun: boolean;
+  /** Refuses by throwing; sees the object that is about to go. */
+  readonly admit?: ((old: Unstructured) => Promise<void> | void) | undefined;
+}
+
+export interface Deleted {
+  /** The object as the answer shows it: after the deletion mark, or as it was when removed. */
+  readonly object: Unstructured;
+  readonly entry: Entry | undefined;
+  /** False when the object is still there, waiting for finalizers or its grace period. */
+  readonly removed: boolean;
+}
+
+/** Concurrent deletes of one collection: enough to fill group commits, too few to starve others. */
+const deleteWorkers = 256;
+
+export class ObjectDeleter {
+  readonly #reader: ObjectReader;
+  readonly #entries: EntryWriter;
+  readonly #definition: ResourceDefinition;
+  readonly #cache: CacheReader & CacheWriter;
+  readonly #objects: StoredObjects;
+  readonly #clock: Clock;
+  readonly #timestamps: Timestamps;
+
+  constructor(reader: ObjectReader, entries: EntryWriter, options: StoreOptions) {
+    this.#reader = reader;
+    this.#entries = entries;
+    this.#definition = options.definition;
+    this.#cache = options.cache;
+    this.#objects = options.objects;
+    this.#clock = options.clock;
+    this.#timestamps = new Timestamps(options.clock);
+  }
+
+  /** Deletes in one or two phases: `Store.delete`. */
+  delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
+    const { caller } = request;
+    return this.#entries.fromNewest(
+      this.#reader.key(namespace, name),
+      caller,
+      async (entry): Promise<Outcome<Deleted>> => {
+        if (entry === undefined) throw notFound(this.#definition, name);
+        const old = this.#reader.object(entry);
+        this.#checkPreconditions(old, name, request.preconditions);
+        await request.admit?.(old);
+        const end = this.#endOf(old, request.gracePeriodSeconds);
+        if (end === undefined) return { unwritten: { object: old, entry, removed: false } };
+        const next = this.#marked(old, end, request);
+        if (next === undefined) return this.#remove(entry, this.#lastState(old, end), request);
+        if (next === old) return { unwritten: { object: old, entry, removed: false } };
+        if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
+        const encoded = await this.#entries.encodeForDeletion(next, caller);
+        const { mayWrite } = caller ?? {};
+        const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true, mayWrite });
+        if (!result.ok) return { lostTo: result.current };
+        await this.#entries.awaitEffects(result.entry, caller);
+        return { written: { object: this.#reader.object(result.entry), entry: result.entry, removed: false } };
+      },
+    );
+  }
+
+  /**
+   * Removes an entry; for kinds with graceful deletion, watchers first see the deletion mark. Upstream: when another
+   * writer ends the marked object first, this deletion has succeeded all the same.
+   */
+  async #remove(
+    entry: Entry,
+    last: Unstructured,
+    { dryRun, caller }: Pick<DeleteRequest, "dryRun" | "caller">,
+  ): Promise<Outcome<Deleted>> {
+    if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
+    let { revision } = entry;
+    const marks = !jsonEquals(last, this.#reader.object(entry));
+    if (marks) {
+      const encoded = await this.#entries.encodeForDeletion(last, caller);
+      const { mayWrite } = caller ?? {};
+      const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true, mayWrite });
+      if (!marked.ok) return { lostTo: marked.current };
+      ({ revision } = marked.entry);
+    }
+    const result = await this.#cache.remove(entry.key, revision, caller);
+    if (result.ok) {
+      ({ revision } = result.entry);
+      await this.#entries.awaitEffects(result.entry, caller);
+    } else if (!marks || this.#isOf(last, result.current)) {
+      return { lostTo: result.current };
+    }
+    const object = withMeta(last, { resourceVersion: String(revision) });
+    return { written: { object, entry: undefined, removed: true } };
+  }
+
+  /** Whether an entry is of this object, and not of a later one of its name. */
+  #isOf(object: Unstructured, entry: Entry | undefined): boolean {
+    return entry !== undefined && this.#reader.metadataOf(entry).uid === object.metadata.uid;
+  }
+
+  /** Removes an object that can no longer be decoded: `Store.removeUnreadable`. */
+  async removeUnreadable(
+    namespace: string,
+    name: string,
+    readable: () => StatusError,
+    admit?: (last: Unstructured) => Promise<void>,
+    caller?: Caller,
+  ): Promise<void> {
+    const { kind, group, version } = this.#definition;
+    const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
+    let isAdmitted = false;
+    for (let entry = this.#cache.get(this.#reader.key(namespace, name)); ; ) {
+      if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
+      if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
+      isAdmitted = true;
+      const removed = await this.#cache.remove(entry.key, entry.revision, caller);
+      if (removed.ok) return;
+      entry = removed.current;
+    }
+  }
+
+  /** Removes all of these, many at a time. Those that are gone already count as removed. */
+  async deleteAll(
+    entries: readonly Entry[],
+    remove: (object: Unstructured, entry: Entry) => Promise<unknown>,
+  ): Promise<void> {
+    // An entry that cannot be read stops the deletion before it has begun.
+    for (const entry of entries) this.#objects.checkShape(this.#definition, entry);
+    let next = 0;
+    const yielder = new Yielder(this.#clock);
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        if (yielder.isDue) await yielder.pause();
+        const entry = entries[next++];
+        if (entry === undefined) return;
+        try {
+          await remove(this.#reader.object(entry), entry);
+        } catch (error) {
+          if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(deleteWorkers, entries.length) }, worker));
+  }
+
+  #checkPreconditions(old: Unstructured, name: string, wanted: DeleteRequest["preconditions"]): void {
+    if (wanted === undefined) return;
+    const of = { group: this.#definition.group, resource: this.#definition.kind };
+    const { uid, resourceVersion } = old.metadata;
+    if (wanted.uid !== undefined && wanted.uid !== uid) {
+      throw conflict(
+        of,
+        name,
+        `the UID in the precondition (${wanted.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+      );
+    }
+    if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
+      throw conflict(
+        of,
+        name,
+        `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
+      );
+    }
+  }
+
+  /** The object in its deletion event: kinds with graceful deletion carry the mark even with no grace period. */
+  #lastState(old: Unstructured, { deletionTimestamp }: End): Unstructured {
+    if (this.#definition.strategy.graceSeconds === undefined) return old;
+    return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
+  }
+
+  /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
+  #marked(old: Unstructured, end: End, request: DeleteRequest): Unstructured | undefined {
+    const definition = this.#definition;
+    const { strategy } = definition;
+    const meta = old.metadata;
+    const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
+    const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
+    if (pending === 0 && end.graceSeconds === 0) return undefined;
+    const isMarked =
+      meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === end.graceSeconds;
+    if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
+    const { finalizers: _finalizers, ...rest } = meta;
+    const marked: Unstructured = {
+      ...old,
+      metadata: {
+        ...rest,
+        ...(finalizers.length === 0 ? {} : { finalizers }),
+        ...(isMarked
+          ? {}
+          : {
+              deletionTimestamp: end.deletionTimestamp,
+              // A kind with a termination of its own (a namespace) has no grace period.
+              ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: end.graceSeconds } : {}),
+              ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
+                ? { generation: nextGeneration(meta) }
+                : {}),
+            }),
+      },
+    };
+    return strategy.terminate === undefined ? marked : strategy.terminate(marked, old);
+  }
+
+  /**
+   * When a deleted object ends, finalizers aside. `undefined` when an earlier deletion continues unchanged: a second
+   * one can only shorten the grace period, which counts from the first.
+   */
+  #endOf(old: Unstructured, asked: Int64 | undefined): End | undefined {
+    const { strategy } = this.#definition;
+    const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
+    if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
+      return { deletionTimestamp: end ?? this.#timestamps.now(), graceSeconds: 0 };
+    }
+    const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
+    if (end === undefined || left === undefined) {
+      const graceSeconds = strategy.graceSeconds(old, requested);
+      return { deletionTimestamp: timestampOf(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
+    }
+    if (requested === undefined || bigIntOf(requested) >= bigIntOf(left)) return undefined;
+    const deletedMs = Date.parse(end) - milliseconds(left);
+    return { deletionTimestamp: timestampOf(deletedMs + milliseconds(requested)), graceSeconds: requested };
+  }
+
+  /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */
+  #deletionFinalizers(before: readonly string[], request: DeleteRequest): readonly string[] {
+    const { defaultPropagation } = this.#definition;
+    const others = before.filter((text) => text !== orphan && text !== foreground);
+    if (defaultPropagation === "Unsupported") return others.length === before.length ? before : others;
+    const { orphanDependents, propagationPolicy } = request;
+    let wanted: string | undefined;
+    if (orphanDependents !== undefined) wanted = orphanDependents ? orphan : undefined;
+    else if (propagationPolicy !== undefined) wanted = policyFinalizers[propagationPolicy];
+    else wanted = [orphan, foreground].find((text) => before.includes(text)) ?? policyFinalizers[defaultPropagation];
+    if (wanted === undefined) return others;
+    return before.includes(wanted) && others.length + 1 === before.length ? before : [...others, wanted];
+  }
+}
+
+const orphan = "orphan";
+const foreground = "foregroundDeletion";
+/** The finalizer that a policy becomes. */
+const policyFinalizers = { Orphan: orphan, Foreground: foreground, Background: undefined } as const;
+
+/** Seconds as milliseconds. Of more than 292 years it takes what 64 bits of nanoseconds hold, as upstream does. */
+const milliseconds = (seconds: Int64): number =>
+  Number(BigInt.asIntN(64, bigIntOf(seconds) * 1_000_000_000n) / 1_000_000n);
+
+/** The time at which a deleted object ends, and how long that is after its deletion. */
+interface End {
+  readonly deletionTimestamp: string;
+  readonly graceSeconds: Int64;
+}

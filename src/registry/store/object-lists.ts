@@ -1,0 +1,193 @@
+/**
+ * Lists of a resource: pages at one revision, with continue tokens and filters. Long lists pause, so that others have a
+ * turn.
+ */
+import type { Clock } from "#std/clock.ts";
+import { Yielder, yieldToEventLoop } from "#std/cooperative.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { expired, expiredContinue, tooLargeResourceVersion } from "#meta/status-error.ts";
+import { isCompacted, type Revision } from "#storage/log-store.ts";
+import type { CacheRanges, CacheReader, Entry, Range } from "#storage/watch-cache.ts";
+
+import { decodeContinue, encodeContinue } from "../continue-token.ts";
+import type { Caller, ConvertedObjects } from "../stored-object.ts";
+import type { ObjectReader } from "./object-reader.ts";
+
+/** A selector over stored entries; `undefined` keeps everything. */
+export type EntryFilter = ((entry: Entry) => boolean) | undefined;
+
+export interface ListRequest {
+  readonly namespace: string;
+  /** Reads at most this one object (a field selector on the name). */
+  readonly name?: string | undefined;
+  /** 0 for no limit. */
+  readonly limit: number;
+  readonly continue: string;
+  /** Empty for unset. */
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: string;
+  readonly filter: EntryFilter;
+  readonly caller?: Caller;
+}
+
+export interface Listed {
+  readonly entries: readonly Entry[];
+  readonly revision: Revision;
+  /** Empty on the last page. */
+  readonly continue: string;
+  readonly remainingItemCount: number | undefined;
+  /** A webhook converted these for this list; the entries can be read in the definition's version while it is held. */
+  readonly held?: ConvertedObjects | readonly ConvertedObjects[];
+}
+
+/** Entries between two reads of the clock, which cost as much as a short selector. */
+const entriesPerLook = 32;
+/** Going through so many takes a millisecond. */
+const manyEntries = 5000;
+
+export class ObjectLists {
+  readonly #reader: ObjectReader;
+  readonly #cache: CacheReader & CacheRanges;
+  readonly #clock: Clock;
+
+  constructor(reader: ObjectReader, cache: CacheReader & CacheRanges, clock: Clock) {
+    this.#reader = reader;
+    this.#cache = cache;
+    this.#clock = clock;
+  }
+
+  /** One chunk of a collection at one revision. The caller has checked the combination of options. */
+  async list(request: ListRequest): Promise<Listed> {
+    const prefix = this.#reader.collection(request.namespace);
+    const waiting = this.#inTurn(prefix, request.limit);
+    if (waiting !== undefined) await waiting;
+    if (request.continue !== "") return this.#listContinued(prefix, request);
+    const { resourceVersion, resourceVersionMatch, limit } = request;
+    const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
+    if (resourceVersion !== "" && resourceVersion !== "0") {
+      const revision = await this.#reader.reach(resourceVersion);
+      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, "");
+    } else if (resourceVersion === "") {
+      await this.#cache.fresh();
+    }
+    return this.#listPresent(prefix, request, "");
+  }
+
+  /** Serves one of several large lists at the same time in each turn of the event loop. */
+  #inTurn(prefix: string, limit: number): MaybePromise<void> {
+    const count = this.#cache.count(prefix);
+    return count > manyEntries && (limit === 0 || limit > manyEntries) ? yieldToEventLoop() : undefined;
+  }
+
+  /** Everything in a collection, for a watch that begins with it. */
+  async all(namespace: string): Promise<Range> {
+    const prefix = this.#reader.collection(namespace);
+    await this.#inTurn(prefix, 0);
+    return this.#cache.range(prefix);
+  }
+
+  /** The state there is now, or was when the first of several reads began. */
+  #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
+    let at: Revision | undefined;
+    return this.#collect(prefix, request, start, async (from, count) => {
+      const options = { from, ...(count === undefined ? {} : { limit: count }) };
+      if (at !== undefined && at !== this.#cache.revision) {
+        const range = await this.#cache.rangeAt(prefix, { ...options, at });
+        if (isCompacted(range)) throw expired("The resourceVersion for the provided list is too old.");
+        return range;
+      }
+      const range = this.#cache.range(prefix, options);
+      at = range.revision;
+      return range;
+    });
+  }
+
+  async #listContinued(prefix: string, request: ListRequest): Promise<Listed> {
+    const token = decodeContinue(request.continue);
+    if (token.revision === -1) {
+      return this.#listPresent(prefix, request, token.start);
+    }
+    if (token.revision > this.#cache.revision) {
+      throw tooLargeResourceVersion(String(token.revision), String(this.#cache.revision));
+    }
+    return this.#listAt(prefix, request, token.revision, token.start);
+  }
+
+  #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
+    return this.#collect(prefix, request, start, async (from, count) => {
+      const range = await this.#cache.rangeAt(prefix, { at, from, ...(count === undefined ? {} : { limit: count }) });
+      if (!isCompacted(range)) return range;
+      if (start === "") throw expired("The resourceVersion for the provided list is too old.");
+      throw expiredContinue(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        encodeContinue({ revision: -1, start }),
+      );
+    });
+  }
+
+  /**
+   * With pauses: reads ranges until `limit` entries pass the filter, the only possible match was seen, or the range
+   * ends.
+   */
+  async #collect(
+    prefix: string,
+    request: ListRequest,
+    start: string,
+    read: (from: string, count: number | undefined) => Promise<Range>,
+  ): Promise<Listed> {
+    const { limit, filter, name, caller } = request;
+    if (name !== undefined && (request.namespace !== "" || !this.#reader.definition.namespaced)) {
+      const key = `${prefix}${name}`;
+      const range = await read(key, 1);
+      const held = await this.#reader.ready(range.entries, caller);
+      const entry = range.entries[0];
+      const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
+      const entries = found ? [entry] : [];
+      return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
+    }
+    let from = prefix + start;
+    if (filter === undefined) {
+      const range = await read(from, limit === 0 ? undefined : limit);
+      const last = range.entries.at(-1);
+      return {
+        entries: range.entries,
+        revision: range.revision,
+        continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
+        remainingItemCount: range.more ? range.remaining : undefined,
+        held: await this.#reader.ready(range.entries, caller),
+      };
+    }
+    const entries: Entry[] = [];
+    const held: ConvertedObjects[] = [];
+    const yielder = new Yielder(this.#clock);
+    for (;;) {
+      const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
+      held.push(await this.#reader.ready(range.entries, caller));
+      for (let i = 0; i < range.entries.length; i++) {
+        const entry = range.entries[i]!;
+        if (i % entriesPerLook === 0 && yielder.isDue) await yielder.pause();
+        if (!filter(entry)) continue;
+        entries.push(entry);
+        if (limit > 0 && entries.length === limit) {
+          const more = range.more || i + 1 < range.entries.length;
+          return {
+            entries,
+            revision: range.revision,
+            continue: more ? this.#next(prefix, entry, range.revision) : "",
+            remainingItemCount: undefined,
+            held,
+          };
+        }
+      }
+      const last = range.entries.at(-1);
+      if (!range.more || last === undefined) {
+        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
+      }
+      from = `${last.key}\0`;
+    }
+  }
+
+  #next(prefix: string, last: Entry, revision: Revision): string {
+    return encodeContinue({ revision, start: `${last.key.slice(prefix.length)}\0` });
+  }
+}

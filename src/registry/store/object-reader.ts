@@ -1,0 +1,144 @@
+/**
+ * Reads of the objects of one resource: keys, single objects, and decoded ones. The base of `Store`, so that a GET goes
+ * straight to the cache.
+ */
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { invalid, printFieldError, printValue } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
+import { badRequest, notFound, tooLargeResourceVersion } from "#meta/status-error.ts";
+import type { Revision } from "#storage/log-store.ts";
+import type { CacheRanges, CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { Caller, ConvertedObjects, StoredObjects } from "../stored-object.ts";
+
+export interface StoreOptions {
+  readonly definition: ResourceDefinition;
+  readonly cache: CacheReader & CacheRanges & CacheWriter;
+  readonly objects: StoredObjects;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The maximum size of a stored object. */
+  readonly objectBytesMax: number;
+}
+
+/** How long a read waits for a revision the store has not reached. */
+const freshWaitMs = 3000;
+
+export class ObjectReader {
+  readonly definition: ResourceDefinition;
+  /** `/registry/<group>/<resource>/` */
+  readonly prefix: string;
+  readonly #cache: StoreOptions["cache"];
+  readonly #objects: StoredObjects;
+
+  constructor({ definition, cache, objects }: StoreOptions) {
+    this.definition = definition;
+    this.#cache = cache;
+    this.#objects = objects;
+    const { storage } = definition;
+    this.prefix = `/registry/${storage.group === "" ? "core" : storage.group}/${storage.resource}/`;
+  }
+
+  /** Key of one object. */
+  key(namespace: string, name: string): string {
+    return this.definition.namespaced ? `${this.prefix}${namespace}/${name}` : `${this.prefix}${name}`;
+  }
+
+  /** Prefix of a collection: one namespace's, or all. */
+  collection(namespace: string): string {
+    return this.definition.namespaced && namespace !== "" ? `${this.prefix}${namespace}/` : this.prefix;
+  }
+
+  /** The objects of a namespace, or all, that cannot be read, `max` of them at most. */
+  damaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
+    const found: { readonly key: string; readonly problem: string }[] = [];
+    for (const entry of this.peekEntries(namespace)) {
+      const damage = this.#objects.damage(this.definition, entry);
+      if (damage !== undefined) found.push(damage);
+      if (found.length === max) break;
+    }
+    return found;
+  }
+
+  /** Present entry, without waiting. */
+  peek(namespace: string, name: string): Entry | undefined {
+    return this.#cache.get(this.key(namespace, name));
+  }
+
+  /** All current objects, decoded; for small collections. */
+  *peekAll(): Generator<Unstructured> {
+    for (const entry of this.peekEntries()) yield this.object(entry);
+  }
+
+  /** Their entries, or those of a namespace. */
+  peekEntries(namespace = ""): readonly Entry[] {
+    return this.#cache.range(this.collection(namespace)).entries;
+  }
+
+  /** How many objects there are at present. */
+  count(): number {
+    return this.#cache.count(this.prefix);
+  }
+
+  /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
+  get(namespace: string, name: string, resourceVersion: string, caller?: Caller): MaybePromise<Entry> {
+    const key = this.key(namespace, name);
+    return andThen(this.#getAsNewAs(key, resourceVersion), (entry) => {
+      if (entry === undefined) throw notFound(this.definition, name);
+      return andThen(this.convertAnew(entry, caller), () => entry);
+    });
+  }
+
+  #getAsNewAs(key: string, resourceVersion: string): MaybePromise<Entry | undefined> {
+    if (resourceVersion === "") return this.#cache.getFresh(key);
+    if (resourceVersion === "0") return this.#cache.get(key);
+    return this.reach(resourceVersion).then(() => this.#cache.get(key));
+  }
+
+  /** Waits until reads see `resourceVersion`. */
+  async reach(resourceVersion: string): Promise<Revision> {
+    const revision = this.parseVersion(resourceVersion);
+    if (revision > this.#cache.revision && !(await this.#cache.waitFor(revision, freshWaitMs))) {
+      throw tooLargeResourceVersion(resourceVersion, String(this.#cache.revision));
+    }
+    return revision;
+  }
+
+  /** Reads a client's `resourceVersion`; throws for what is no unsigned 64-bit integer. */
+  parseVersion(text: string): Revision {
+    if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
+      const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
+      const error = invalid(
+        FieldPath.of("resourceVersion"),
+        text,
+        `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`,
+      );
+      throw badRequest(printFieldError(error));
+    }
+    return Number(text);
+  }
+
+  /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
+  ready(entries: readonly Entry[], caller?: Caller): MaybePromise<ConvertedObjects> {
+    return this.#objects.ready(this.definition, entries, caller);
+  }
+
+  /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
+  convertAnew(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects> {
+    return this.#objects.ready(this.definition, [entry], caller, true);
+  }
+
+  /** Decoded object of an entry. */
+  object(entry: Entry): Unstructured {
+    return this.#objects.object(this.definition, entry);
+  }
+
+  /** Metadata of an entry, in the version it is stored in. */
+  metadataOf(entry: Entry): ObjectMeta {
+    return this.#objects.stored(entry).metadata;
+  }
+}
