@@ -39,7 +39,8 @@ const cases: readonly Case[] = [
       [{ spec: { selector, template: { ...template, spec: { ...pod, hostname: "h" } } } }],
       [
         { spec: { selector: otherSelector, template: otherTemplate } },
-        'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable',
+        'spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"c"}, ' +
+          "MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: field is immutable",
       ],
     ],
   },
@@ -64,7 +65,9 @@ const cases: readonly Case[] = [
       [{ spec: { ...job, managedBy: "a/b" } }, 'spec.managedBy: Invalid value: "a/b": field is immutable'],
       [
         { spec: { ...job, selector: { matchExpressions: [{ key: "a", operator: "Exists" }] } } },
-        'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Exists"}]}: field is immutable',
+        "spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string(nil), " +
+          'MatchExpressions:[]v1.LabelSelectorRequirement{v1.LabelSelectorRequirement{Key:"a", Operator:"Exists", ' +
+          "Values:[]string(nil)}}}: field is immutable",
       ],
     ],
   },

@@ -7,6 +7,7 @@ import {
   compileLabelSelector,
   formatLabelSelector,
   type LabelSelectorObject,
+  printLabelSelector,
   validateLabelSelector,
 } from "./label-selector.ts";
 
@@ -53,10 +54,18 @@ test("a selector object means what its parts say", () => {
   assert.equal(compileLabelSelector({ matchExpressions: [{ key: "a", operator: "Near" }] }), undefined);
 });
 
-test("a selector is shown as text", () => {
+test("a selector is shown as text, and as Go prints it in errors", () => {
   assert.equal(formatLabelSelector(undefined), "<none>");
   assert.equal(formatLabelSelector({}), "<none>");
   assert.equal(formatLabelSelector({ matchExpressions: [{ operator: "Near" }] }), "<error>");
   const both = { matchLabels: { b: "1" }, matchExpressions: [{ key: "a", operator: "In", values: ["y", "x"] }] };
   assert.equal(formatLabelSelector(both), "a in (x,y),b=1");
+  assert.equal(
+    printLabelSelector({}),
+    "v1.LabelSelector{MatchLabels:map[string]string(nil), MatchExpressions:[]v1.LabelSelectorRequirement(nil)}",
+  );
+  assert.equal(
+    printLabelSelector(both),
+    'v1.LabelSelector{MatchLabels:map[string]string{"b":"1"}, MatchExpressions:[]v1.LabelSelectorRequirement{v1.LabelSelectorRequirement{Key:"a", Operator:"In", Values:[]string{"y", "x"}}}}',
+  );
 });

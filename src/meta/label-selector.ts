@@ -3,7 +3,7 @@
  * `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
 import { addAll } from "#std/add-all.ts";
-import { type FieldError, forbidden, invalid, required } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, goStruct, goTexts, invalid, required } from "./field-error.ts";
 import type { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { compileLabels, type LabelOperator, type LabelRequirement, type LabelSelector } from "./selector.ts";
@@ -101,4 +101,24 @@ export function formatLabelSelector(selector: LabelSelectorObject | null | undef
   const compiled = compileLabelSelector(selector);
   if (compiled === undefined) return "<error>";
   return compiled.empty ? "<none>" : compiled.text;
+}
+
+/** Labels as Go prints the map in field errors. */
+export function printLabels(labels: Readonly<Record<string, string>> | null | undefined): string {
+  if (labels === undefined || labels === null) return "map[string]string(nil)";
+  const pairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[string]string{${pairs.map(([key, value]) => `${goQuote(key)}:${goQuote(value)}`).join(", ")}}`;
+}
+
+/** A selector as Go prints the struct in field errors. */
+export function printLabelSelector(selector: LabelSelectorObject): string {
+  const expressions =
+    selector.matchExpressions === undefined || selector.matchExpressions === null
+      ? "[]v1.LabelSelectorRequirement(nil)"
+      : `[]v1.LabelSelectorRequirement{${selector.matchExpressions.map(printExpression).join(", ")}}`;
+  return `v1.LabelSelector{MatchLabels:${printLabels(selector.matchLabels)}, MatchExpressions:${expressions}}`;
+}
+
+function printExpression({ key = "", operator = "", values }: LabelSelectorRequirement): string {
+  return goStruct("v1.LabelSelectorRequirement", { Key: key, Operator: operator, Values: goTexts(values) }).text;
 }

@@ -308,7 +308,7 @@ inBothDomains(
       "subjects[0].namespace: Required value",
     );
     (await api.post(`${rbac}/${bindings}`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
-    const shown = JSON.stringify({ apiGroup: api.name(group), kind: "ClusterRole", name: "r" });
+    const shown = `rbac.RoleRef{APIGroup:"${api.name(group)}", Kind:"ClusterRole", Name:"r"}`;
     (await api.patch(`${rbac}/${bindings}/b`, { roleRef: { kind: "ClusterRole" } })).refused(
       422,
       "Invalid",

@@ -6,9 +6,10 @@ import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { compileLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { compileLabelSelector, printLabels, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { emptyMembers } from "#schema/given-empty.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { validateNotNegative } from "../numbers.ts";
@@ -56,7 +57,17 @@ export const invalidSelector = (
   selector: LabelSelector | null,
   detail: string,
   path: FieldPath = selectorPath,
-): FieldError => invalid(path, selector, detail);
+): FieldError => invalid(path, selector && new GoSyntax(printLabelSelector(asGiven(selector))), detail);
+
+/** The selector with the members that were given without content. */
+function asGiven(selector: LabelSelector): LabelSelector {
+  const names = emptyMembers(selector);
+  return {
+    ...(names.includes("matchLabels") ? { matchLabels: {} } : {}),
+    ...(names.includes("matchExpressions") ? { matchExpressions: [] } : {}),
+    ...selector,
+  };
+}
 
 /**
  * Whether a selector without findings matches the labels of the template. An absent one selects nothing, the pods of
@@ -72,10 +83,10 @@ export function validateMatch(
 }
 
 /** The finding about labels that the selector of their workload does not match. */
-export const mismatch = (
-  labels: PodTemplateSpec["metadata"]["labels"] = {},
-  path: FieldPath = templatePath,
-): FieldError => invalid(path.child("metadata", "labels"), labels, "`selector` does not match template `labels`");
+export function mismatch(labels: PodTemplateSpec["metadata"]["labels"], path: FieldPath = templatePath): FieldError {
+  const shown = new GoSyntax(printLabels(labels));
+  return invalid(path.child("metadata", "labels"), shown, "`selector` does not match template `labels`");
+}
 
 /** The template of pods that run until they are deleted. `kind` is how messages name the workload. */
 export function validateRunningTemplate(template: PodTemplateSpec, kind: string, domain: ApiDomain): FieldError[] {

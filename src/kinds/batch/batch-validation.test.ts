@@ -45,11 +45,11 @@ test("pods of a job end", () => {
 
 test("a job that selects by itself selects the pods it makes", () => {
   assert.deepEqual(refuse({ manualSelector: true, selector: { matchLabels: { a: "b" } } }), [
-    "spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`",
+    "spec.template.metadata.labels: Invalid value: map[string]string(nil): `selector` does not match template `labels`",
   ]);
   assert.deepEqual(refuse({ selector: { matchLabels: { a: "b" } } }), [
-    'spec.selector: Invalid value: {"matchLabels":{"a":"b","batch.kubernetes.io/controller-uid":"u"}}: `selector` not auto-generated',
-    'spec.template.metadata.labels: Invalid value: {"batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"j","controller-uid":"u","job-name":"j"}: `selector` does not match template `labels`',
+    'spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b", "batch.kubernetes.io/controller-uid":"u"}, MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: `selector` not auto-generated',
+    'spec.template.metadata.labels: Invalid value: map[string]string{"batch.kubernetes.io/controller-uid":"u", "batch.kubernetes.io/job-name":"j", "controller-uid":"u", "job-name":"j"}: `selector` does not match template `labels`',
   ]);
 });
 
@@ -116,7 +116,7 @@ test("a job that is over has counted its pods", () => {
   const refuseStatus = (status: Fields, old: Fields): string[] =>
     jobs.refuseUpdate(job({}, status), job({}, old), "status");
   const expected = [
-    'status.uncountedTerminatedPods: Invalid value: {"succeeded":["a","b"]}: uncountedTerminatedPods needs to be empty for finished job',
+    'status.uncountedTerminatedPods: Invalid value: batch.UncountedTerminatedPods{Succeeded:[]types.UID{"a", "b"}, Failed:[]types.UID(nil)}: uncountedTerminatedPods needs to be empty for finished job',
   ];
   assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, { startTime: time }), expected);
   assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, complete), expected);

@@ -3,9 +3,9 @@
  */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
-import { type FieldError, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, GoSyntax, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { compileLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { compileLabelSelector, printLabels, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validatePrefixedPath } from "#meta/prefixed-path.ts";
 import { invalidSelector, mismatch, validateCounts, validateMatch } from "../apps/workload-validation.ts";
@@ -57,7 +57,7 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
     const detail = `must be '${value}'`;
     const at = path.child("labels").key(key);
     if (labels?.[key] === undefined) return [required(at, detail)];
-    return labels[key] === value ? [] : [invalid(at, labels, detail)];
+    return labels[key] === value ? [] : [invalid(at, new GoSyntax(printLabels(labels)), detail)];
   });
   if (validateLabelSelector(spec.selector, specPath.child("selector")).length > 0) return errors;
   if (compileLabelSelector(spec.selector)?.matches(expected) === true) return errors;

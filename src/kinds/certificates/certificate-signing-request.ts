@@ -10,7 +10,16 @@ import type {
   CertificateSigningRequestSpec,
 } from "#api/certificates/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
-import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  goBytes,
+  goQuote,
+  invalid,
+  notSupported,
+  required,
+} from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
@@ -149,19 +158,21 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
   const { spec } = object;
   const bytes = Buffer.from(spec.request ?? "", "base64");
   return andThen(parseCertificateRequest(bytes.toString("latin1")), (parsed) => [
-    ...validateSpec(spec, parsed, legacySigner),
+    ...validateSpec(spec, { bytes, parsed }, legacySigner),
     ...validateStatus(object, undefined),
   ]);
 }
 
-/** `parsed` is the request of the spec. */
+/** `request` is that of the spec, in bytes and parsed. */
 function validateSpec(
-  { request, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
-  parsed: ParsedRequest,
+  { request: given, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
+  request: { readonly bytes: Buffer; readonly parsed: ParsedRequest },
   legacySigner: string,
 ): FieldError[] {
+  const { bytes, parsed } = request;
   const errors: FieldError[] = [];
-  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), request, parsed.problem));
+  const shown = goBytes(given === null ? undefined : bytes, "byte");
+  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), shown, parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));

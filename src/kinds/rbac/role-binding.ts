@@ -1,7 +1,7 @@
 /** RoleBinding and ClusterRoleBinding: grant a role to subjects. The role reference never changes. */
 import type { ClusterRoleBinding, RoleBinding, RoleRef, Subject } from "#api/rbac/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -76,8 +76,12 @@ function validateSubject(
   return errors;
 }
 
-const validateRoleUpdate = (ref: RoleRef, old: RoleRef): FieldError[] =>
-  jsonEquals(ref, old) ? [] : [invalid(FieldPath.of("roleRef"), ref, "cannot change roleRef")];
+function validateRoleUpdate(ref: RoleRef, old: RoleRef): FieldError[] {
+  if (jsonEquals(ref, old)) return [];
+  const [group, kind, name] = [ref.apiGroup, ref.kind, ref.name].map(goQuote);
+  const printed = new GoSyntax(`rbac.RoleRef{APIGroup:${group}, Kind:${kind}, Name:${name}}`);
+  return [invalid(FieldPath.of("roleRef"), printed, "cannot change roleRef")];
+}
 
 const subjectsText = ({ subjects = [] }: RoleBinding, kind: string): string =>
   subjects
