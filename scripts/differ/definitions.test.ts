@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FieldPath } from "#meta/field-path.ts";
 import { checkStructural, type JsonSchemaProps } from "#schema/structural.ts";
-import { definitionCase } from "./differ-definitions.ts";
+import { definitionCase } from "./definitions.ts";
 
 void test("a seed gives the same case each time", () => {
   assert.deepEqual(definitionCase(7), definitionCase(7));

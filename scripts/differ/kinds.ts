@@ -3,10 +3,11 @@
  * templates, workloads, jobs and autoscalers. The same seed gives the same cases.
  */
 import { type Random, seededRandom } from "#std/random.ts";
-import { compared, type ComparedKind, contentOf, maybe, some } from "./differ-compared.ts";
-import { chance, editsOf, edited, type Edit, pick, upTo } from "./differ-edits.ts";
-import { otherKinds } from "./differ-other-kinds.ts";
-import type { Json } from "./differ-servers.ts";
+import { chance, maybe, pick, some, upTo } from "./choices.ts";
+import { compared, type ComparedKind, contentOf } from "./compared.ts";
+import { editsOf, edited, type Edit } from "./edits.ts";
+import { otherKinds } from "./other-kinds.ts";
+import type { Json } from "./servers.ts";
 
 const probe = (random: Random): Json => ({
   ...pick<Json>(random, [

@@ -1,8 +1,8 @@
 /** Right objects of volumes, claims, and the kinds of `storage.k8s.io`, for comparisons of random edits of them. */
 import type { Random } from "#std/random.ts";
-import { type ComparedKind, maybe, ofCluster, some, whole, withStatus } from "./differ-compared.ts";
-import { chance, pick } from "./differ-edits.ts";
-import type { Json } from "./differ-servers.ts";
+import { chance, maybe, pick, some } from "./choices.ts";
+import { type ComparedKind, ofCluster, whole, withStatus } from "./compared.ts";
+import type { Json } from "./servers.ts";
 
 const selector = { matchLabels: { app: "a" } };
 const accessModes = [["ReadWriteOnce"], ["ReadOnlyMany", "ReadWriteMany"], ["ReadWriteOncePod"]];

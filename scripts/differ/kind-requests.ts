@@ -1,9 +1,9 @@
 /** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
-import { differing, linesOf, randomName } from "./differ-answers.ts";
-import { type Edit, edited } from "./differ-edits.ts";
-import { type KindCase, kindCase, type KindSet } from "./differ-kinds.ts";
-import { isExcused } from "./differ-excused.ts";
-import { type Answer, ask, type Comparison, type Json, type Question } from "./differ-servers.ts";
+import { differing, linesOf, randomName } from "./answers.ts";
+import { type Edit, edited } from "./edits.ts";
+import { type KindCase, kindCase, type KindSet } from "./kinds.ts";
+import { isExcused } from "./excused.ts";
+import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
 
 /**
  * With the account that pods have: the servers may run no controllers. Pods are warned about what they violate of the Pod

@@ -4,11 +4,11 @@
  */
 import { writeFileSync } from "node:fs";
 import type { Agent } from "node:https";
-import { Client } from "../test/client.ts";
-import { webhookCases } from "../test/webhooks/cases.ts";
-import { webhookCase } from "./differ-webhook-cases.ts";
-import { type Case, type Line, Session } from "../test/webhooks/session.ts";
-import { WebhookServer } from "../test/webhook-server.ts";
+import { Client } from "../../test/client.ts";
+import { webhookCases } from "../../test/webhooks/cases.ts";
+import { webhookCase } from "./webhook-cases.ts";
+import { type Case, type Line, Session } from "../../test/webhooks/session.ts";
+import { WebhookServer } from "../../test/webhook-server.ts";
 
 export interface WebhooksOptions {
   /** The first number of generated cases, and how many of them. */

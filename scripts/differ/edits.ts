@@ -4,6 +4,7 @@
  */
 import type { Field, Schema } from "#schema/schema.ts";
 import type { Random } from "#std/random.ts";
+import { chance, pick, upTo } from "./choices.ts";
 
 /** Sets the value at a path, or removes it. */
 export interface Edit {
@@ -11,10 +12,6 @@ export interface Edit {
   /** `undefined` removes. */
   readonly value: unknown;
 }
-
-export const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!; // not empty
-export const chance = (random: Random, share: number): boolean => random.next() < share;
-export const upTo = (random: Random, max: number): number => Math.floor(random.next() * (max + 1));
 
 const names = ["a", "b", "c", "data", "web-1", "", "Bad_Name", "-x", "a.b", "x".repeat(64), "a/b", "x".repeat(254)];
 const keys = ["app", "example.com/key", "", "Bad Key", "/x", "x".repeat(64), "kubernetes.io/hostname", "a_b"];

@@ -3,7 +3,8 @@
  * expressions, mostly valid objects. The same seed gives the same cases.
  */
 import { type Random, seededRandom } from "#std/random.ts";
-import type { Json } from "./differ-servers.ts";
+import { chance, pick, upTo } from "./choices.ts";
+import type { Json } from "./servers.ts";
 
 /** Chance, and what it makes: `isSound` leaves out what a definition is refused for. */
 interface Dice extends Random {
@@ -25,10 +26,6 @@ interface Kind {
   readonly fields?: Readonly<Record<string, Kind>>;
   readonly element?: Kind;
 }
-
-const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!; // not empty
-const chance = (random: Random, share: number): boolean => random.next() < share;
-const upTo = (random: Random, max: number): number => Math.floor(random.next() * (max + 1));
 
 const texts = ["", "a", "b", "abc", "x-1", "10.0.0.1", "1Gi", "https://e.com/p?q=1", "héllo", "a,b,c", "  pad ", "12"];
 

@@ -1,9 +1,9 @@
 /** Right objects of the kinds that are neither pods nor workloads, for comparisons of random edits of them. */
 import type { Random } from "#std/random.ts";
-import { type ComparedKind, maybe, ofCluster, some, whole as kind, withStatus } from "./differ-compared.ts";
-import { chance, pick, upTo } from "./differ-edits.ts";
-import type { Json } from "./differ-servers.ts";
-import { storageKinds } from "./differ-storage-kinds.ts";
+import { chance, maybe, pick, some, upTo } from "./choices.ts";
+import { type ComparedKind, ofCluster, whole as kind, withStatus } from "./compared.ts";
+import type { Json } from "./servers.ts";
+import { storageKinds } from "./storage-kinds.ts";
 
 const selector = { matchLabels: { app: "a" } };
 const base64 = (text: string): string => Buffer.from(text).toString("base64");

@@ -3,14 +3,14 @@
  * them, right ones and with one mutation. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
-import { certificates } from "../test/real-world/certificates.ts";
-import { databases } from "../test/real-world/databases.ts";
-import { gateways } from "../test/real-world/gateways.ts";
-import { monitoring } from "../test/real-world/monitoring.ts";
-import type { OperatorSet } from "../test/real-world/operator-set.ts";
-import { pipelines } from "../test/real-world/pipelines.ts";
-import { chance, pick } from "./differ-edits.ts";
-import type { Json } from "./differ-servers.ts";
+import { certificates } from "../../test/real-world/certificates.ts";
+import { databases } from "../../test/real-world/databases.ts";
+import { gateways } from "../../test/real-world/gateways.ts";
+import { monitoring } from "../../test/real-world/monitoring.ts";
+import type { OperatorSet } from "../../test/real-world/operator-set.ts";
+import { pipelines } from "../../test/real-world/pipelines.ts";
+import { chance, pick } from "./choices.ts";
+import type { Json } from "./servers.ts";
 
 const sets: readonly OperatorSet[] = [certificates, databases, gateways, monitoring, pipelines];
 

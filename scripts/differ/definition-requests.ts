@@ -2,8 +2,8 @@
  * Sends the definition and the objects of a case to both servers by each kind of write, and compares acceptance, findings and
  * what is stored.
  */
-import { type DefinitionCase, definitionCase } from "./differ-definitions.ts";
-import { type Answer, ask, type Comparison, essence, type Json } from "./differ-servers.ts";
+import { type DefinitionCase, definitionCase } from "./definitions.ts";
+import { type Answer, ask, type Comparison, essence, type Json } from "./servers.ts";
 import { withoutExcused } from "./excused-definitions.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -3,8 +3,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { type PolicyCase, policyCase, type PolicyRequest } from "./differ-policies.ts";
-import { type Answer, ask, type Comparison, essence, type Json, type Server, withoutRandom } from "./differ-servers.ts";
+import { type PolicyCase, policyCase } from "./policies.ts";
+import type { PolicyRequest } from "./policy-writes.ts";
+import { type Answer, ask, type Comparison, essence, type Json, type Server, withoutRandom } from "./servers.ts";
 
 const registration = "/apis/admissionregistration.k8s.io";
 

@@ -3,13 +3,13 @@
  * findings, warnings and what is stored, with who owns it.
  */
 import { seededRandom } from "#std/random.ts";
-import { differing, foundBy, leaves, randomName, uid } from "./differ-answers.ts";
-import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
-import { pick } from "./differ-edits.ts";
-import { makeNamespace, remove, whenSettled } from "./differ-kind-requests.ts";
-import { type Pair, pairedKinds, pairOf } from "./differ-pairs.ts";
-import { type Answer, ask, type Comparison, type Json, type Question } from "./differ-servers.ts";
-import { isExcused } from "./differ-excused.ts";
+import { pick } from "./choices.ts";
+import { differing, foundBy, leaves, randomName, uid } from "./answers.ts";
+import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
+import { makeNamespace, remove, whenSettled } from "./kind-requests.ts";
+import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
+import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
+import { isExcused } from "./excused.ts";
 
 /** One step of a merge: what is sent, given what both have now. */
 interface Step {

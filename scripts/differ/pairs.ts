@@ -5,10 +5,11 @@
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Schema } from "#schema/schema.ts";
-import { type ComparedKind, contentOf, maybe, ofCluster, whole, withStatus } from "./differ-compared.ts";
-import { chance, edited, editsOf, type Edit, pick, placesOf, upTo, valueOf } from "./differ-edits.ts";
-import { comparedKinds } from "./differ-kinds.ts";
-import type { Json } from "./differ-servers.ts";
+import { chance, maybe, pick, upTo } from "./choices.ts";
+import { type ComparedKind, contentOf, ofCluster, whole, withStatus } from "./compared.ts";
+import { edited, editsOf, type Edit, placesOf, valueOf } from "./edits.ts";
+import { comparedKinds } from "./kinds.ts";
+import type { Json } from "./servers.ts";
 
 const policy = (random: Random): Json => ({
   matchConstraints: {

@@ -1,13 +1,13 @@
-/** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. */
-import { readCommandLine } from "./command-line.ts";
-import { compareDefinitions } from "./differ-definition-requests.ts";
-import { compareKinds } from "./differ-kind-requests.ts";
-import { kindSets } from "./differ-kinds.ts";
-import { comparePairs } from "./differ-pair-requests.ts";
-import { comparePolicies, preparePolicies } from "./differ-policy-requests.ts";
-import { type RuleCase, ruleCase } from "./differ-rules.ts";
-import { Comparison, type Json, readServer } from "./differ-servers.ts";
-import { compareWebhooks } from "./differ-webhooks.ts";
+/** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. README.md has more. */
+import { readCommandLine } from "../command-line.ts";
+import { compareDefinitions } from "./definition-requests.ts";
+import { compareKinds } from "./kind-requests.ts";
+import { kindSets } from "./kinds.ts";
+import { comparePairs } from "./pair-requests.ts";
+import { comparePolicies, preparePolicies } from "./policy-requests.ts";
+import { compareRules } from "./rule-requests.ts";
+import { Comparison, readServer } from "./servers.ts";
+import { compareWebhooks } from "./webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
@@ -46,62 +46,11 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
   --seed N          the first case (a random number); the cases that follow have the numbers that follow
   --runs N          cases (50)
   --differences N   ends after so many cases that differ (10)
-  -v, --verbose     say what was compared
+  -v, --verbose     print how many answers were compared after each case
   -h, --help        print this
 
 A difference shows its case's seed and both answers; --seed N --runs 1 sends that one alone. Definitions are removed again. The exit code is 1
 if answers differ. Addresses in Go's syntax, random names of types, and the order of causes are not compared.`;
-
-const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-const definition = (group: string, schema: Json): Json => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `widgets.${group}` },
-  spec: {
-    group,
-    scope: "Cluster",
-    names: { plural: "widgets", kind: "Widget" },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-  },
-});
-
-async function compareRules(comparison: Comparison, { schema, objects }: RuleCase, seed: number): Promise<void> {
-  const group = `differ${seed}.example.com`;
-  const path = `/apis/${group}/v1/widgets`;
-  const made = await comparison.ask(`seed ${seed}: definition`, "POST", definitions, () => definition(group, schema));
-  try {
-    if (made !== 201) return;
-    await comparison.until(200, "GET", path);
-    await compareObjects(comparison, path, group, objects, seed);
-  } finally {
-    await comparison.each("DELETE", `${definitions}/widgets.${group}`);
-  }
-}
-
-async function compareObjects(
-  comparison: Comparison,
-  path: string,
-  group: string,
-  objects: readonly Json[],
-  seed: number,
-): Promise<void> {
-  let isThere = false;
-  for (const [at, object] of objects.entries()) {
-    const body = { apiVersion: `${group}/v1`, kind: "Widget", metadata: { name: "w" }, ...object };
-    const what = `seed ${seed}: object ${at}`;
-    if (!isThere) {
-      isThere = (await comparison.ask(`${what} created`, "POST", path, () => body)) === 201;
-      continue;
-    }
-    const versions = (await comparison.each("GET", `${path}/w`)).map((answer) => answer.body["metadata"] as Json);
-    const next = (server: number): Json => ({
-      ...body,
-      metadata: { name: "w", labels: { at: String(at) }, resourceVersion: versions[server]!["resourceVersion"] },
-    });
-    await comparison.ask(`${what} replaced`, "PUT", `${path}/w`, next);
-  }
-}
 
 const { values } = readCommandLine(usage, {
   rules: { type: "boolean" },
@@ -153,7 +102,7 @@ async function seeded(compare: (comparison: Comparison, seed: number) => Promise
 }
 
 function differences(): Promise<number> {
-  if (values.rules === true) return seeded((comparison, seed) => compareRules(comparison, ruleCase(seed), seed));
+  if (values.rules === true) return seeded(compareRules);
   if (values.definitions === true) return seeded(compareDefinitions);
   if (values.policies === true) {
     const logs = values.audit?.split(",") ?? [];

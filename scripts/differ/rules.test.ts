@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ruleChecks } from "#cel/schema-rules.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { checkStructural, type JsonSchemaProps } from "#schema/structural.ts";
-import { ruleCase } from "./differ-rules.ts";
+import { ruleCase } from "./rules.ts";
 
 const rules = ruleChecks({ isRule: () => false, isMessage: () => false });
 

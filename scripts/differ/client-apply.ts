@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Schema } from "#schema/schema.ts";
-import type { Json } from "./differ-servers.ts";
+import type { Json } from "./servers.ts";
 
 const isMap = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { policyCase, type PolicyRequest } from "./differ-policies.ts";
+import { policyCase } from "./policies.ts";
+import type { PolicyRequest } from "./policy-writes.ts";
 
 const group = "admissionregistration.k8s.io";
 const policies = kindUnderTest(

@@ -5,11 +5,11 @@ import { applyJsonPatch } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
-import { clientPatch, jsonPatch, mergePatch } from "./differ-client-apply.ts";
-import { asReceived } from "./differ-compared.ts";
-import { isExcused } from "./differ-excused.ts";
-import { pairedKinds, pairOf } from "./differ-pairs.ts";
-import type { Json } from "./differ-servers.ts";
+import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
+import { asReceived } from "./compared.ts";
+import { isExcused } from "./excused.ts";
+import { pairedKinds, pairOf } from "./pairs.ts";
+import type { Json } from "./servers.ts";
 
 const seeds = Array.from({ length: 4 }, (_, seed) => seed);
 

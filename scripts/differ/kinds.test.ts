@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { edited } from "./differ-edits.ts";
-import { kindCase, type KindCase, kindSets } from "./differ-kinds.ts";
-import { asReceived } from "./differ-compared.ts";
-import type { Json } from "./differ-servers.ts";
+import { edited } from "./edits.ts";
+import { kindCase, type KindCase, kindSets } from "./kinds.ts";
+import { asReceived } from "./compared.ts";
+import type { Json } from "./servers.ts";
 
 const seeds = Array.from({ length: 60 }, (_, seed) => seed);
 

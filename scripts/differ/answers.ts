@@ -1,5 +1,5 @@
 /** Answers about kinds as lines, and which lines are compared: findings of a refusal, and values that are stored. */
-import { type Answer, essence } from "./differ-servers.ts";
+import { type Answer, essence } from "./servers.ts";
 
 /** An answer as lines: the findings of a refusal, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {

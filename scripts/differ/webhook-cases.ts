@@ -1,14 +1,12 @@
 /** Generates random webhook configurations and random writes. The same seed gives the same cases. */
-import { configMap, pod } from "../test/objects.ts";
-import { type Case, denies, type Phase, type Session, sets } from "../test/webhooks/session.ts";
+import { configMap, pod } from "../../test/objects.ts";
+import { type Case, denies, type Phase, type Session, sets } from "../../test/webhooks/session.ts";
 import { type Random, seededRandom } from "#std/random.ts";
-import { definition } from "../test/crds.ts";
+import { definition } from "../../test/crds.ts";
+import { chance, pick } from "./choices.ts";
 
-const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!; // not empty
-const chance = (random: Random, share: number): boolean => random.next() < share;
-
-/** Some of these, at least one. */
-function some<T>(random: Random, from: readonly T[], max = 3): readonly T[] {
+/** Returns some of these, at least one. */
+function draw<T>(random: Random, from: readonly T[], max = 3): readonly T[] {
   const count = 1 + Math.floor(random.next() * max);
   return [...new Set(Array.from({ length: count }, () => pick(random, from)))];
 }
@@ -54,14 +52,14 @@ function covers(star: string, name: string): boolean {
 }
 
 function rule(random: Random, group: string): object {
-  const drawn = some(random, resources, 5);
+  const drawn = draw(random, resources, 5);
   const isCovered = (name: string): boolean =>
     drawn.some((other) => other !== name && other.includes("*") && covers(other, name));
   const named = drawn.filter((name) => !isCovered(name));
   return {
-    apiGroups: chance(random, 0.6) ? ["*"] : some(random, ["", group, ...groups]),
-    apiVersions: chance(random, 0.6) ? ["*"] : some(random, versions),
-    operations: chance(random, 0.6) ? ["*"] : some(random, operations),
+    apiGroups: chance(random, 0.6) ? ["*"] : draw(random, ["", group, ...groups]),
+    apiVersions: chance(random, 0.6) ? ["*"] : draw(random, versions),
+    operations: chance(random, 0.6) ? ["*"] : draw(random, operations),
     resources: chance(random, 0.3) ? [pick(random, ["*", "*/*"])] : named,
     ...(chance(random, 0.3) ? { scope: pick(random, ["*", "Namespaced", "Cluster"]) } : {}),
   };

@@ -4,8 +4,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Random } from "#std/random.ts";
-import { chance } from "./differ-edits.ts";
-import type { Json } from "./differ-servers.ts";
+import type { Json } from "./servers.ts";
 
 /** A kind whose objects are compared. */
 export interface ComparedKind {
@@ -31,11 +30,6 @@ function schemaOf(group: string, version: string, kind: string): Schema {
   if (schema === undefined) throw new Error(`no kind ${kind}`);
   return schema;
 }
-
-export const maybe = (random: Random, share: number, fields: (random: Random) => Json): Json =>
-  chance(random, share) ? fields(random) : {};
-export const some = <T>(random: Random, share: number, from: readonly T[]): T[] =>
-  from.filter(() => chance(random, share));
 
 /** `make` gives what is at the root. */
 export function compared(
