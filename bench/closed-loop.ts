@@ -4,7 +4,7 @@ import { type Usage, usageOf } from "./process-usage.ts";
 import type { Measurement } from "./suite.ts";
 import { Client, type Target } from "./target.ts";
 
-export interface ClosedLoop {
+interface ClosedLoop {
   readonly name: string;
   readonly connections: number;
   readonly seconds: number;
@@ -59,7 +59,7 @@ export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Meas
   };
 }
 
-export interface CreateLoop extends Omit<ClosedLoop, "next"> {
+interface CreateLoop extends Omit<ClosedLoop, "next"> {
   /** The collection has this path. */
   readonly path: string;
   /** The body of an object of this name. */

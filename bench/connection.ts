@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly ca: string | undefined;
 }
 
-export interface Answer {
+interface Answer {
   readonly code: number;
   /** As received, including the framing of chunks. */
   readonly body: Buffer;

@@ -25,9 +25,9 @@ export interface Flood extends Endpoint {
  * of a good token under another signature, which takes the most to find out; `long`: the same with 8 KB of claims.
  */
 export const badTokens = ["unknown", "foreign", "forged", "long"] as const;
-export type BadToken = (typeof badTokens)[number];
+type BadToken = (typeof badTokens)[number];
 
-export interface Flooded {
+interface Flooded {
   /** Answers by their code. */
   readonly answers: Readonly<Record<string, number>>;
   /** Answers a second. */

@@ -20,7 +20,7 @@ export interface HostileRequest {
   readonly holdMs?: number;
 }
 
-export interface HostileCase {
+interface HostileCase {
   readonly about: string;
   /** Makes what the requests need. */
   prepare?(at: HostileSetting): Promise<void>;

@@ -102,7 +102,7 @@ export async function prepareHostile(
 }
 
 /** With the codes of the answers. */
-export type Seen = Measurement & {
+type Seen = Measurement & {
   readonly p99Ms: number;
   readonly longestMs: number;
   readonly rssMb: number;

@@ -6,7 +6,7 @@ import { column, figure, nameWidth, progress } from "./report.ts";
 import { type Measurement, median, type PreparedWorkload, type Workload } from "./suite.ts";
 import type { Target } from "./target.ts";
 
-export interface PeerOptions {
+interface PeerOptions {
   readonly rounds: number;
   readonly seconds: number;
   /** Length of a pass before the first round that does not count. */

@@ -9,7 +9,7 @@ import { connect } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { Connection, type Endpoint, requestBytes } from "./connection.ts";
 
-export interface Probe extends Endpoint {
+interface Probe extends Endpoint {
   readonly token: string;
   readonly path: string;
   readonly pid: number | undefined;
@@ -17,7 +17,7 @@ export interface Probe extends Endpoint {
   readonly alsoNew?: boolean;
 }
 
-export interface Probed {
+interface Probed {
   readonly count: number;
   readonly p99Ms: number;
   readonly maxMs: number;

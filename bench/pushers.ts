@@ -26,7 +26,7 @@ export interface Push extends Endpoint {
   readonly reopens?: boolean;
 }
 
-export interface Pushed {
+interface Pushed {
   /** Answers by their code. */
   readonly answers: Readonly<Record<string, number>>;
   readonly sentMb: number;

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { styleText } from "node:util";
 import type { Measurement, Run, Suite } from "./suite.ts";
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly seconds: number;
   /** Names of suites and rows; without any, everything. */
   readonly names: readonly string[];

@@ -21,13 +21,13 @@ export interface Target {
 }
 
 /** The syntax of `--peer`. */
-export const peerSyntax = "NAME=URL,TOKEN,PID";
+const peerSyntax = "NAME=URL,TOKEN,PID";
 
 /**
  * Reads `NAME=URL,TOKEN,PID`; `@FILE` as token reads it from a file, `-` as PID means unknown. Throws a `UsageError` on
  * anything else.
  */
-export function parsePeer(text: string): Omit<Target, "domain"> {
+function parsePeer(text: string): Omit<Target, "domain"> {
   const refuse = (why: string): UsageError => new UsageError(`--peer: ${why}; expected ${peerSyntax}`);
   const at = text.indexOf("=");
   const [address = "", token = "", pid = "", ...rest] = text.slice(at + 1).split(",");

@@ -6,7 +6,7 @@ import { type JsonName, Pkcs10CertificateRequestGenerator, SubjectAlternativeNam
 import type { TestServer } from "./harness.ts";
 import type { ObjectBody } from "./objects.ts";
 
-export interface NewRequest {
+interface NewRequest {
   /** Base64 of PEM, as `spec.request` takes it. */
   readonly request: string;
   /** PEM. */

@@ -3,7 +3,7 @@ import type http2 from "node:http2";
 import https from "node:https";
 import type { Api } from "./harness.ts";
 
-export interface ChunkedWatch {
+interface ChunkedWatch {
   /** Called with the lines that a piece of the body completes. */
   onLines(lines: readonly string[]): void;
   /** Called once, when the body has ended in whatever way. */

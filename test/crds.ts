@@ -3,7 +3,7 @@ import type { ObjectBody } from "./objects.ts";
 
 export const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-export interface DefinitionFields {
+interface DefinitionFields {
   readonly kind?: string;
   readonly scope?: "Cluster" | "Namespaced";
   readonly names?: object;

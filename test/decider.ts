@@ -9,7 +9,7 @@ import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { temporaryFolder } from "./harness.ts";
 
 /** A SubjectAccessReview asks this. */
-export interface AccessSpec {
+interface AccessSpec {
   readonly user?: string;
   readonly uid?: string;
   readonly groups?: readonly string[];
@@ -27,7 +27,7 @@ export interface Question<Spec = AccessSpec> {
 }
 
 /** `silent` never answers, `redirect` sends to where everything is in order, `broken` answers text. */
-export type Mode = "well" | "silent" | "redirect" | "broken";
+type Mode = "well" | "silent" | "redirect" | "broken";
 
 export class Decider<Spec = AccessSpec> {
   readonly questions: Question<Spec>[] = [];

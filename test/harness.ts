@@ -268,23 +268,15 @@ export async function observed(
 }
 
 /** Runs `work` with an own server in each domain. For tests of options. */
-export type OwnServers = (
-  name: string,
-  settings: ServerSettings,
-  run: (api: Api, t: TestContext) => Promise<void>,
-) => void;
+type OwnServers = (name: string, settings: ServerSettings, run: (api: Api, t: TestContext) => Promise<void>) => void;
 
-export interface Difference {
+interface Difference {
   /** Where the specification, or this server on purpose, differs from a 1.32 server. */
   readonly differs?: string;
 }
 
 /** Registers one test per domain; all tests of a file share its servers. */
-export type InBothDomains = (
-  name: string,
-  run: (api: Api, t: TestContext) => Promise<void>,
-  difference?: Difference,
-) => void;
+type InBothDomains = (name: string, run: (api: Api, t: TestContext) => Promise<void>, difference?: Difference) => void;
 
 /** The servers of a test file, started when first needed and closed at its end. */
 export function suite(settings?: ServerSettings): InBothDomains {

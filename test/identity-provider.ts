@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /** The provider's behaviour from now on. */
-export interface ProviderState {
+interface ProviderState {
   /** Issuer in its document; default: its own URL. */
   readonly issuer?: string;
   readonly keys?: readonly object[];
@@ -17,7 +17,7 @@ export interface ProviderState {
   readonly mode?: "well" | "silent" | "redirect" | "broken";
 }
 
-export interface ProviderProcess {
+interface ProviderProcess {
   readonly url: string;
   /** Changes its answers. Resolves with the number of requests it has seen so far. */
   set(state: ProviderState): Promise<number>;

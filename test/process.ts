@@ -31,7 +31,7 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | string>;
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly domain: Domain;
   readonly dataDir?: string;
   readonly storage?: "disk" | "memory";

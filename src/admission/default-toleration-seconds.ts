@@ -6,7 +6,7 @@ import type { Pod, Toleration } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 
-export interface DefaultTolerationSecondsOptions {
+interface DefaultTolerationSecondsOptions {
   readonly domain: ApiDomain;
   readonly notReadySeconds: number;
   readonly unreachableSeconds: number;

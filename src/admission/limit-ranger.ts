@@ -12,7 +12,7 @@ import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugi
 import { podResources } from "./pod-resources.ts";
 import { type Quantities, quantitiesOf } from "./quantities.ts";
 
-export interface LimitRangerOptions {
+interface LimitRangerOptions {
   readonly domain: ApiDomain;
   readonly ranges: Pick<NamespaceIndex<LimitRange>, "of">;
 }

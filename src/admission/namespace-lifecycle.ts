@@ -7,7 +7,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { forbidden, notFound } from "#meta/status-error.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
-export interface NamespaceLifecycleOptions {
+interface NamespaceLifecycleOptions {
   readonly domain: ApiDomain;
   /** Answers from memory; `undefined` when there is none. */
   getNamespace(name: string): Namespace | undefined;

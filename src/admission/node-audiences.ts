@@ -7,7 +7,7 @@ import type { FindObject } from "#api/object-types.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { aggregate, goQuote } from "#meta/field-error.ts";
 
-export interface NodeAudienceOptions {
+interface NodeAudienceOptions {
   readonly domain: ApiDomain;
   readonly find: FindObject;
 }

@@ -10,7 +10,7 @@ import { type GroupVersionResource, parseApiVersion } from "#meta/group-version.
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
-export interface OwnerPermissionOptions {
+interface OwnerPermissionOptions {
   readonly authorizer: Authorizer;
   /** The served resources of a kind. */
   resourcesOf(apiVersion: string, kind: string): readonly (GroupVersionResource & { readonly namespaced: boolean })[];

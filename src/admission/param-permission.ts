@@ -17,7 +17,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { goText } from "#schema/go-text.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 
-export interface ParamPermissionOptions {
+interface ParamPermissionOptions {
   readonly domain: ApiDomain;
   readonly authorizer: Authorizer;
   /** The name of the served resource of a kind, also of aggregated ones. */

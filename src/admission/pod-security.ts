@@ -45,7 +45,7 @@ export interface ObservedRequest {
   readonly subresource: string;
 }
 
-export interface ObservedEvaluation extends ObservedRequest {
+interface ObservedEvaluation extends ObservedRequest {
   readonly decision: "allow" | "deny";
   readonly mode: Mode;
   readonly level: string;

@@ -8,7 +8,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { NamespaceIndex } from "./namespace-index.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
-export interface PriorityOptions {
+interface PriorityOptions {
   readonly domain: ApiDomain;
   /** In the empty namespace; up to date with every acknowledged write. */
   readonly classes: Pick<NamespaceIndex<PriorityClass>, "get" | "of">;

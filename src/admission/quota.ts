@@ -20,7 +20,7 @@ import { UsageEvaluators, type UsageOptions } from "./quota/usage.ts";
 export type { LimitedResource } from "./quota/check.ts";
 export type { Measurement } from "./quota/measure.ts";
 
-export interface QuotasOptions extends UsageOptions {
+interface QuotasOptions extends UsageOptions {
   /** Returns the store's revision at present. */
   revision(): number;
   /** Resolves when `set` has been called with a quota as it is stored now. */

@@ -16,7 +16,7 @@ import { groupMasters } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 
-export interface RbacEscalationOptions {
+interface RbacEscalationOptions {
   readonly authorizer: Authorizer;
   readonly index: RbacIndex;
 }

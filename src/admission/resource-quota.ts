@@ -7,7 +7,7 @@ import type { RestClient } from "#client/rest-client.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import type { LimitedResource, Quotas } from "./quota.ts";
 
-export interface ResourceQuotaOptions {
+interface ResourceQuotaOptions {
   readonly quotas: Quotas;
   readonly limited: readonly LimitedResource[];
   /** Writes the status of quotas. */

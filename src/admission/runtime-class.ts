@@ -10,7 +10,7 @@ import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugi
 import { quantitiesOf } from "./quantities.ts";
 import { mergeTolerations } from "./tolerations.ts";
 
-export interface RuntimeClassOptions {
+interface RuntimeClassOptions {
   /** From memory; `undefined` when there is none. */
   getClass(name: string): RuntimeClass | undefined;
 }

@@ -21,7 +21,7 @@ import { nameSuffix, type Random } from "#std/random.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
-export interface ServiceAccountOptions {
+interface ServiceAccountOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;

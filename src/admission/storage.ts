@@ -92,7 +92,7 @@ const withSpec = (
   more: Partial<PersistentVolumeClaim["spec"]>,
 ): PersistentVolumeClaim => ({ ...claim, spec: { ...claim.spec, ...more } });
 
-export interface ClaimResizeOptions {
+interface ClaimResizeOptions {
   /** From memory; `undefined` when there is none. */
   getStorageClass(name: string): StorageClass | undefined;
   /** The annotation that named the class before there was a field. */

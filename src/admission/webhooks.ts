@@ -27,7 +27,7 @@ export class WebhookLists {
   }
 }
 
-export interface WebhookPluginOptions extends CallerOptions, Omit<WebhookPluginParts, "list" | "caller"> {
+interface WebhookPluginOptions extends CallerOptions, Omit<WebhookPluginParts, "list" | "caller"> {
   readonly lists: WebhookLists;
 }
 

@@ -14,7 +14,7 @@ import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { readTable } from "./tables.ts";
 
-export type Stage = "alpha" | "beta" | "ga";
+type Stage = "alpha" | "beta" | "ga";
 
 export interface SubresourceFacts {
   readonly name: string;
@@ -32,7 +32,7 @@ export interface SubresourceFacts {
 }
 
 /** Releases as `major.minor`. */
-export interface Lifecycle {
+interface Lifecycle {
   readonly introduced?: string;
   readonly deprecated?: string;
   readonly removed?: string;
@@ -102,7 +102,7 @@ export interface GateFacts {
   readonly apiserver: boolean;
 }
 
-export interface TypeFacts {
+interface TypeFacts {
   readonly name: string;
   /** Kinds this type is the schema of; option types belong to many groups. */
   readonly kinds: readonly GroupVersionKind[];

@@ -19,7 +19,7 @@ import { pods } from "./descriptions/pods.ts";
 import { services } from "./descriptions/services.ts";
 import { workloads } from "./descriptions/workloads.ts";
 
-export interface TypeDescription {
+interface TypeDescription {
   /** Description of the type; empty when only its fields are described. */
   text: string;
   readonly fields: Map<string, string>;

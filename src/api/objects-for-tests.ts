@@ -6,7 +6,7 @@ import { decodeTyped } from "#schema/typed.ts";
 import { loadDefinitions } from "./definitions.ts";
 
 /** Makes an object of a kind whose type is `T`. Fails for fields that the kind does not have. */
-export type MakeObject = <T extends ApiObject>(apiVersion: string, kind: string, object: object) => T;
+type MakeObject = <T extends ApiObject>(apiVersion: string, kind: string, object: object) => T;
 
 export function objectMaker(): MakeObject {
   const tables = loadDefinitions(kubernetesDomain);

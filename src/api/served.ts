@@ -7,7 +7,7 @@ import type { KindFacts } from "./definitions.ts";
 import { parseBool } from "./go-bool.ts";
 
 /** Keys (`api/beta`, `batch/v1`, `batch/v1/jobs`) and whether they are switched on. */
-export type RuntimeConfig = ReadonlyMap<string, boolean>;
+type RuntimeConfig = ReadonlyMap<string, boolean>;
 
 const wholesale: Readonly<Record<string, RegExp>> = {
   "api/all": /^/,

@@ -13,7 +13,7 @@ export interface Conflict {
   readonly fields: FieldSet;
 }
 
-export interface ConflictCause {
+interface ConflictCause {
   readonly message: string;
   /** `.spec.containers[name="main"].image` */
   readonly field: string;

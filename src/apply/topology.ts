@@ -21,7 +21,7 @@ const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
 ]);
 
 /** The shape of a value for apply. A `leaf` is scalar, atomic, or of a type that is owned as a whole. */
-export type Shape = "map" | "list" | "leaf" | "null";
+type Shape = "map" | "list" | "leaf" | "null";
 
 /** `undefined` for a schema: the structure is deduced from the value, lists being atomic. */
 export function shapeOf(schema: Schema | undefined, value: unknown): Shape {

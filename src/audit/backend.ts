@@ -39,7 +39,7 @@ export function blocking(plugin: string, writer: EventWriter, strict: boolean, l
   };
 }
 
-export interface TruncateOptions {
+interface TruncateOptions {
   /** Most bytes of an event. */
   readonly eventBytesMax: number;
   /** Annotation of events that lost their objects. */

@@ -26,7 +26,7 @@ export interface AuditEvent {
 }
 
 /** Unknown fields are empty or left out. */
-export interface ObjectReference {
+interface ObjectReference {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;

@@ -218,7 +218,7 @@ async function compressFile(path: string): Promise<void> {
 }
 
 /** The part of a stream that is used. */
-export interface LineStream {
+interface LineStream {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: "error", listener: () => void): unknown;
 }

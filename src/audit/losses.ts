@@ -7,7 +7,7 @@ import type { EventsLost } from "./backend.ts";
 /** The pause between two log lines about losses. */
 const tellEveryMs = 10_000;
 
-export interface LossReporter {
+interface LossReporter {
   readonly lost: EventsLost;
   /** Logs losses that were not logged yet. */
   reportRest(): void;

@@ -35,12 +35,12 @@ export interface LogSettings extends BackendSettings {
   readonly compress: boolean;
 }
 
-export interface AuditWebhookSettings extends BackendSettings {
+interface AuditWebhookSettings extends BackendSettings {
   readonly connection: WebhookConnection;
   readonly initialBackoffMs: number;
 }
 
-export interface BackendParts {
+interface BackendParts {
   /** Left out: there is none. */
   readonly log: LogSettings | undefined;
   readonly webhook: AuditWebhookSettings | undefined;

@@ -9,7 +9,7 @@ import type { Random } from "#std/random.ts";
 import type { EventWriter } from "./backend.ts";
 import type { EventRecord } from "./event.ts";
 
-export interface AuditWebhookOptions {
+interface AuditWebhookOptions {
   readonly outgoing: Outgoing;
   readonly url: string;
   /** Credentials. */

@@ -11,7 +11,7 @@ import type { Clock } from "#std/clock.ts";
 import { noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
-export interface BootstrapTokenOptions {
+interface BootstrapTokenOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly find: FindObject;

@@ -7,7 +7,7 @@ import { X509Certificate } from "node:crypto";
 import type { VerifiedCertificate } from "./authenticator.ts";
 
 /** When every certificate of a path to an authority is valid. */
-export interface Validity {
+interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }

@@ -9,7 +9,7 @@ import type { Clock } from "#std/clock.ts";
 import { type Authentication, type Authenticator, noCredentials, type VerifiedCertificate } from "./authenticator.ts";
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
 
-export interface ClientCertificateOptions {
+interface ClientCertificateOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   /** Returns the authorities that count now. */

@@ -55,7 +55,7 @@ export interface AuthenticationConfig {
 }
 
 /** Why an expression cannot be used; `isInternal`: it is right, but a part of it has no value. */
-export interface ExpressionProblem {
+interface ExpressionProblem {
   readonly problem: string;
   readonly isInternal: boolean;
 }
@@ -113,7 +113,7 @@ const fields = {
 
 type PrefixedClaim = Decoded<typeof prefixedClaim>;
 /** One entry of `jwt`, as the file has it. */
-export type JwtConfig = Decoded<typeof jwtFields>;
+type JwtConfig = Decoded<typeof jwtFields>;
 
 /** Throws `ConfigError` with everything that is wrong. */
 export function readAuthenticationConfig(text: string, rules: ConfigRules): AuthenticationConfig {

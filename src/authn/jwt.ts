@@ -100,7 +100,7 @@ export function timeClaims(claims: Readonly<Record<string, unknown>>): Times | u
 /** Clocks may differ by this much. Source: the library upstream uses. */
 export const leewayMs = 60_000;
 
-export type TimeProblem = "expired" | "not valid yet" | "issued in the future";
+type TimeProblem = "expired" | "not valid yet" | "issued in the future";
 
 export function timeProblem({ notBefore, expiry, issuedAt }: Times, nowMs: number): TimeProblem | undefined {
   if (notBefore !== undefined && nowMs + leewayMs < notBefore * 1000) return "not valid yet";

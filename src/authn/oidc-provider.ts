@@ -9,7 +9,7 @@ import type { Outgoing } from "#client/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import { algorithmsOf } from "./jwt.ts";
 
-export interface ProviderOptions {
+interface ProviderOptions {
   /** The issuer: `https://…`, compared to the letter. */
   readonly url: string;
   /** Where the discovery document is; default: below the issuer's URL. */

@@ -97,7 +97,7 @@ export function keySetDocument(keys: VerificationKeys): string {
   return JSON.stringify({ keys: published });
 }
 
-export interface IssuerOptions {
+interface IssuerOptions {
   readonly issuer: string;
   readonly keySetUrl: string;
   readonly keys: VerificationKeys;

@@ -86,7 +86,7 @@ export function boundClaims(claims: BoundClaims, domain: ApiDomain): object {
   };
 }
 
-export interface LegacyClaims {
+interface LegacyClaims {
   readonly namespace: string;
   readonly account: ObjectRef;
   /** Name of the Secret the token is for. */

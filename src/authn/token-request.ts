@@ -18,7 +18,7 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Random } from "#std/random.ts";
 import { boundClaims, type ObjectRef } from "./service-account-token.ts";
 
-export interface TokenRequestOptions {
+interface TokenRequestOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;

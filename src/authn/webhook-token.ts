@@ -16,7 +16,7 @@ import type { Random } from "#std/random.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
-export interface WebhookTokenOptions {
+interface WebhookTokenOptions {
   readonly url: string;
   /** Credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;

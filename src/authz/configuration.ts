@@ -33,7 +33,7 @@ import {
 } from "#codec/config-document.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
-export interface WebhookSettings {
+interface WebhookSettings {
   readonly connection: WebhookConnection;
   readonly version: "v1" | "v1beta1";
   readonly authorizedTtlMs: number;
@@ -72,8 +72,8 @@ const authorizerFields = { type: textValue, name: textValue, webhook: struct(web
 type WebhookConfig = Decoded<typeof webhookFields>;
 
 const types = ["Node", "RBAC", "Webhook"] as const;
-export const authorizedTtlMs = 5 * 60_000;
-export const unauthorizedTtlMs = 30_000;
+const authorizedTtlMs = 5 * 60_000;
+const unauthorizedTtlMs = 30_000;
 const conditionsMax = 64;
 
 const authorizersPath = FieldPath.of("authorizers");

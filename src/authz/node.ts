@@ -9,7 +9,7 @@ import type { NodeGraph, Related } from "./node-graph.ts";
 import { nodeNameOf } from "./node-identity.ts";
 import { allows, type PreparedRule, ruleResource } from "./rules.ts";
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly domain: ApiDomain;
   readonly graph: Pick<NodeGraph, "relates">;
   /** The role `system:node` has these rules, for resources that need no closer look. */

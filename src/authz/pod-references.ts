@@ -4,7 +4,7 @@
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from "#api/core/v1.ts";
 
 /** Names in the pod's namespace. */
-export interface PodReferences {
+interface PodReferences {
   readonly secrets: ReadonlySet<string>;
   readonly configMaps: ReadonlySet<string>;
   readonly claims: ReadonlySet<string>;

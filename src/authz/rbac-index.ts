@@ -13,12 +13,12 @@ import type { Verdict } from "./authorizer.ts";
 import { type PreparedRule, compileRule } from "./rules.ts";
 
 /** The parts of Role and ClusterRole that count. */
-export type RoleRules = Pick<Role, "rules">;
+type RoleRules = Pick<Role, "rules">;
 
-export type RoleReference = Pick<RoleRef, "kind" | "name">;
+type RoleReference = Pick<RoleRef, "kind" | "name">;
 
 /** The parts of RoleBinding and ClusterRoleBinding that count. */
-export interface BindingContent extends Pick<RoleBinding, "subjects"> {
+interface BindingContent extends Pick<RoleBinding, "subjects"> {
   readonly roleRef: RoleReference;
 }
 

@@ -18,7 +18,7 @@ const comparisonsMax = 5_000_000;
 const missingMax = 5000;
 const linesMax = 500;
 
-export type Coverage =
+type Coverage =
   | { readonly covered: true }
   /** Sentences, one a line, that describe what is missing. */
   | { readonly covered: false; readonly missing: string };

@@ -26,7 +26,7 @@ export interface Words {
 /** Longer lists are looked up by hash. */
 const listLengthMax = 8;
 
-export function words(list: readonly string[]): Words {
+function words(list: readonly string[]): Words {
   const all = list.includes("*");
   if (list.length > listLengthMax) {
     const set = new Set(list);

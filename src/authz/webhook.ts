@@ -21,7 +21,7 @@ export type FailurePolicy = "NoOpinion" | "Deny";
 export type MatchCondition = (spec: SubjectAccessReviewSpec) => boolean;
 
 /** How a question ended, in upstream's words. */
-export type WebhookResult = "success" | "error" | "timeout" | "canceled";
+type WebhookResult = "success" | "error" | "timeout" | "canceled";
 
 export interface WebhookOptions {
   readonly name: string;
@@ -185,7 +185,7 @@ function matching(conditions: readonly MatchCondition[], spec: SubjectAccessRevi
 }
 
 /** Empty texts and lists are left out, as on the wire. */
-export function specOf(attributes: Attributes, selectors: boolean): SubjectAccessReviewSpec {
+function specOf(attributes: Attributes, selectors: boolean): SubjectAccessReviewSpec {
   const { user, verb, path } = attributes;
   const { name, groups, uid = "", extra = {} } = user;
   return {

@@ -4,7 +4,7 @@ import type { EntryNode, Expression } from "./ast.ts";
 import { Double, type Scalar, Uint } from "./values.ts";
 
 /** Returns what stands behind a node: its kind, or its type and overload. Entries of literals have a kind too. */
-export type Adorn = (node: Expression | "entry") => string;
+type Adorn = (node: Expression | "entry") => string;
 
 const kindNames = {
   identifier: "*expr.Expr_IdentExpr",

@@ -82,7 +82,7 @@ export const optionals: Library = {
 };
 
 /** The macros with two variables call these. */
-export const insertions: Library = {
+const insertions: Library = {
   name: "comprehensions",
   functions: [
     {

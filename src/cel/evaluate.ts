@@ -19,7 +19,7 @@ export type Evaluation =
   | { readonly value: Value; readonly cost: number; readonly work: number }
   | { readonly error: CelError; readonly cost: number; readonly work: number; readonly isOverBudget: boolean };
 
-export interface EvaluationLimits {
+interface EvaluationLimits {
   readonly costLimit: number;
   /** Left out: what one evaluation may do. */
   readonly workLimit?: number;

@@ -41,7 +41,7 @@ export interface CallCost {
 }
 
 /** It says what a call may cost at most and at least, and how large its result may be. */
-export interface CallEstimate {
+interface CallEstimate {
   readonly cost: SizeRange;
   /** Left out: as the result's type allows. */
   readonly resultSize?: SizeRange;

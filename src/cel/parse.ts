@@ -28,7 +28,7 @@ const repeatedMax = 2000;
 export type { Repetition } from "./parse/nodes.ts";
 
 /** Issues come in the order they were found in; `showIssues` sorts them. */
-export type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
+type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
 
 export function parse(source: string, options: ParseOptions = {}): ParseResult {
   const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000, repetition = { left: repeatedMax } } = options;

@@ -19,7 +19,7 @@ export interface SimpleType {
   readonly kind: Simple;
 }
 
-export interface ListType {
+interface ListType {
   readonly kind: "list";
   readonly element: CelType;
   /**
@@ -29,14 +29,14 @@ export interface ListType {
   readonly uniqueBy?: readonly string[];
 }
 
-export interface MapType {
+interface MapType {
   readonly kind: "map";
   readonly key: CelType;
   readonly value: CelType;
 }
 
 /** The type of a type; without `of`, of any. */
-export interface TypeType {
+interface TypeType {
   readonly kind: "type";
   readonly of: CelType | undefined;
 }

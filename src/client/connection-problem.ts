@@ -5,7 +5,7 @@
 import { isIP } from "node:net";
 
 /** Who was called. */
-export interface Called {
+interface Called {
   /** The host has its port; IPv6 addresses are in brackets. */
   readonly host: string;
   /** Name wanted in the certificate, when it is not the host. */

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { eventOfLine } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
-export interface HttpsOptions {
+interface HttpsOptions {
   /** `https://host:port`. */
   readonly url: string;
   /** Authority of the server's certificate, PEM. */

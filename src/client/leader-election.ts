@@ -24,7 +24,7 @@ export interface LeaseTimes {
   readonly retryPeriodMs: number;
 }
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   readonly client: RestClient;
   /** The version has Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
   readonly apiVersion: string;

@@ -1,7 +1,7 @@
 /** Events of a watch as a client receives them: lines of JSON, or, within the server's process, the objects themselves. */
 import type { ApiObject } from "#meta/object-meta.ts";
 
-export interface WatchEvent<T extends ApiObject = ApiObject> {
+interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: T;
 }

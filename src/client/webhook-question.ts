@@ -8,7 +8,7 @@ import type { Random } from "#std/random.ts";
 import { type Outgoing, OutgoingError } from "./outgoing-https.ts";
 import { pause } from "./reflector.ts";
 
-export interface Retry {
+interface Retry {
   /** Before the second call; each further pause is half as long again. */
   readonly firstPauseMs: number;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface Retry {
   readonly deadlineMs?: number;
 }
 
-export interface WebhookQuestion extends Retry {
+interface WebhookQuestion extends Retry {
   readonly outgoing: Outgoing;
   readonly url: string;
   /** Credentials. */

@@ -6,7 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Counter, Family, Histogram, Metrics, Sample } from "#std/metrics.ts";
 
 /** A queue holds this. Times are of the monotonic clock, in milliseconds. */
-export interface QueueState {
+interface QueueState {
   /** Keys that wait for a worker. */
   readonly depth: number;
   /** When the work began that is still going on. */

@@ -11,7 +11,7 @@ import type { Field, Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 
 /** The schema of a `T`. */
-export interface Form<T> extends Schema {
+interface Form<T> extends Schema {
   /** Never there: for the type alone. */
   readonly sample?: T;
 }
@@ -21,7 +21,7 @@ type Forms = Readonly<Record<string, Form<unknown>>>;
 /** Fields that are read by forms have these types. */
 export type Decoded<F> = { readonly [Name in keyof F]?: F[Name] extends Form<infer T> ? T : never };
 
-export interface DocumentKind<F extends Forms> {
+interface DocumentKind<F extends Forms> {
   readonly kind: string;
   /** These versions are read, with the domain's names; the first is for messages. */
   readonly apiVersions: readonly string[];

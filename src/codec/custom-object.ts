@@ -39,7 +39,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const metadataPath = FieldPath.of("metadata");
 
-export interface CustomBody {
+interface CustomBody {
   readonly bytes: Uint8Array;
   readonly encoding: BodyEncoding;
   readonly type: CustomType;
@@ -110,7 +110,7 @@ function wrongType(finding: FieldError, value: Json, group: string, kind: string
 const mustBe = (field: "apiVersion" | "kind", given: string, wanted: string): FieldError =>
   invalid(FieldPath.of(field), given, `must be ${wanted}`);
 
-export interface PatchedCustom {
+interface PatchedCustom {
   /** The patched value; integers beyond 2^53 are `bigint`. */
   readonly value: unknown;
   readonly type: CustomType;
@@ -147,7 +147,7 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
 }
 
 /** A value that an apply merged. */
-export interface MergedCustom {
+interface MergedCustom {
   readonly value: Json;
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;

@@ -7,7 +7,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { EncodableList, Encoding } from "./encoding.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 
-export interface EncodingSubject {
+interface EncodingSubject {
   readonly name: string;
   readonly encoding: Encoding;
   /** Reads a list; left out: it is a value with the items among its members. */
@@ -16,7 +16,7 @@ export interface EncodingSubject {
   framesOf?(bytes: Buffer): unknown[];
 }
 
-export interface ReadList {
+interface ReadList {
   readonly members: unknown;
   /** `undefined` where the format shows no difference between an empty list and `null`. */
   readonly items: readonly unknown[] | null | undefined;

@@ -102,7 +102,7 @@ export interface ListEncodingOptions {
   readonly large?: LargeItems | undefined;
 }
 
-export interface LargeItems {
+interface LargeItems {
   readonly weight: number;
   /** `encoding.item` of a plain value. */
   encode(encoding: Encoding, value: unknown): Promise<Buffer>;

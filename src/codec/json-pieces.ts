@@ -23,7 +23,7 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 const invalid = (): DecodeError => new DecodeError("invalid JSON");
 
 /** Decodes a short text: all of it, or a complete object or list within a long one. */
-export type DecodeShort = (text: Buffer) => unknown;
+type DecodeShort = (text: Buffer) => unknown;
 
 /** Numbers become plain numbers, except 64-bit integers, which stay exact. */
 export function decodePlain(text: Buffer): unknown {

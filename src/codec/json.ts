@@ -11,7 +11,7 @@ import { escapeHtml } from "#std/escape-html.ts";
 import { syntaxError } from "./json-syntax.ts";
 import { exactValue } from "./strict.ts";
 
-export interface DecodedJson {
+interface DecodedJson {
   /** Numbers that JavaScript would change are `JSON.rawJSON` objects. Of double keys the last one is in it. */
   readonly value: unknown;
   /** Keys of all objects in the text; more than the value has means double keys. */

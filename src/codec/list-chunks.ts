@@ -7,10 +7,10 @@ import type { Clock } from "#std/clock.ts";
 import { Yielder } from "#std/cooperative.ts";
 
 /** A piece of a list: text, or bytes of a format that is no text. */
-export type ListPart = string | Buffer;
+type ListPart = string | Buffer;
 
 /** A list as text or bytes. */
-export interface ListParts {
+interface ListParts {
   readonly head: ListPart;
   readonly tail: ListPart;
   /** The whole of a list without items. */

@@ -50,7 +50,7 @@ export interface DecodedObject {
 }
 
 /** A value that an apply merged. */
-export interface MergedValue {
+interface MergedValue {
   readonly value: Readonly<Record<string, unknown>>;
   /** The object before, of which the value shares what did not change. */
   readonly live: Unstructured | undefined;

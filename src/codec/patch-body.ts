@@ -30,7 +30,7 @@ import {
 import { patchedJson, sortedJson, strictFindings, unknownFields } from "./strict.ts";
 import { kindOf } from "./unreadable.ts";
 
-export interface DecodedPatch {
+interface DecodedPatch {
   /** Integers beyond 2^53 are `bigint`, as in `apply/`. */
   readonly value: unknown;
   /** Unknown and double fields of the patch itself, in the words for clients. */

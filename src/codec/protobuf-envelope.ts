@@ -11,7 +11,7 @@ const magic = Buffer.from("k8s\0");
 /** Bytes before the first field. */
 export const magicLength = magic.length;
 
-export interface Envelope {
+interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
   /** The object; empty when the envelope has none. */

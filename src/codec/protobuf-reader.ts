@@ -137,4 +137,4 @@ export class ProtobufReader {
 }
 
 /** The parts of a packed list, in order. */
-export type PackedReader = Pick<ProtobufReader, "integer" | "double"> & { isAtEnd(): boolean };
+type PackedReader = Pick<ProtobufReader, "integer" | "double"> & { isAtEnd(): boolean };

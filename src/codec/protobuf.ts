@@ -11,7 +11,7 @@ import { decodeJson } from "./json.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
 import { bytesType, ProtobufReader } from "./protobuf-reader.ts";
 
-export interface ProtobufBody {
+interface ProtobufBody {
   readonly apiVersion: string;
   readonly kind: string;
   /** The object in its JSON form, not canonical yet. */

@@ -10,7 +10,7 @@ import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 
-export interface StrictFindings {
+interface StrictFindings {
   /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */
   readonly problems: readonly string[];
   /**
@@ -21,7 +21,7 @@ export interface StrictFindings {
 }
 
 /** Upstream keeps as many. */
-export const problemsMax = 100;
+const problemsMax = 100;
 
 /** Finds strict decoding errors in `text`, which must be valid JSON. Without a schema it finds duplicate keys only. */
 export function strictFindings(schema: Schema | undefined, text: string): StrictFindings {

@@ -13,7 +13,7 @@ import { yamlLibrary } from "./yaml/library.ts";
 import { resolve, type ScalarTag } from "./yaml/scalars.ts";
 import { writeYaml } from "./yaml/writer.ts";
 
-export interface DecodedYaml {
+interface DecodedYaml {
   /** Null for an empty text. Parts that aliases repeat are shared. */
   readonly value: unknown;
   /** `line 7: key "a" already set in map`, one for each repetition; of double keys the last one wins. */

@@ -36,7 +36,7 @@ interface Resources {
   }[];
 }
 
-export interface Discovered {
+interface Discovered {
   /** In the order of groups, each with its preferred version first. Subresources are left out. */
   readonly resources: readonly DiscoveredResource[];
   /** Group versions that could not be asked, with the reason: those of servers that are down. */

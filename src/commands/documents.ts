@@ -9,7 +9,7 @@ import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** An object, or a document that is none. */
-export type ReadDocument =
+type ReadDocument =
   | { readonly object: Unstructured; readonly line: number }
   | { readonly problem: string; readonly line: number };
 

@@ -11,7 +11,7 @@ import { collectionPath, discover, NoName, pathPart, type DiscoveredResource } f
 import { portable } from "./portable-object.ts";
 import { printable, printWarnings } from "./print.ts";
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Where objects go that name no namespace. */
   readonly namespace: string;
   /** It says what becomes of objects that are there. */

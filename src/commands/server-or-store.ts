@@ -12,7 +12,7 @@ import { hasStore, openSqliteStore, type SqliteStore } from "#storage/sqlite.ts"
 /** Large stores take minutes. */
 const timeoutMs = 60 * 60_000;
 
-export interface StoreWork<T> {
+interface StoreWork<T> {
   /** The path of the running server, and the body. */
   readonly path: string;
   readonly body: object;

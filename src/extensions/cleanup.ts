@@ -19,7 +19,7 @@ import { Yielder } from "#std/cooperative.ts";
 import type { Log } from "#std/log.ts";
 import type { CustomKind } from "./custom-kind.ts";
 
-export interface CleanupOptions extends Omit<StoreOptions, "definition"> {
+interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   readonly domain: ApiDomain;
   readonly log: Log;
   /** This store has the definitions. */

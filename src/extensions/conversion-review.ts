@@ -19,11 +19,7 @@ import { mapCooperatively } from "#std/cooperative.ts";
  * Sends a review, in JSON, to the webhook; resolves with its decoded answer. Rejects with upstream's message, or with a
  * `StatusError`, which clients get unchanged.
  */
-export type AskReview = (
-  webhook: WebhookConversion,
-  review: Buffer,
-  signal: AbortSignal | undefined,
-) => Promise<unknown>;
+type AskReview = (webhook: WebhookConversion, review: Buffer, signal: AbortSignal | undefined) => Promise<unknown>;
 
 /** Objects of one custom resource in another version of it. Rejects with `StatusError` (500, or 429). */
 export type ConvertObjects = (

@@ -53,7 +53,7 @@ const partVerbs = ["get", "patch", "update"];
 const versionsPerTurn = 64;
 
 /** Reads the definition again from where it is stored. */
-export type ReadDefinition = () => CustomResourceDefinition;
+type ReadDefinition = () => CustomResourceDefinition;
 
 /** The same definition as it was served before. */
 export interface ServedBefore {

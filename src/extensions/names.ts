@@ -8,7 +8,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { aggregate, goQuote } from "#meta/field-error.ts";
 
 /** Names that the definitions of a group have. */
-export interface TakenNames {
+interface TakenNames {
   /** Plural, singular and short names. */
   readonly resources: ReadonlySet<string>;
   /** Kinds and kinds of lists. */

@@ -40,7 +40,7 @@ export function printerColumns(
 }
 
 /** The default age column of kinds without columns. */
-export function ageColumn(domain: ApiDomain): Column {
+function ageColumn(domain: ApiDomain): Column {
   const path = ".metadata.creationTimestamp";
   // The path can be read: it is a constant.
   return columnOf({ name: "Age", type: "date", description: fieldText(domain, "creationTimestamp"), jsonPath: path })!;

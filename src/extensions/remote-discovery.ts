@@ -4,7 +4,7 @@
  */
 import { isObject } from "#std/is-object.ts";
 
-export interface RemoteKind {
+interface RemoteKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;

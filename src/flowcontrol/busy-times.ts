@@ -66,7 +66,7 @@ export interface LevelHistograms {
 }
 
 /** The load of a level at one time. */
-export interface Load {
+interface Load {
   readonly seats: number;
   readonly running: number;
   readonly waiting: number;

@@ -18,7 +18,7 @@ import { dealHand } from "./shuffle-shard.ts";
 import type { FlowIdentity, QueuedRequest } from "./queued-request.ts";
 import { estimateWork, type WorkSources } from "./work-estimate.ts";
 
-export interface FlowControlOptions {
+interface FlowControlOptions {
   readonly clock: Clock;
   readonly metrics: FlowMetrics;
   /** All seats of the server. */
@@ -29,7 +29,7 @@ export interface FlowControlOptions {
 }
 
 /** How a schema treats a matching request. */
-export interface Flow {
+interface Flow {
   readonly schema: CompiledSchema;
   readonly level: PriorityLevel;
   /** Every answer gets these. */

@@ -54,7 +54,7 @@ export interface KindTimes {
 }
 
 /** Labels name levels and schemas; their metrics go with them. */
-export interface NamedFlows {
+interface NamedFlows {
   hasLevel(name: string): boolean;
   hasSchema(name: string): boolean;
   /** Called when metrics were dropped: gauges of what is gone must not be kept. */

@@ -25,7 +25,7 @@ import {
   QueuedRequest,
 } from "./queued-request.ts";
 
-export interface LevelOptions {
+interface LevelOptions {
   readonly config: LevelConfig;
   readonly clock: Clock;
   readonly histograms: LevelHistograms;

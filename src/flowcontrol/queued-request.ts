@@ -19,7 +19,7 @@ export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancell
 export const estimatedSeconds = 0.003;
 
 /** The level of a request, as far as holders of a request need it. */
-export interface RequestLevel {
+interface RequestLevel {
   readonly config: LevelConfig;
   readonly retryAfter: RetryAfter;
   /** Seats it has now. */

@@ -28,13 +28,13 @@ export function seatLimits(level: Shares, sharesSum: number, total: number): Sea
   return { nominal, lower, upper: nominal + borrowing };
 }
 
-export interface Claim {
+interface Claim {
   readonly target: number;
   readonly lower: number;
   readonly upper: number;
 }
 
-export interface Allocation {
+interface Allocation {
   readonly seats: readonly number[];
   /** The fraction of its target that every level between its bounds got. */
   readonly fairFraction: number;
@@ -60,7 +60,7 @@ export function allocate(total: number, claims: readonly Claim[]): Allocation {
 }
 
 /** The demand of a level over one period. */
-export interface DemandFigures {
+interface DemandFigures {
   readonly average: number;
   readonly deviation: number;
   readonly high: number;
@@ -103,14 +103,14 @@ export class Demand {
 
 const smoothing = 0.977;
 
-export interface Borrower {
+interface Borrower {
   readonly isExempt: boolean;
   readonly limits: SeatLimits;
   readonly high: number;
   readonly smoothed: number;
 }
 
-export interface Division {
+interface Division {
   /** Seats each may use now, in the order given. */
   readonly seats: readonly number[];
   readonly targets: readonly number[];

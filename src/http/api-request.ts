@@ -19,7 +19,7 @@ export interface RequestInfo extends RequestAttributes {
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 /** The request as the client sent it, and its connection. Nothing changes but what is collected for the answer and the audit log. */
-export interface RequestHead {
+interface RequestHead {
   readonly method: string;
   /** Raw path and query as sent. */
   readonly url: string;
@@ -75,7 +75,7 @@ export interface RequestHead {
 }
 
 /** Filters find this out about a request, in the order of `http/chain.ts`; handlers only read it. */
-export interface RequestState {
+interface RequestState {
   info: RequestInfo;
   user: UserInfo;
   deadlineMs: number;

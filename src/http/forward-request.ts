@@ -13,14 +13,14 @@ import type { HandledRequest, Reply, ReplyStream, StreamSink } from "./api-reque
 import { plainText } from "./plain-text.ts";
 import { isLongRunning } from "./request-info.ts";
 
-export interface ForwardTarget {
+interface ForwardTarget {
   readonly address: ServiceAddress;
   readonly forwarder: Forwarder;
   /** Name in its certificate. */
   readonly serverName: string;
 }
 
-export interface ForwardOptions {
+interface ForwardOptions {
   readonly clock: Clock;
   /** How long the head of an answer may take. */
   readonly headMs: number;

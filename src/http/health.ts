@@ -9,7 +9,7 @@ import { plainText } from "./plain-text.ts";
 
 export type HealthEndpoint = "healthz" | "livez" | "readyz";
 
-export interface HealthCheck {
+interface HealthCheck {
   /** May contain slashes: `poststarthook/start-controllers`. */
   readonly name: string;
   readonly endpoints: readonly HealthEndpoint[];
@@ -21,7 +21,7 @@ export interface HealthCheck {
   readonly startup?: boolean;
 }
 
-export interface HealthOptions {
+interface HealthOptions {
   readonly clock: Clock;
   /** How long after start `/livez` waits for what start-up still has to finish. */
   readonly livezGracePeriodMs: number;

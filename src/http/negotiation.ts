@@ -185,7 +185,7 @@ export function wantsPretty(request: NegotiatedRequest): boolean {
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 
 /** One clause of an `Accept` header. Parameters that negotiation knows are taken apart; `undefined`: not there. */
-export interface AcceptClause {
+interface AcceptClause {
   readonly type: string;
   readonly subtype: string;
   readonly quality: number;

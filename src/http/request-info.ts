@@ -9,7 +9,7 @@ import { badRequest, resourceNotFound } from "#meta/status-error.ts";
 import type { ApiRequest, RequestInfo } from "./api-request.ts";
 
 /** The fields of a request that `parseRequestInfo` reads. */
-export type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
+type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
 
 /**
  * Never throws. A path without group, version and resource is not a resource request. `namespace`, `name` and

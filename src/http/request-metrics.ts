@@ -11,7 +11,7 @@ import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 /** Where a request goes. */
 export type RequestPlace = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
 
-export interface RequestMetricsOptions {
+interface RequestMetricsOptions {
   readonly metrics: Metrics;
   /** Whether a resource (or subresource) exists; asked when a combination of labels is new, and when metrics are shown. */
   readonly isServed: (place: RequestPlace) => boolean;

@@ -6,7 +6,7 @@ import type { EntryFilter } from "#registry/store.ts";
 import type { ListOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
-export interface Selection {
+interface Selection {
   readonly filter: EntryFilter;
   /** The name every match must have; `undefined` for any. */
   readonly name: string | undefined;

@@ -6,7 +6,7 @@ import { badRequest } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
 
 /** The object in a row, beside its cells. */
-export type IncludeObject = "None" | "Metadata" | "Object";
+type IncludeObject = "None" | "Metadata" | "Object";
 
 /** Reads `includeObject`; throws `badRequest` for other values. */
 export function includeObjectOf(query: URLSearchParams): IncludeObject {

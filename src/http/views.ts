@@ -29,10 +29,10 @@ export interface ListMeta {
 }
 
 /** The members of a list beside its items. */
-export type ListFrame = Pick<EncodableList, "members" | "itemsKey" | "emptyIsNull">;
+type ListFrame = Pick<EncodableList, "members" | "itemsKey" | "emptyIsNull">;
 
 /** Throws `wrongView` where it does not fit: lists are not shown as one object, nor the other way round. */
-export interface View {
+interface View {
   object(object: Unstructured): object;
   list(metadata: ListMeta): ListFrame;
   item(object: Unstructured): unknown;

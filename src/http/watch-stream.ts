@@ -38,7 +38,7 @@ export interface EventObjects {
 }
 
 /** Rejects when entries cannot be converted. */
-export type ConvertEntries = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
+type ConvertEntries = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
 
 /** Objects to send first, and what keeps them readable. */
 interface Initial {
@@ -48,7 +48,7 @@ interface Initial {
 
 const nothing: Initial = { entries: [] };
 
-export interface WatchStreamOptions {
+interface WatchStreamOptions {
   readonly cache: CacheRanges & CacheWatches;
   readonly prefix: string;
   readonly exact: boolean;

@@ -164,7 +164,7 @@ export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): Maybe
 }
 
 /** The versions of a write's object, and how code that converts between them runs. */
-export interface Ownership {
+interface Ownership {
   readonly versions: ObjectVersions;
   /** The result of `work`, which may run several times. */
   settled<T>(work: () => T): MaybePromise<T>;

@@ -2,7 +2,7 @@
 import type { ApiDomain } from "./api-domain.ts";
 import type { ApiObject } from "./object-meta.ts";
 
-export type ClassKind = "IngressClass" | "StorageClass" | "VolumeAttributesClass";
+type ClassKind = "IngressClass" | "StorageClass" | "VolumeAttributesClass";
 
 /**
  * Upstream's names for storage classes. For volume attributes classes upstream's printer knows only an alpha name that

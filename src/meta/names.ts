@@ -308,7 +308,7 @@ export function* unprintableCharacters(text: string): Generator<{ readonly char:
 /**
  * A check of an object's name. With `prefix` it is a `generateName`, whose last `-` stands for the generated suffix.
  */
-export type NameRule = (name: string, prefix: boolean) => readonly string[];
+type NameRule = (name: string, prefix: boolean) => readonly string[];
 
 /** Rules by the names that the tables of kinds use. Rules that compare with other fields do that in the kind's file. */
 export const nameRules: Readonly<Record<string, NameRule>> = {

@@ -32,7 +32,7 @@ export interface Status {
 }
 
 /** An object that is refused, and its errors. */
-export interface InvalidObject {
+interface InvalidObject {
   readonly of: KindName;
   readonly name: string;
   readonly errors: readonly FieldError[];
@@ -58,7 +58,7 @@ export class StatusError extends Error {
 }
 
 /** These are facts about an error beyond what clients see. */
-export interface StatusErrorOptions extends ErrorOptions {
+interface StatusErrorOptions extends ErrorOptions {
   readonly invalid?: InvalidObject;
   readonly showsValues?: boolean;
 }
@@ -70,7 +70,7 @@ export interface ResourceName {
 }
 
 /** A kind as messages name it. */
-export interface KindName {
+interface KindName {
   readonly group: string;
   readonly kind: string;
 }

@@ -6,7 +6,7 @@
 import type { Clock } from "#std/clock.ts";
 
 /** An instant: seconds since the Unix epoch and the nanoseconds after it. */
-export interface Instant {
+interface Instant {
   readonly seconds: number;
   readonly nanos: number;
 }

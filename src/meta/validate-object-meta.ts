@@ -22,7 +22,7 @@ import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, labelValue, nameRules, qualifiedName, unprintableCharacters } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
 
-export interface ObjectMetaRules {
+interface ObjectMetaRules {
   readonly namespaced: boolean;
   /** A key of `nameRules`. */
   readonly nameRule: string;

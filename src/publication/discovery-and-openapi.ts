@@ -6,7 +6,7 @@ import { andThen } from "#std/maybe-promise.ts";
 import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } from "./discovery.ts";
 import type { OpenApiRequest } from "./openapi/v3.ts";
 
-export interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
+interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
   /** Paths of others, listed at `/`. */
   readonly otherPaths?: readonly string[];

@@ -38,7 +38,7 @@ export interface RemoteVersion extends RemoteDiscovery, Partial<RemoteOpenApi> {
   readonly versionPriority: number;
 }
 
-export interface RemoteOpenApi {
+interface RemoteOpenApi {
   /** URLs of version 3, by path below `/openapi/v3`. */
   readonly openApiV3: ReadonlyMap<string, string>;
   /** JSON of version 2. */

@@ -14,7 +14,7 @@ import { compareCodePoints } from "#std/code-points.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
 /** A path that could be read. */
-export interface JsonPath {
+interface JsonPath {
   /** The values of the path, in order; `undefined` when it cannot be evaluated. */
   find(value: unknown): readonly unknown[] | undefined;
 }

@@ -6,7 +6,7 @@ import { isRawNumber } from "#std/raw-number.ts";
 import { goText, goTypeOf } from "./go-text.ts";
 
 /** The value found, or the error; neither when the field is absent. */
-export interface NestedField<T> {
+interface NestedField<T> {
   readonly value?: T;
   readonly problem?: string;
 }

@@ -29,7 +29,7 @@ export interface Findings {
   hasEmptyLists?: boolean;
 }
 
-export interface TypedOptions {
+interface TypedOptions {
   /** Fill in the schema's defaults. On unless switched off. */
   readonly defaults?: boolean;
   /** A canonical value of the type: parts that the value shares with it, in the same place, are not looked at. */

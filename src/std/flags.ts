@@ -23,7 +23,7 @@ export const flagGroups = [
   "Misc",
 ] as const;
 
-export type FlagGroup = (typeof flagGroups)[number];
+type FlagGroup = (typeof flagGroups)[number];
 
 export interface Flag<T> {
   /** Without dashes. */
@@ -46,7 +46,7 @@ export interface Flag<T> {
 }
 
 /** Flags by the name of their option. */
-export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
+type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 
 /** The options a table describes. */
 export type OptionsOf<Table> = { readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never };
@@ -185,7 +185,7 @@ export function withShort<T>(flag: Flag<T>, short: string): Flag<T> {
 /** Values given, by option name. Also the form in which layers of settings are merged. */
 export type Settings<Table> = Partial<OptionsOf<Table>>;
 
-export interface Arguments<Table> {
+interface Arguments<Table> {
   readonly settings: Settings<Table>;
   /** `--help` or `-h` was among them. */
   readonly help: boolean;

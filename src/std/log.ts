@@ -5,10 +5,10 @@
 import { pino } from "pino";
 import type { Clock } from "./clock.ts";
 
-export type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
+type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
 
 /** Extra facts of a line, none: `{}`. `err` or `error` holds an error, printed with its stack. */
-export type LogFields = object;
+type LogFields = object;
 
 export interface Log {
   error(fields: LogFields, message: string): void;
@@ -24,7 +24,7 @@ export interface Log {
   flush(): void;
 }
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: "json" | "text";
   /** klog's number: 0 to 3 info, 4 and 5 debug, 6 and more trace. */
   readonly verbosity: number;

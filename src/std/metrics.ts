@@ -6,7 +6,7 @@
  * share one child whose labels are all `other`. Label sets of things that are gone are dropped (`isThere`).
  */
 
-export interface MetricOptions {
+interface MetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
@@ -21,7 +21,7 @@ export interface MetricOptions {
   dropped?(): void;
 }
 
-export interface HistogramOptions extends MetricOptions {
+interface HistogramOptions extends MetricOptions {
   /** Upper bounds, rising; `+Inf` is added. */
   readonly buckets: readonly number[];
 }

@@ -16,7 +16,7 @@ export interface ConnectionLimits {
 /** Which bound a connection was beyond. */
 export type ConnectionBound = "all" | "address" | "user";
 
-export interface AcceptorOptions {
+interface AcceptorOptions {
   readonly limits: ConnectionLimits;
   /** A connection whose turn has come; it is paused. */
   begin(socket: Socket): void;

@@ -34,7 +34,7 @@ export interface Http1Exchange {
   readonly reader: SocketReader;
 }
 
-export interface Http1Handler {
+interface Http1Handler {
   /** The next request of a connection; the one before is answered. */
   request(socket: TLSSocket, exchange: Http1Exchange): void;
   /** A request for another protocol; the handler takes over the connection, with the bytes `early` that came with it. */

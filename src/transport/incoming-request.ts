@@ -41,7 +41,7 @@ export interface Message {
 }
 
 /** The head of a request, as far as it is read before anybody handles it. */
-export interface ReadHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
+interface ReadHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
   readonly target: { readonly path: string; readonly query: string };
   readonly refusal?: StatusError | undefined;
   readonly upgrade?: string | undefined;

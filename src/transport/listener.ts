@@ -56,7 +56,7 @@ export interface TlsFiles {
 }
 
 /** The times and sizes of HTTP/1.1 hold for HTTP/2 where it has them; `headerMs` also for the TLS handshake. */
-export interface ListenerLimits extends Http1Limits, ConnectionLimits {
+interface ListenerLimits extends Http1Limits, ConnectionLimits {
   /** HTTP/2: concurrent requests of a connection, and unread body bytes per request. */
   readonly concurrentStreams: number;
   readonly streamWindowBytes: number;
@@ -64,7 +64,7 @@ export interface ListenerLimits extends Http1Limits, ConnectionLimits {
   readonly stallMs: number;
 }
 
-export const defaultLimits: ListenerLimits = {
+const defaultLimits: ListenerLimits = {
   headerBytes: 64 * 1024,
   headerCount: 1000,
   headerMs: 32_000,

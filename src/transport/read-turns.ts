@@ -37,7 +37,7 @@ export const activeOfUserMax = 256;
  */
 export const batchMin = 4;
 export const batchUsual = 8;
-export const batchOfHandshakesMax = 8;
+const batchOfHandshakesMax = 8;
 export const batchOfUnauthenticatedMax = 64;
 export const batchOfUserMax = 512;
 export const batchMs = 5;
@@ -46,7 +46,7 @@ const lateShare = 8;
 /** The size of short requests, on an average. */
 export const shortBytes = 2 * 1024;
 /** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
-export const idleBytes = 32;
+const idleBytes = 32;
 /** A request, and the end of a connection, count as so many bytes more in their turn. */
 export const requestBytes = 1024;
 /** A batch ends with a turn of which it used at least this part. */

@@ -28,7 +28,7 @@ export interface ReplySettings {
 }
 
 /** Length from which a compressible reply is compressed. Upstream's threshold; it compresses what is longer. */
-export const compressAbove = 128 * 1024;
+const compressAbove = 128 * 1024;
 /** Size of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
 /** A body up to this length is one write: a page of a hundred objects is. */
@@ -341,7 +341,7 @@ export class Exchange {
   }
 }
 
-export const clientGone = new Error("the client closed the connection");
+const clientGone = new Error("the client closed the connection");
 
 function ignore(): void {}
 

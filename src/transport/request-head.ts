@@ -4,7 +4,7 @@
  */
 import { badRequest, headersTooLarge, type StatusError, targetTooLong } from "#meta/status-error.ts";
 
-export interface HeadLimits {
+interface HeadLimits {
   /** Request line and headers together, as HTTP/1.1 writes them. */
   readonly headerBytes: number;
   readonly headerCount: number;

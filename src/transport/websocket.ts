@@ -98,7 +98,7 @@ function frameHead(op: number, length: number): Buffer {
   return head;
 }
 
-export interface FrameReaderHandler {
+interface FrameReaderHandler {
   ping(payload: Buffer): void;
   /** The client ends the connection, or breaks the protocol. Nothing is read after it. `code` is what to answer. */
   ended(code: number): void;

@@ -17,7 +17,7 @@ export const floodBytes = 256 * 1024 * 1024;
 
 const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
 
-export interface Received {
+interface Received {
   readonly method: string;
   readonly url: string;
   /** `name: value`, names in lower case. */

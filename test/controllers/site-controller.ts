@@ -27,7 +27,7 @@ export const finalizer = `${group}/registered`;
 export const manager = "site-controller";
 const managedBy = "app.kubernetes.io/managed-by";
 
-export interface Site extends KubernetesObject {
+interface Site extends KubernetesObject {
   readonly spec: { readonly title: string; readonly paths?: readonly string[]; readonly replicas?: number };
   readonly status?: {
     readonly observedGeneration?: number;

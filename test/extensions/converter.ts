@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 
-export interface Converted {
+interface Converted {
   apiVersion: string;
   kind: string;
   metadata: Record<string, unknown> & { annotations?: Record<string, string>; labels?: Record<string, string> };

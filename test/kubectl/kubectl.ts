@@ -28,7 +28,7 @@ function findPrograms(): Map<string, string> {
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export interface Run {
+interface Run {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -130,7 +130,7 @@ export class Kubectl {
   }
 }
 
-export type KubectlTest = (name: string, run: (kubectl: Kubectl) => Promise<void>) => void;
+type KubectlTest = (name: string, run: (kubectl: Kubectl) => Promise<void>) => void;
 
 /** Registers tests for every kubectl; each test has a namespace of its own. Skips when there is no kubectl. */
 export function kubectlSuite(register: (kubectlTest: KubectlTest) => void): void {

@@ -19,7 +19,7 @@ const program = `
 import { startServer, type RunningServer } from ${binnacle};
 
 const server: RunningServer = await startServer({ storage: "memory", securePort: 0 });
-export const token: string = server.admin.token;
+const token: string = server.admin.token;
 await server.close();
 // @ts-expect-error There is no such option.
 await startServer({ securPort: 0 });

@@ -13,7 +13,7 @@ export interface Ended {
 }
 
 /** Starts `binnacle` with these arguments in `folder`, and with `variables` beside those of the environment. */
-export function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
+function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
   const program = ["--conditions=source", join(root, "bin/binnacle.ts"), ...args];
   const env = { ...process.env, ...variables };
   return spawn(process.execPath, program, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });

@@ -17,19 +17,19 @@ export interface OperatorSet {
   readonly explained: readonly Explained[];
 }
 
-export interface Accepted {
+interface Accepted {
   readonly object: ObjectBody;
   readonly shows?: Fields;
 }
 
-export interface Refused {
+interface Refused {
   readonly object: ObjectBody;
   /** `field: message` of every cause. */
   readonly causes: readonly string[];
 }
 
 /** An object that two managers apply. */
-export interface Shared {
+interface Shared {
   readonly first: ObjectBody;
   readonly second: ObjectBody;
   readonly merged: Fields;
@@ -39,7 +39,7 @@ export interface Shared {
   readonly settled: Fields;
 }
 
-export interface Upgrade {
+interface Upgrade {
   readonly kind: string;
   /** The definition's `spec.versions` afterwards; a new one is stored. */
   readonly versions: readonly VersionFields[];
@@ -56,7 +56,7 @@ export interface Upgrade {
   readonly freshInOlder: Fields;
 }
 
-export interface Explained {
+interface Explained {
   readonly groupVersion: string;
   readonly schema: string;
   readonly shows: Fields;
@@ -77,7 +77,7 @@ export interface VersionFields {
   readonly selectable?: readonly string[];
 }
 
-export interface NamesAndVersions {
+interface NamesAndVersions {
   readonly group: string;
   readonly kind: string;
   readonly plural: string;

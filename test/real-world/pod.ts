@@ -79,7 +79,7 @@ const securityContext = object({
   procMount: text(),
   readOnlyRootFilesystem: flag(),
 });
-export const podSecurityContext = object({
+const podSecurityContext = object({
   ...identity,
   fsGroup: int64(),
   fsGroupChangePolicy: text(),
@@ -108,7 +108,7 @@ export const environment = listMap(
 );
 
 /** A list of containers by name. */
-export const containers = listMap(
+const containers = listMap(
   ["name"],
   object(
     {
@@ -187,7 +187,7 @@ export const claimSpec = object({
   volumeName: text(),
 });
 
-export const volumes = listMap(
+const volumes = listMap(
   ["name"],
   object(
     {

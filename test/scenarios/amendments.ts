@@ -6,13 +6,13 @@ import { join } from "node:path";
 /** This is answered instead, by the path in the answer, `body.code`. */
 type Answer = Readonly<Record<string, unknown>>;
 
-export interface Amendment {
+interface Amendment {
   readonly reason: string;
   /** By case file, name of the scenario, and place among its recorded answers. */
   readonly recorded: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Answer>>>>>>;
 }
 
-export function readAmendments(): readonly Amendment[] {
+function readAmendments(): readonly Amendment[] {
   return load(readFileSync(join(import.meta.dirname, "amended.yaml"), "utf8")) as readonly Amendment[]; // written by hand
 }
 

@@ -26,7 +26,7 @@ export interface RequestStep {
   readonly eventually?: boolean;
 }
 
-export interface WatchStep {
+interface WatchStep {
   /** The path that is watched. */
   readonly watch: string;
   readonly as?: string;
@@ -37,7 +37,7 @@ export interface EventsStep {
   readonly events: readonly Fields[];
 }
 
-export type Step = RequestStep | WatchStep | EventsStep;
+type Step = RequestStep | WatchStep | EventsStep;
 
 export interface Scenario {
   /** A sentence about behaviour. */
@@ -47,7 +47,7 @@ export interface Scenario {
   readonly steps: readonly Step[];
 }
 
-export interface ScenarioFile {
+interface ScenarioFile {
   /** `access/bootstrap-tokens`. */
   readonly path: string;
   readonly scenarios: readonly Scenario[];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** Names of scenarios by file, or all of a file. */
 type Names = Readonly<Record<string, readonly string[] | "all">>;
 
-export interface Skip {
+interface Skip {
   readonly reason: string;
   /** Scenarios of this folder are named like `access/bootstrap-tokens`. */
   readonly scenarios?: Names;

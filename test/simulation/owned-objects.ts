@@ -87,7 +87,7 @@ interface Change {
   readonly line: string;
 }
 
-export interface Faults {
+interface Faults {
   /** Most milliseconds that an event or a request takes. */
   readonly delayMs: number;
   /** In a hundred requests, those that are lost. */

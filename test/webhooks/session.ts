@@ -24,14 +24,14 @@ export interface Case {
 
 export type Phase = "mutating" | "validating";
 
-export interface SessionOptions {
+interface SessionOptions {
   /** Part of all names, and of nothing else that is compared. */
   readonly run: string;
   /** Tells servers apart that ask the same webhook server. */
   readonly side: string;
 }
 
-export interface StepOptions extends SendOptions {
+interface StepOptions extends SendOptions {
   /** Fields of the answer that the brief line has. */
   readonly show?: readonly string[];
   /** Nothing but the code of the answer is kept: what differs of the rest is documented. */

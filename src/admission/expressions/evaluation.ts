@@ -9,7 +9,7 @@ import { isTooDeep } from "#std/too-deep.ts";
 import { awaited, runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 
 /** A program, or why there is none. */
-export type CompiledOrProblem = TypedProgram | { readonly problem: string };
+type CompiledOrProblem = TypedProgram | { readonly problem: string };
 
 /** An expression, compiled when it is first used. */
 export class LazyExpression {
@@ -179,11 +179,7 @@ export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): M
 }
 
 /** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and `Pending`. */
-export function evaluateNow(
-  { compiled }: LazyExpression,
-  activation: Activation,
-  budget: CostBudget,
-): EvaluationOutcome {
+function evaluateNow({ compiled }: LazyExpression, activation: Activation, budget: CostBudget): EvaluationOutcome {
   if ("problem" in compiled) return { error: `compilation error: ${compiled.problem}` };
   try {
     const result = compiled.program.evaluate(activation, limitsOf(budget));

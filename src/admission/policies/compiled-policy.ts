@@ -32,10 +32,7 @@ export interface CompiledPolicy extends CompiledCommon {
   readonly auditAnnotations: readonly { readonly key: string; readonly expression: LazyExpression }[];
 }
 
-export type CommonSpec = Pick<
-  ValidatingAdmissionPolicySpec,
-  "paramKind" | "matchConditions" | "variables" | "failurePolicy"
->;
+type CommonSpec = Pick<ValidatingAdmissionPolicySpec, "paramKind" | "matchConditions" | "variables" | "failurePolicy">;
 
 /** Variables, and the environment of expressions that use them. */
 interface WithVariables {

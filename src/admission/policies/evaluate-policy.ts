@@ -94,7 +94,7 @@ function* evaluateBody(
 }
 
 /** The surroundings in which the expressions of a policy are evaluated. */
-export interface Around {
+interface Around {
   readonly values: RequestValues;
   readonly params: ApiObject | undefined;
   readonly budget: CostBudget;

@@ -65,5 +65,5 @@ export class PolicyRequest {
   }
 }
 
-export const isSameKind = (one: Matched["kind"], other: Matched["kind"]): boolean =>
+const isSameKind = (one: Matched["kind"], other: Matched["kind"]): boolean =>
   one === other || (one.group === other.group && one.version === other.version && one.kind === other.kind);

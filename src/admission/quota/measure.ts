@@ -8,7 +8,7 @@ import type { Evaluator, GroupResource } from "./evaluator.ts";
 import type { UsageEvaluators } from "./usage.ts";
 
 /** Objects of one resource that a quota counts. */
-export interface MeasuredPart extends GroupResource {
+interface MeasuredPart extends GroupResource {
   add(object: ApiObject): void;
   /** Where only the number of objects counts: the names of those that are being written. Then none has to be read. */
   readonly beingWritten: readonly string[] | undefined;

@@ -45,7 +45,7 @@ export interface ObservedCall {
   readonly code: number;
 }
 
-export interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation" | "seconds"> {
+interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation" | "seconds"> {
   /** Whether they have no value. */
   readonly hasFailed: boolean;
   /** Whether the webhook is left out. */

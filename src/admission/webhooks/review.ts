@@ -66,7 +66,7 @@ export function reviewBody(
   );
 }
 
-export interface ExpectedAnswer {
+interface ExpectedAnswer {
   readonly uid: string;
   readonly version: ReviewVersion;
   readonly isMutating: boolean;

@@ -5,9 +5,9 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 
-export type ApprovalState = "invalid" | "approved" | "bypassed" | "missing";
+type ApprovalState = "invalid" | "approved" | "bypassed" | "missing";
 
-export interface Approval {
+interface Approval {
   readonly state: ApprovalState;
   /** People read this. */
   readonly reason: string;

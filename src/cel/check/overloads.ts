@@ -6,7 +6,7 @@ import { type Inference, isLoose, withParts } from "./inference.ts";
 import { isSame } from "./same-type.ts";
 
 /** A call means and yields this. */
-export interface Resolution {
+interface Resolution {
   readonly reference: FunctionReference;
   readonly result: CelType;
 }

@@ -15,7 +15,7 @@ export interface Argument {
   readonly typeName?: string;
 }
 
-export interface CallMax {
+interface CallMax {
   readonly cost: number;
   /** Left out: unknown. */
   readonly size?: SizeRange;

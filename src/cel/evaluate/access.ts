@@ -9,7 +9,7 @@ import { read } from "./read.ts";
 const canBeKey = (key: Value): boolean => typeof key !== "object" || key instanceof Uint || key instanceof Double;
 
 /** The value under a key; `undefined` when it is not there; an error where lists do not have such indices. */
-export function find(operand: Value, key: Value, context: EvaluationContext): Value | CelError | undefined {
+function find(operand: Value, key: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isList(operand)) return findElement(operand, key);
   if (!canBeKey(key)) return new CelError(`invalid qualifier type: ${implementationOf(key)}`);
   return isMap(operand) ? mapGet(operand, key, context) : undefined;

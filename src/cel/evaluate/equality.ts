@@ -14,7 +14,7 @@ const isNumber = (value: Value): value is Number =>
   typeof value === "number" || typeof value === "bigint" || value instanceof Double || value instanceof Uint;
 
 /** Negative, 0 or positive; NaN where one of them is NaN. Beside a double, ints are compared as doubles. */
-export function compareNumbers(a: Number, b: Number): number {
+function compareNumbers(a: Number, b: Number): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (a instanceof Double || b instanceof Double) {
     const left = a instanceof Double ? a.value : Number(a instanceof Uint ? a.value : a);

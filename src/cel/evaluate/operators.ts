@@ -86,7 +86,7 @@ const ordering =
   };
 
 /** Whether a list has an element, or a map a key. */
-export function isIn(element: Value, container: Value, context: EvaluationContext): Value | CelError | undefined {
+function isIn(element: Value, container: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isMap(container)) return mapGet(container, element, context) !== undefined;
   if (!isList(container)) return undefined;
   context.work(2 * container.length);

@@ -7,7 +7,7 @@ import type { EvaluationContext } from "../functions.ts";
 import { CelError } from "../values.ts";
 import { remember } from "./remember.ts";
 
-export interface CompiledPattern {
+interface CompiledPattern {
   readonly program: LinearRegExp;
   /** About how many instructions it has. */
   readonly size: number;

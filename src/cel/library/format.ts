@@ -100,7 +100,7 @@ interface Verb {
 }
 
 /** Says what is wrong with a format: with the argument at an index, or as a whole. */
-export interface FormatProblem {
+interface FormatProblem {
   readonly argument?: number;
   readonly message: string;
 }

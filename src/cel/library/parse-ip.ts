@@ -5,7 +5,7 @@
 import { goQuote } from "#meta/field-error.ts";
 
 /** `zone` is empty if there is none. */
-export interface IpAddress {
+interface IpAddress {
   /** 4 or 16. */
   readonly bytes: readonly number[];
   readonly zone: string;
@@ -31,7 +31,7 @@ export function parseAddress(text: string): IpAddress | Fault {
 }
 
 /** An address and the number of its bits that count. */
-export interface IpPrefix {
+interface IpPrefix {
   readonly address: IpAddress;
   readonly bits: number;
 }

@@ -24,7 +24,7 @@ import { endOfRule, expressionStart, type Kind, type Kinds, kinds, memberStart, 
 
 const { identifier, question, comma, colon, dot } = kinds;
 
-export interface GrammarOptions {
+interface GrammarOptions {
   readonly hasTwoVariables: boolean;
   readonly depthMax: number;
 }

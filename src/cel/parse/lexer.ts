@@ -18,7 +18,7 @@ export interface Tokens {
   readonly issues: readonly LexicalIssue[];
 }
 
-export interface LexicalIssue extends Issue {
+interface LexicalIssue extends Issue {
   /** The index of the next token. */
   readonly token: number;
 }

@@ -11,7 +11,7 @@ const accumulator = "__result__";
 const unused = "#unused";
 
 /** A call that may be a macro. `offset` is that of the call, which the nodes of the expansion get. */
-export interface MacroCall {
+interface MacroCall {
   readonly offset: number;
   readonly name: string;
   readonly target: Expression | undefined;
@@ -19,7 +19,7 @@ export interface MacroCall {
 }
 
 /** Whether `issue` names a wrong argument, or `expression` is what the call stands for. */
-export type Expansion = { readonly expression: Expression } | { readonly issue: Issue };
+type Expansion = { readonly expression: Expression } | { readonly issue: Issue };
 
 /** `undefined`: the call is no macro. */
 export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: boolean): Expansion | undefined {

@@ -19,7 +19,7 @@ export interface StoredExpressions {
   isMessage(text: string): boolean;
 }
 
-export interface CompiledExpression {
+interface CompiledExpression {
   readonly program: Program;
   /** One evaluation may cost so much. */
   readonly costMax: number;

@@ -12,12 +12,12 @@ interface Declared extends SizeBounds {
   readonly isPlain: boolean;
 }
 
-export interface ScalarDeclaration extends Declared {
+interface ScalarDeclaration extends Declared {
   readonly kind: "scalar";
   readonly type: SimpleType;
 }
 
-export interface ListDeclaration extends Declared {
+interface ListDeclaration extends Declared {
   readonly kind: "list";
   readonly element: Declaration;
   /** A list of type `set` has none, one of type `map` its keys; `undefined` where order matters. */
@@ -25,7 +25,7 @@ export interface ListDeclaration extends Declared {
 }
 
 /** Keys are strings. */
-export interface MapDeclaration extends Declared {
+interface MapDeclaration extends Declared {
   readonly kind: "map";
   readonly element: Declaration;
 }

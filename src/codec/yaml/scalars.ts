@@ -6,7 +6,7 @@ import { rawNumber } from "#std/raw-number.ts";
 
 export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" | "merge";
 
-export interface YamlScalar {
+interface YamlScalar {
   readonly tag: ScalarTag;
   /** JSON value; numbers beyond what JavaScript holds are raw. Not finite numbers stay what they are. */
   readonly value: unknown;

@@ -4,7 +4,7 @@ import { unauthorized } from "#meta/status-error.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { Filter } from "./filter.ts";
 
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   readonly authenticator: Authenticator;
   /** Whether a header holds, or pretends to hold, an identity; names in lower case. */
   isIdentityHeader(name: string): boolean;

@@ -9,14 +9,14 @@ import { checkNames } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
 import { type Filter, withHeaders } from "./filter.ts";
 
-export interface AuthorizeOptions {
+interface AuthorizeOptions {
   readonly authorizer: Authorizer;
   readonly errorReply: ErrorReply;
   /** Under which names the audit event hears of the decision. Left out: there is no audit. */
   readonly annotations?: DecisionAnnotations;
 }
 
-export interface DecisionAnnotations {
+interface DecisionAnnotations {
   readonly decision: string;
   readonly reason: string;
 }

@@ -22,7 +22,7 @@ export function errorReplies(negotiator: Negotiator): ErrorReply {
   };
 }
 
-export interface CatchErrorsOptions {
+interface CatchErrorsOptions {
   readonly errorReply: ErrorReply;
   readonly log: { error(fields: object, message: string): void };
 }

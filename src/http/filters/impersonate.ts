@@ -15,7 +15,7 @@ import { plainText } from "../plain-text.ts";
 import type { ErrorReply } from "./catch-errors.ts";
 import { type Filter, type Handler, withHeaders } from "./filter.ts";
 
-export interface ImpersonateOptions {
+interface ImpersonateOptions {
   readonly authorizer: Authorizer;
   readonly domain: ApiDomain;
   readonly errorReply: ErrorReply;

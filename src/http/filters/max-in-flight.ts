@@ -9,7 +9,7 @@ import type { Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 
-export interface MaxInFlightOptions {
+interface MaxInFlightOptions {
   /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
   readonly reads: number;
   readonly writes: number;

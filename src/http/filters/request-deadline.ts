@@ -15,7 +15,7 @@ import type { ApiRequest, Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 
-export interface RequestDeadlineOptions {
+interface RequestDeadlineOptions {
   readonly clock: Clock;
   /** `--request-timeout`. */
   readonly requestTimeoutMs: number;

@@ -10,7 +10,7 @@ import type { ResourceDefinition, SubresourceDefinition } from "#registry/resour
 import type { Schema } from "#schema/schema.ts";
 import { operationText, parameterText } from "./operation-texts.ts";
 
-export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
+type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
 
 export interface Parameter {
   readonly name: string;

@@ -8,7 +8,7 @@ import type { MutableJson } from "./published-schema.ts";
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
 /** The keys are names of members; `x-` matches all names with this prefix. */
-export type Rows = Readonly<Record<string, readonly [number: number, encode: Encoder]>>;
+type Rows = Readonly<Record<string, readonly [number: number, encode: Encoder]>>;
 
 /** A message with the members that `rows` name; others are left out. */
 export const struct = (rows: Rows): Encoder => message(fieldsOf(rows));
@@ -47,11 +47,11 @@ function writeNamed(writer: ProtobufWriter, number: number, name: string, value:
 export const string: Encoder = (writer, number, value) => writer.text(number, String(value));
 export const boolean: Encoder = (writer, number, value) => writer.varint(number, value === true ? 1 : 0);
 /** A number that is whole and not negative. */
-export const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
+const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
 export const real: Encoder = (writer, number, value) => writer.double(number, Number(value));
 
 /** A message written by `write`, last field first. */
-export function message(write: (writer: ProtobufWriter, value: unknown) => void): Encoder {
+function message(write: (writer: ProtobufWriter, value: unknown) => void): Encoder {
   return (writer, number, value) => writer.message(number, () => write(writer, value));
 }
 

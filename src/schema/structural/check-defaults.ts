@@ -15,7 +15,7 @@ import { compileNode, type SchemaNode } from "./node.ts";
 import { prune } from "./prune.ts";
 import { checkBudget, isValid, TooCostly } from "./valid.ts";
 
-export interface DefaultChecks {
+interface DefaultChecks {
   readonly metadata: Schema | undefined;
   /** Whether unknown members are refused. */
   readonly pruned: boolean;

@@ -45,7 +45,7 @@ export interface CheckOptions extends RatchetedChecks {
 }
 
 /** Schemas inside schemas, at most. */
-export const depthMax = 1000;
+const depthMax = 1000;
 /** So many findings are listed at most. */
 const findingsMax = 1000;
 

@@ -16,7 +16,7 @@ import { type Json, kindOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */
-export interface EmbeddedMetaOptions {
+interface EmbeddedMetaOptions {
   /** The type of metadata; without it, metadata is not checked. */
   readonly metadata?: Schema | undefined;
   /** Metadata was read as its type already. */

@@ -52,7 +52,7 @@ export interface JsonSchemaProps {
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
 }
 
-export type JsonSchemas = Readonly<Record<string, JsonSchemaProps>>;
+type JsonSchemas = Readonly<Record<string, JsonSchemaProps>>;
 
 /** A CEL rule. */
 export interface ValidationRule {

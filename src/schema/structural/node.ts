@@ -84,7 +84,7 @@ export interface NumberRules {
   readonly multipleOf: number | undefined;
 }
 
-export interface EnumRule {
+interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
   readonly integers: ReadonlySet<unknown>;
@@ -104,7 +104,7 @@ export interface Logic {
 }
 
 /** Defaults are checked by rules that differ a little from those for objects. */
-export type Purpose = "objects" | "defaults";
+type Purpose = "objects" | "defaults";
 
 /** `props` must have passed `checkStructural`; of one that did not, some node is made. */
 export function compileNode(props: JsonSchemaProps, purpose: Purpose = "objects"): SchemaNode {

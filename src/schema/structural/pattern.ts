@@ -20,7 +20,7 @@ export interface Pattern {
 /** Longest pattern, in characters. */
 const patternLengthMax = 16 * 1024;
 /** Largest program, and largest part that only reading takes: about 10 ms, and 40 ms. */
-export const patternSizeMax = 10_000;
+const patternSizeMax = 10_000;
 const readingSizeMax = 40_000;
 /** Sum of the sizes of a schema's different patterns. */
 export const patternsSizeMax = 250_000;
@@ -45,7 +45,7 @@ export function patternError(text: string): string | undefined {
 }
 
 /** A pattern's approximate numbers of instructions, to run and to compile it; or why it is refused unseen. */
-export type PatternSizes = { readonly size: number; readonly compiledSize: number } | { readonly excess: string };
+type PatternSizes = { readonly size: number; readonly compiledSize: number } | { readonly excess: string };
 
 /** Measures a pattern. It is not compiled. */
 export function patternSizes(text: string): PatternSizes {

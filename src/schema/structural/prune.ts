@@ -10,13 +10,13 @@ import { isMetaName } from "./json-schema.ts";
 import type { Json } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
-export interface Pruned {
+interface Pruned {
   readonly value: unknown;
   /** Paths of what was dropped, sorted: `spec.a.b`, `spec.list[0].c`. Empty unless asked for. */
   readonly unknown: readonly string[];
 }
 
-export interface PruneOptions {
+interface PruneOptions {
   /** The value is a whole object: its apiVersion, kind and metadata are kept. */
   readonly isResourceRoot?: boolean;
   /** Collect the paths of what is dropped. */
