@@ -8,7 +8,7 @@ import { restoreBackup } from "#storage/restore.ts";
 import { backupPath } from "#server/endpoints.ts";
 import { parseArguments, printHelp, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { asStartError } from "#server/store-error.ts";
+import { asStartError } from "#server/store.ts";
 import { withStore } from "./server-or-store.ts";
 
 const flags = { dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder.") };

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "#server/data-folder.ts";
 import { findServer, post, Unreachable } from "#server/running-server.ts";
-import { asStartError } from "#server/store-error.ts";
+import { asStartError } from "#server/store.ts";
 import { systemClock } from "#std/clock.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { readGiven } from "#server/given-files.ts";
-import { asStartError } from "#server/store-error.ts";
+import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
 import { choice, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";

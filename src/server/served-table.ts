@@ -2,13 +2,16 @@
 import type { ApiTables } from "#api/definitions.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ConvertObjects } from "#extensions/conversion-review.ts";
+import { CustomResourceController } from "#extensions/custom-resource-controller.ts";
+import { waitForSync } from "#registry/informer.ts";
 import { override } from "#registry/override.ts";
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
+import type { Schema } from "#schema/schema.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import { type Actions, withActions } from "./actions.ts";
-import { customResources } from "./custom-resources.ts";
+import { metadataSchema } from "./handler-parts.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 export interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
@@ -36,7 +39,7 @@ export interface ServedTable {
 }
 
 export function openServedTable(parts: ServedTableParts): ServedTable {
-  const { domain, clock, random, log, cache, tables, objects, objectBytesMax, convert } = parts;
+  const { domain, cache } = parts;
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(parts.actions, domain);
   const builtIn = new ResourceTable(
@@ -44,19 +47,7 @@ export function openServedTable(parts: ServedTableParts): ServedTable {
     1,
   );
   const listeners: (() => void)[] = [];
-  const custom = customResources({
-    domain,
-    clock,
-    random,
-    log,
-    cache,
-    tables,
-    builtIn: builtIn.definitions,
-    objects,
-    objectBytesMax,
-    convert,
-    changed: () => listeners.forEach((changed) => changed()),
-  });
+  const custom = customResources(parts, builtIn.definitions, () => listeners.forEach((changed) => changed()));
   return {
     table: () => custom?.table ?? builtIn,
     onChange: (listener) => void listeners.push(listener),
@@ -64,6 +55,40 @@ export function openServedTable(parts: ServedTableParts): ServedTable {
     isSynced: () => custom?.isSynced ?? true,
     close: () => custom?.close(),
   };
+}
+
+/**
+ * The controller of custom resources, connected to the stored definitions. Not started yet: until then only built-in
+ * kinds are served. `undefined` where definitions are not served.
+ */
+function customResources(
+  parts: ServedTableParts,
+  builtIn: readonly ResourceDefinition[],
+  changed: () => void,
+): CustomResourceController | undefined {
+  const { domain, clock, random, log, cache, tables, objects, objectBytesMax, convert } = parts;
+  const group = domain.rename("apiextensions.k8s.io");
+  const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
+  if (definition === undefined) return undefined;
+  const waiting = waitForSync(definition, () => controller);
+  const controller: CustomResourceController = new CustomResourceController({
+    domain,
+    clock,
+    random,
+    log,
+    cache,
+    objects,
+    objectBytesMax,
+    convert,
+    changed,
+    definition,
+    builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
+    reserved: tables.kinds,
+    get metadata(): Schema {
+      return metadataSchema(tables, domain);
+    },
+  });
+  return controller;
 }
 
 /** Gives the definition of component statuses its objects; leaves others alone. `problem` is the store's, if any. */

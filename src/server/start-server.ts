@@ -32,7 +32,6 @@ import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, type Holding, makeDataFolder, markDataFolder, type Marker } from "./data-folder.ts";
-import { checkDomainRecord } from "./domain-record.ts";
 import { type Encryption, type EncryptionPlan, openEncryption, planEncryption } from "./encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { addHealthChecks, healthFailures } from "./health-checks.ts";
@@ -52,7 +51,7 @@ import {
 import { hostOf } from "./credentials/server-trust.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
-import { asStartError } from "./store-error.ts";
+import { asStartError, checkDomainRecord } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
 /** The server's surroundings; by default those of the machine. */

@@ -24,7 +24,7 @@ import { atRevision } from "#storage/versioned-value.ts";
 import { generalFlags } from "./general-flags.ts";
 import { planKinds } from "./served-kinds.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
-import { domainRecordKey } from "./domain-record.ts";
+import { domainRecordKey } from "./store.ts";
 import { openStoredValues, type StoredValues, type Unreadable } from "./encryption/stored-values.ts";
 
 export interface StoreReport {

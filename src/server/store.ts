@@ -1,10 +1,11 @@
 /**
- * The API domain, recorded in the store as well: stored objects contain names of the domain, so a copy of the store
- * must never be served under another one.
+ * The store of a server or a command: the API domain that is recorded in it, and the words for its failures. Stored
+ * objects contain names of the domain, so a copy of the store must never be served under another one.
  */
+import { StartError } from "#std/start-error.ts";
+import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter } from "#storage/watch-cache.ts";
-import { StartError } from "#std/start-error.ts";
 
 /** Distinct from the API's keys, whose groups have a dot or are empty. */
 export const domainRecordKey = "/registry/binnacle/settings/api-domain";
@@ -17,4 +18,14 @@ export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDom
   } else if (found !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
   }
+}
+
+/** A `StartError` with a remedy for a failure of the store; other errors unchanged. */
+export function asStartError(error: unknown): unknown {
+  if (!(error instanceof StorageFailure)) return error;
+  const wayOn =
+    error instanceof LostWrites
+      ? "; put it back, restore a backup into another folder (binnacle restore), or go on without what is lost by one start with --accept-data-loss"
+      : "";
+  return new StartError(error.message + wayOn, { cause: error });
 }
