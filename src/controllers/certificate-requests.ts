@@ -1,95 +1,12 @@
-/** Shared by the certificate controllers: request types, retries of waiting requests, and the form of node requests. */
-import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
-import { found } from "#client/rest-client.ts";
-import type { RetryPauses } from "#client/work-queue.ts";
-import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { ControllerEnvironment } from "./controller.ts";
-import { reconcile } from "./reconcile.ts";
+/** The controllers of certificate signing requests: those of kubelets are approved, approved ones signed, old ones deleted. */
+import { csrApprovingController } from "./certificate-requests/approving.ts";
+import { csrCleanerController } from "./certificate-requests/cleaner.ts";
+import { csrSigningController } from "./certificate-requests/signing.ts";
 
-export const requestsPath = ({ domain }: ControllerEnvironment): string =>
-  `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
+export type { Signer } from "./certificate-requests/signing.ts";
 
-export interface WaitingRequests {
-  /** The action, for logs: `sign`. */
-  readonly verb: string;
-  /** Only requests to this signer are processed; left out: requests to any. */
-  readonly signerName?: string;
-  isWaiting(request: CertificateSigningRequest): boolean;
-  /** Processes a current, still waiting request. `"again"`: it stays and is retried. */
-  reconcile(request: CertificateSigningRequest): Promise<"again" | void>;
-}
-
-/** Before another look: rights may be given later. */
-const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
-
-/** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */
-export function reconcileWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
-  const { client } = environment;
-  const { verb, signerName, isWaiting } = waiting;
-  const path = requestsPath(environment);
-  return reconcile<CertificateSigningRequest>(environment, {
-    name: "certificate",
-    path,
-    ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
-    what: "requests for certificates",
-    logKey: "request",
-    failure: `could not ${verb} a request for a certificate; trying again`,
-    workersMax: 5,
-    pauses,
-    keyOf: (request) => (isWaiting(request) ? request.metadata.name : undefined),
-    async work(name) {
-      const request = await found(client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`));
-      return request !== undefined && isWaiting(request) ? waiting.reconcile(request) : undefined;
-    },
-  });
-}
-
-export const parsedRequest = ({ spec }: CertificateSigningRequest): MaybePromise<ParsedRequest> =>
-  parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
-
-/** The condition of a type that is true. */
-export const trueCondition = (
-  { status }: CertificateSigningRequest,
-  type: string,
-): CertificateSigningRequestCondition | undefined =>
-  status.conditions?.find((condition) => condition.type === type && condition.status === "True");
-
-export const hasCertificate = ({ status }: CertificateSigningRequest): boolean => (status.certificate ?? "") !== "";
-
-/** Decided either way. */
-export const isDecided = (request: CertificateSigningRequest): boolean =>
-  request.status.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
-
-/** Why this is no request of a node for itself as a client; in upstream's words. */
-export function nodeClientProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
-  if (!isNodes(request)) return "subject organization is not system:nodes";
-  if (request.dnsNames.length > 0) return "DNS subjectAltNames are not allowed";
-  if (request.emails.length > 0) return "Email subjectAltNames are not allowed";
-  if (request.addresses.length > 0) return "IP subjectAltNames are not allowed";
-  if (request.uris.length > 0) return "URI subjectAltNames are not allowed";
-  if (!request.commonName.startsWith("system:node:")) return "subject common name does not begin with system:node: ";
-  return usagesProblem(usages, "client auth");
-}
-
-/** Why this is no request of a node for what it serves. */
-export function nodeServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
-  if (!isNodes(request)) return "subject organization is not system:nodes";
-  if (request.dnsNames.length === 0 && request.addresses.length === 0) return "DNS or IP subjectAltName is required";
-  if (request.emails.length > 0) return "Email subjectAltNames are not allowed";
-  if (request.uris.length > 0) return "URI subjectAltNames are not allowed";
-  if (!request.commonName.startsWith("system:node:")) return "subject common name does not begin with system:node: ";
-  return usagesProblem(usages, "server auth");
-}
-
-const isNodes = ({ organizations }: CertificateRequest): boolean =>
-  organizations.length === 1 && organizations[0] === "system:nodes";
-
-/** Elliptic curve keys cannot encipher, so that usage may be omitted. */
-function usagesProblem(usages: readonly string[], purpose: string): string | undefined {
-  const rest = usages.filter((usage) => usage !== "key encipherment");
-  const isGood = rest.length === 2 && rest.includes("digital signature") && rest.includes(purpose);
-  return isGood && usages.length - rest.length <= 1
-    ? undefined
-    : `usages did not match [digital signature key encipherment ${purpose}]`;
-}
+export const certificateControllers = {
+  approving: csrApprovingController,
+  cleaner: csrCleanerController,
+  signing: csrSigningController,
+};

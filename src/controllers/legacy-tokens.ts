@@ -1,27 +1,8 @@
-/**
- * Tracking data of legacy tokens: start of tracking, last day of use, and date of invalidation. Days are UTC,
- * `2026-11-21`. Source: upstream's `legacytokentracking`.
- */
-import type { ApiDomain } from "#meta/api-domain.ts";
-import { timestampOf, timeToMs } from "#meta/time.ts";
+/** The controllers of tokens that lie in Secrets: since when their use is tracked, and which are unused for so long that they go. */
+import { legacyTokenCleanerController } from "./legacy-tokens/cleaner.ts";
+import { legacyTokenTrackingController } from "./legacy-tokens/tracking.ts";
 
-/** The config map with the start of tracking, in the system namespace. */
-export const trackingName = "kube-apiserver-legacy-service-account-token-tracking";
-export const trackingKey = "since";
-
-export const trackingMaps = ({ rename }: ApiDomain): string => `/api/v1/namespaces/${rename("kube-system")}/configmaps`;
-
-/** Names of the labels of a Secret. */
-export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
-  /** The last day of use; missing when there was none since tracking began. */
-  lastUsed: rename("kubernetes.io/legacy-token-last-used"),
-  /** It has the day from which the token is no longer taken. */
-  invalidSince: rename("kubernetes.io/legacy-token-invalid-since"),
-});
-
-/** The day a time in milliseconds since the epoch falls on. */
-export const dayOf = (ms: number): string => timestampOf(ms).slice(0, 10);
-
-/** When a day begins; `undefined` for what is no day. */
-export const dayToMs = (day: string | undefined): number | undefined =>
-  day === undefined || day.length !== 10 ? undefined : timeToMs(`${day}T00:00:00Z`);
+export const legacyTokenControllers = {
+  tracking: legacyTokenTrackingController,
+  cleaner: legacyTokenCleanerController,
+};

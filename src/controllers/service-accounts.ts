@@ -1,13 +1,10 @@
-/** Creates the account `default` in every namespace. Source: upstream's service accounts controller. */
-import type { ServiceAccount } from "#api/core/v1.ts";
-import type { Controller } from "./controller.ts";
-import { keepInEveryNamespace } from "./in-every-namespace.ts";
+/** The controllers of service accounts: each namespace has the account `default`, and Secrets for tokens get them. */
+import { serviceAccountsController } from "./service-accounts/default-accounts.ts";
+import { serviceAccountTokensController } from "./service-accounts/tokens.ts";
 
-export const serviceAccountsController: Controller = (environment) =>
-  keepInEveryNamespace<ServiceAccount>(environment, {
-    what: "service account",
-    queue: "serviceaccount",
-    resource: "serviceaccounts",
-    name: "default",
-    object: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
-  });
+export type { TokenParties } from "./service-accounts/tokens.ts";
+
+export const serviceAccountControllers = {
+  defaultAccounts: serviceAccountsController,
+  tokens: serviceAccountTokensController,
+};

@@ -6,18 +6,15 @@ import { WorkQueueMetrics } from "#client/work-queue-metrics.ts";
 import { apiServiceAvailabilityController } from "#controllers/api-service-availability.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
-import { bootstrapSignerController } from "#controllers/bootstrap-signer.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
+import { bootstrapTokenControllers } from "#controllers/bootstrap-tokens.ts";
+import { certificateControllers } from "#controllers/certificate-requests.ts";
 import { coordinatedElectionController } from "#controllers/coordinated-election.ts";
 import { clusterRoleAggregationController } from "#controllers/cluster-role-aggregation.ts";
-import { csrApprovingController } from "#controllers/csr-approving.ts";
-import { csrCleanerController } from "#controllers/csr-cleaner.ts";
-import { csrSigningController } from "#controllers/csr-signing.ts";
 import { extensionAuthenticationController } from "#controllers/extension-authentication.ts";
 import { garbageCollectorController, type ServedResources } from "#controllers/garbage-collector.ts";
-import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
 import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
-import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
+import { legacyTokenControllers } from "#controllers/legacy-tokens.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import { claimProtectionController, volumeProtectionController } from "#controllers/protection.ts";
 import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
@@ -25,11 +22,9 @@ import { type QuotaCountOptions, resourceQuotaController } from "#controllers/re
 import { rootCaController } from "#controllers/root-ca.ts";
 import { type SharedInformers, sharedInformers } from "#controllers/shared-informers.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
-import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
-import { serviceAccountsController } from "#controllers/service-accounts.ts";
-import { storageVersionMigrationController } from "#controllers/storage-version-migration.ts";
+import { serviceAccountControllers } from "#controllers/service-accounts.ts";
+import { storageVersionControllers } from "#controllers/storage-versions.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
-import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import type { ScaledKinds } from "#controllers/disruption.ts";
 import { type ProxyClient, publishedTrust, type PublishedTrustFlags } from "./aggregation/proxy-client.ts";
 import type { ClientTrust } from "./authentication/client-trust.ts";
@@ -37,7 +32,7 @@ import type { ControllerClients } from "./controllers/clients.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { electControllers, type Relay, relay } from "./controllers/election.ts";
 import type { ControllerFlags } from "./controllers/flags.ts";
-import { type Identity, identityControllers, storageVersionControllers } from "./controllers/identity-controllers.ts";
+import { type Identity, identityCollectors, identityControllers } from "./controllers/identity-controllers.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
 import { type NamedController, podControllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
@@ -57,13 +52,17 @@ function selectable(parts: ControllersParts, informers: SharedInformers): readon
   });
   return [
     ...podControllers(named, { options, informers, kinds: parts.scaledKinds, resourceClaims, serves }),
-    named("bootstrap-signer-controller", "bootstrap-signer", bootstrapSignerController(clients.server, kubeconfig)),
-    named("certificatesigningrequest-approving-controller", "certificate-controller", csrApprovingController),
-    named("certificatesigningrequest-cleaner-controller", "certificate-controller", csrCleanerController),
+    named(
+      "bootstrap-signer-controller",
+      "bootstrap-signer",
+      bootstrapTokenControllers.signer(clients.server, kubeconfig),
+    ),
+    named("certificatesigningrequest-approving-controller", "certificate-controller", certificateControllers.approving),
+    named("certificatesigningrequest-cleaner-controller", "certificate-controller", certificateControllers.cleaner),
     named(
       "certificatesigningrequest-signing-controller",
       "certificate-controller",
-      csrSigningController({
+      certificateControllers.signing({
         authority: (signer) => credentials.authority(signer),
         durationMs: options.clusterSigningDurationMs,
         random,
@@ -78,7 +77,7 @@ function selectable(parts: ControllersParts, informers: SharedInformers): readon
     named(
       "legacy-serviceaccount-token-cleaner-controller",
       "legacy-service-account-token-cleaner",
-      legacyTokenCleanerController({
+      legacyTokenControllers.cleaner({
         periodMs: options.legacyTokenPeriodMs,
         secretsOf: (pod) => podReferences(pod).secrets,
       }),
@@ -88,17 +87,17 @@ function selectable(parts: ControllersParts, informers: SharedInformers): readon
     named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
     named("resourcequota-controller", "resourcequota-controller", resourceQuotaController(parts.quotas)),
     named("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCertificates)),
-    named("serviceaccount-controller", "service-account-controller", serviceAccountsController),
+    named("serviceaccount-controller", "service-account-controller", serviceAccountControllers.defaultAccounts),
     {
       name: "serviceaccount-token-controller",
       // Upstream: it has no account, since it makes what accounts act by.
       client: clients.manager("tokens-controller"),
-      controller: serviceAccountTokensController({
+      controller: serviceAccountControllers.tokens({
         sign: (parties) => credentials.signToken(parties, domain),
         rootCertificates,
       }),
     },
-    named("token-cleaner-controller", "token-cleaner", tokenCleanerController),
+    named("token-cleaner-controller", "token-cleaner", bootstrapTokenControllers.cleaner),
     named(
       "validatingadmissionpolicy-status-controller",
       "validatingadmissionpolicy-status-controller",
@@ -115,8 +114,8 @@ function gatedControllers(
 ): readonly NamedController[] {
   const migrator = "storage-version-migrator-controller";
   return [
-    ...(migratesStorage ? [named(migrator, migrator, storageVersionMigrationController)] : []),
-    ...storageVersionControllers(identity, named),
+    ...(migratesStorage ? [named(migrator, migrator, storageVersionControllers.migration)] : []),
+    ...identityCollectors(identity, named),
     // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
     ...(attributesClasses === ""
       ? []
@@ -153,7 +152,7 @@ const ownControllers = (parts: ControllersParts): readonly NamedController[] => 
       client: server,
       controller: extensionAuthenticationController(() => publishedTrust(parts.options, parts.clientTrust)),
     },
-    { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
+    { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenControllers.tracking },
     { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(parts.isIncomplete) },
     {
       name: "kubernetes-service-controller",

@@ -1,6 +1,6 @@
 /**
  * Keys, and certificates for them. What writes certificates is loaded for the first one. `server/credentials.ts` decides
- * about the server's own, `controllers/csr-signing.ts` about requested ones.
+ * about the server's own, `controllers/certificate-requests/signing.ts` about requested ones.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import type { Random } from "./random.ts";

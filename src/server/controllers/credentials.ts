@@ -5,8 +5,8 @@
 import { signJwt } from "#authn/jwt.ts";
 import { readSigningKey } from "#authn/service-account-keys.ts";
 import { legacyClaims } from "#authn/service-account-token.ts";
-import type { Signer } from "#controllers/csr-signing.ts";
-import type { TokenParties } from "#controllers/service-account-tokens.ts";
+import type { Signer } from "#controllers/certificate-requests.ts";
+import type { TokenParties } from "#controllers/service-accounts.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type Authority, type KeyPair, readAuthority } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";

@@ -1,8 +1,8 @@
 /** These controllers show this server in the API: by its identity Lease and, behind a gate, by StorageVersions. */
 import { hostname } from "node:os";
+import type { Controller } from "#controllers/controller.ts";
 import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
-import { storageVersionCollector } from "#controllers/storage-version-collector.ts";
-import { type StoredResource, storageVersionsController } from "#controllers/storage-versions.ts";
+import { storageVersionControllers, type StoredResource } from "#controllers/storage-versions.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Random } from "#std/random.ts";
@@ -62,15 +62,15 @@ export const identityControllers = (identity: Identity | undefined, client: Rest
               {
                 name: "storage-version-updater",
                 client,
-                controller: storageVersionsController(identity.id, identity.storedResources),
+                controller: storageVersionControllers.updater(identity.id, identity.storedResources),
               },
             ]),
       ];
 
 /** The one that `--controllers` may deselect. `named` makes a controller of an account. */
-export const storageVersionControllers = (
+export const identityCollectors = (
   identity: Identity | undefined,
-  named: (name: string, account: string, controller: ReturnType<typeof storageVersionCollector>) => NamedController,
+  named: (name: string, account: string, controller: Controller) => NamedController,
 ): readonly NamedController[] =>
   identity?.storedResources === undefined
     ? []
@@ -78,6 +78,6 @@ export const storageVersionControllers = (
         named(
           "storageversion-garbage-collector-controller",
           "storage-version-garbage-collector",
-          storageVersionCollector(identity),
+          storageVersionControllers.collector(identity),
         ),
       ];

@@ -2,9 +2,7 @@
 import type { RestClient } from "#client/rest-client.ts";
 import type { Controller } from "#controllers/controller.ts";
 import { disruptionController, type ScaledKinds } from "#controllers/disruption.ts";
-import { endpointSliceMirroringController } from "#controllers/endpoint-slice-mirroring.ts";
-import { endpointSlicesController } from "#controllers/endpoint-slices.ts";
-import { endpointsController } from "#controllers/endpoints.ts";
+import { endpointControllers } from "#controllers/endpoints.ts";
 import { ephemeralVolumesController } from "#controllers/ephemeral-volumes.ts";
 import { podGcController } from "#controllers/pod-gc.ts";
 import { resourceClaimsController } from "#controllers/resource-claims.ts";
@@ -37,18 +35,18 @@ export const podControllers = (
   ...(serves("poddisruptionbudgets")
     ? [named("disruption-controller", "disruption-controller", disruptionController({ informers, kinds }))]
     : []),
-  named("endpoints-controller", "endpoint-controller", endpointsController(informers)),
+  named("endpoints-controller", "endpoint-controller", endpointControllers.endpoints(informers)),
   ...(serves("endpointslices")
     ? [
         named(
           "endpointslice-controller",
           "endpointslice-controller",
-          endpointSlicesController({ informers, endpointsMax: options.maxEndpointsPerSlice }),
+          endpointControllers.slices({ informers, endpointsMax: options.maxEndpointsPerSlice }),
         ),
         named(
           "endpointslice-mirroring-controller",
           "endpointslicemirroring-controller",
-          endpointSliceMirroringController(informers),
+          endpointControllers.mirroring(informers),
         ),
       ]
     : []),

@@ -6,10 +6,10 @@
 import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
-import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { inPages } from "./pages.ts";
-import { periodically } from "./repeat.ts";
+import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { inPages } from "../pages.ts";
+import { periodically } from "../repeat.ts";
 
 const dayMs = 86_400_000;
 

@@ -6,8 +6,8 @@ import { timestampOf } from "#meta/time.ts";
 import { newKey, signCertificate } from "#std/certificate.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { csrCleanerController } from "./csr-cleaner.ts";
-import { FakeApi } from "./fake-api.ts";
+import { csrCleanerController } from "./cleaner.ts";
+import { FakeApi } from "../fake-api.ts";
 
 const hourMs = 3_600_000;
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";

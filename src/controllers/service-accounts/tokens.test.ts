@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
-import { serviceAccountTokensController } from "./service-account-tokens.ts";
+import { FakeApi } from "../fake-api.ts";
+import { serviceAccountTokensController } from "./tokens.ts";
 
 const home = "/api/v1/namespaces/shop";
 const type = "kubernetes.io/service-account-token";

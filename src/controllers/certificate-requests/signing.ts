@@ -17,8 +17,8 @@ import {
   requestsPath,
   reconcileWaiting,
   trueCondition,
-} from "./certificate-requests.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
+} from "./waiting-requests.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
 
 /** Kubernetes' names of the signers, without the domain. */
 export const signers = [

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
-import { legacyTokenCleanerController } from "./legacy-token-cleaner.ts";
-import { legacyTokenTrackingController } from "./legacy-token-tracking.ts";
+import { FakeApi } from "../fake-api.ts";
+import { legacyTokenCleanerController } from "./cleaner.ts";
+import { legacyTokenTrackingController } from "./tracking.ts";
 
 const dayMs = 86_400_000;
 const period = 10 * dayMs;

@@ -13,9 +13,9 @@ import { apiPathOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { inPages } from "./pages.ts";
-import { reconcile } from "./reconcile.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { inPages } from "../pages.ts";
+import { reconcile } from "../reconcile.ts";
 
 const reasons = {
   Running: "StorageVersionMigrationInProgress",

@@ -6,16 +6,16 @@ import type { EndpointAddress, Endpoints, EndpointSubset, Service } from "#api/c
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
 import { found } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./endpoints/annotations.ts";
-import { familyOf } from "./endpoints/pod-address.ts";
-import { SliceKeeper, type SliceSet } from "./endpoints/slice-keeper.ts";
-import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
-import { whileNamespaceLives } from "./expecting.ts";
-import { follow } from "./reconcile.ts";
-import { keyOf } from "./shared-informer.ts";
-import type { SharedInformers } from "./shared-informers.ts";
-import { RestingQueue } from "./resting-queue.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
+import { familyOf } from "./pod-address.ts";
+import { SliceKeeper, type SliceSet } from "./slice-keeper.ts";
+import { portsText, type SliceGroup } from "./slice-plan.ts";
+import { whileNamespaceLives } from "../expecting.ts";
+import { follow } from "../reconcile.ts";
+import { keyOf } from "../shared-informer.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+import { RestingQueue } from "../resting-queue.ts";
 
 /** Upstream: addresses of a subset that are mirrored, at most; as many fit a slice. */
 const addressesMax = 1000;

@@ -7,10 +7,10 @@ import { X509Certificate } from "node:crypto";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
-import { hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { inPages } from "./pages.ts";
-import { periodically } from "./repeat.ts";
+import { hasCertificate, requestsPath, trueCondition } from "./waiting-requests.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { inPages } from "../pages.ts";
+import { periodically } from "../repeat.ts";
 
 const hourMs = 3_600_000;
 const periodMs = hourMs;

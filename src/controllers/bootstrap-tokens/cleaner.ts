@@ -1,9 +1,9 @@
 /** Deletes expired bootstrap tokens. Source: upstream's token cleaner. */
 import type { Secret } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
-import { tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
-import type { Controller } from "./controller.ts";
-import { reconcile } from "./reconcile.ts";
+import { tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
+import type { Controller } from "../controller.ts";
+import { reconcile } from "../reconcile.ts";
 
 export const tokenCleanerController: Controller = (environment) => {
   const { client, clock, domain } = environment;

@@ -5,25 +5,17 @@
 import type { Node, Pod, Service, ServicePort } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import {
-  addressesOf,
-  conditionsOf,
-  hostnameOf,
-  isEndpoint,
-  hasNoClusterIp,
-  portOf,
-  targetOf,
-} from "./endpoints/pod-address.ts";
-import { Selections, selects } from "./endpoints/selections.ts";
-import { SliceKeeper } from "./endpoints/slice-keeper.ts";
-import { portsText, type SliceGroup } from "./endpoints/slice-plan.ts";
-import { nodePart, wantsHints, type ZoneShares, zoneShares, zonesOf } from "./endpoints/topology-hints.ts";
-import { TriggerTimes } from "./endpoints/trigger-times.ts";
-import { EventRecorder } from "./event-recorder.ts";
-import { whileNamespaceLives } from "./expecting.ts";
-import type { SharedInformers } from "./shared-informers.ts";
-import { RestingQueue } from "./resting-queue.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { addressesOf, conditionsOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./pod-address.ts";
+import { Selections, selects } from "./selections.ts";
+import { SliceKeeper } from "./slice-keeper.ts";
+import { portsText, type SliceGroup } from "./slice-plan.ts";
+import { nodePart, wantsHints, type ZoneShares, zoneShares, zonesOf } from "./topology-hints.ts";
+import { TriggerTimes } from "./trigger-times.ts";
+import { EventRecorder } from "../event-recorder.ts";
+import { whileNamespaceLives } from "../expecting.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+import { RestingQueue } from "../resting-queue.ts";
 
 export interface EndpointSlicesOptions {
   readonly informers: SharedInformers;

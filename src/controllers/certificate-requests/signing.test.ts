@@ -7,8 +7,8 @@ import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { type Authority, newKey, keyPem, readAuthority, signCertificate } from "#std/certificate.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { csrSigningController, signers } from "./csr-signing.ts";
-import { FakeApi } from "./fake-api.ts";
+import { csrSigningController, signers } from "./signing.ts";
+import { FakeApi } from "../fake-api.ts";
 
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const minuteMs = 60_000;

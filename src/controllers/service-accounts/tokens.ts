@@ -5,8 +5,8 @@
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { follow, workQueue } from "./reconcile.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { follow, workQueue } from "../reconcile.ts";
 
 export interface TokenParties {
   readonly namespace: string;

@@ -12,8 +12,8 @@ import {
   parsedRequest,
   requestsPath,
   reconcileWaiting,
-} from "./certificate-requests.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
+} from "./waiting-requests.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
 
 export const csrApprovingController: Controller = (environment) => {
   const signerName = environment.domain.rename("kubernetes.io/kube-apiserver-client-kubelet");

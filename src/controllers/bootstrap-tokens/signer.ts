@@ -6,10 +6,10 @@ import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Secret } from "#api/core/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
-import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
-import type { Controller } from "./controller.ts";
-import { expecting } from "./expecting.ts";
-import { follow, workQueue } from "./reconcile.ts";
+import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
+import type { Controller } from "../controller.ts";
+import { expecting } from "../expecting.ts";
+import { follow, workQueue } from "../reconcile.ts";
 
 const mapName = "cluster-info";
 const contentKey = "kubeconfig";

@@ -4,10 +4,10 @@
  */
 import type { ConfigMap } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
-import { dayOf, dayToMs, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
-import { periodically } from "./repeat.ts";
+import { dayOf, dayToMs, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { expecting } from "../expecting.ts";
+import { periodically } from "../repeat.ts";
 
 const periodMs = 30 * 60_000;
 const retryMs = 10_000;

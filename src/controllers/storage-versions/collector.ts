@@ -6,12 +6,12 @@ import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
 import type { Lease } from "#api/coordination/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { timestampOf } from "#meta/time.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
-import { type ServerIdentity, identityLeases } from "./identity-lease.ts";
-import { inPages } from "./pages.ts";
-import { follow, workQueue } from "./reconcile.ts";
-import { statusWith, storageVersionPath } from "./storage-versions.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { expecting } from "../expecting.ts";
+import { type ServerIdentity, identityLeases } from "../identity-lease.ts";
+import { inPages } from "../pages.ts";
+import { follow, workQueue } from "../reconcile.ts";
+import { statusWith, storageVersionPath } from "./updater.ts";
 
 const anyServer = "";
 

@@ -1,0 +1,179 @@
+/**
+ * Keeps the Endpoints of services with selectors, and deletes those of services that are gone. Source: upstream's
+ * endpoints controller.
+ */
+import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
+import { found } from "#client/rest-client.ts";
+import type { IpFamily } from "#meta/ip-range.ts";
+import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
+import { addressesOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./pod-address.ts";
+import { Selections, selects } from "./selections.ts";
+import { type PortAddress, subsetsOf, subsetsText, truncated } from "./subsets.ts";
+import { TriggerTimes } from "./trigger-times.ts";
+import { expecting, whileNamespaceLives } from "../expecting.ts";
+import { isReady } from "../pods.ts";
+import { follow } from "../reconcile.ts";
+import { keyOf } from "../shared-informer.ts";
+import type { SharedInformers } from "../shared-informers.ts";
+import { RestingQueue } from "../resting-queue.ts";
+
+/** Upstream: addresses of all subsets together. Slices have no such bound. */
+const addressesMax = 1000;
+
+/** Upstream: services at a time. */
+const workersMax = 5;
+
+export const endpointsController =
+  (informers: SharedInformers): Controller =>
+  async (environment) => {
+    await new ServiceEndpoints(environment, informers).run();
+  };
+
+class ServiceEndpoints {
+  readonly #environment: ControllerEnvironment;
+  readonly #selections: Selections;
+  readonly #triggers = new TriggerTimes();
+
+  constructor(environment: ControllerEnvironment, informers: SharedInformers) {
+    this.#environment = environment;
+    this.#selections = new Selections(informers);
+  }
+
+  async run(): Promise<void> {
+    const queue = new RestingQueue(this.#environment, {
+      name: "endpoint",
+      workersMax,
+      logKey: "service",
+      work: (key) => this.#work(key),
+      failure: "could not write the endpoints of a service; trying again",
+    });
+    this.#selections.listen((key) => queue.add(key));
+    await this.#followEndpoints(queue);
+  }
+
+  #followEndpoints(queue: RestingQueue): Promise<void> {
+    const { rename } = this.#environment.domain;
+    return follow<Endpoints>(this.#environment, {
+      what: "endpoints",
+      path: "/api/v1/endpoints",
+      replaced(all) {
+        // Endpoints of services that went while nobody followed are found here, too.
+        for (const endpoints of all) {
+          const isElection = endpoints.metadata.annotations?.[rename(electionAnnotation)] !== undefined;
+          if (!isElection) queue.add(keyOf(endpoints));
+        }
+      },
+      changed(type, endpoints) {
+        if (type === "DELETED") queue.add(keyOf(endpoints));
+      },
+    });
+  }
+
+  async #work(key: string): Promise<void> {
+    await this.#selections.synced();
+    const [namespace = "", name = ""] = key.split("/");
+    const { client } = this.#environment;
+    const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/endpoints`;
+    const path = `${collection}/${encodeURIComponent(name)}`;
+    const service = this.#selections.service(namespace, name);
+    if (service === undefined) {
+      this.#triggers.forget(key);
+      return this.#removeWithoutService(`/api/v1/namespaces/${encodeURIComponent(namespace)}/services/${name}`, path);
+    }
+    if (!selects(service)) return;
+    const pods = this.#selections.podsOf(service);
+    const triggerTime = this.#triggers.since(key, service, pods);
+    const present = await found(client.get<Endpoints>(path));
+    const wanted = this.#wanted(service, pods, present, triggerTime);
+    if (wanted === undefined) return;
+    if (present !== undefined) await client.update<Endpoints>(path, { ...present, ...wanted });
+    else if (service.metadata.deletionTimestamp === undefined) {
+      const made = { ...wanted, metadata: { ...wanted.metadata, name } };
+      await whileNamespaceLives(client.create<Endpoints>(collection, made).then(() => undefined));
+    }
+  }
+
+  /** The known state may be stale, so the service is read live. */
+  async #removeWithoutService(service: string, path: string): Promise<void> {
+    const { client } = this.#environment;
+    if ((await found(client.get(service))) !== undefined) return;
+    const endpoints = await found(client.get(path));
+    if (endpoints === undefined) return;
+    const { uid } = endpoints.metadata;
+    await expecting([404, 409], client.delete(path, { preconditions: { uid } }));
+  }
+
+  /** The endpoints as they should be; `undefined` when they are. */
+  #wanted(
+    service: Service,
+    pods: readonly Pod[],
+    present: Endpoints | undefined,
+    triggerTime: string | undefined,
+  ): Endpoints | undefined {
+    const { rename } = this.#environment.domain;
+    const all = subsetsOf(pods.flatMap((pod) => entriesOf(pod, service)));
+    const some = truncated(all, addressesMax);
+    const subsets = some ?? all;
+    const headless = rename("service.kubernetes.io/headless");
+    const { [headless]: _, ...ownLabels } = service.metadata.labels ?? {};
+    const labels = { ...ownLabels, ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
+    const { [rename(overCapacityAnnotation)]: capacity, ...others } = present?.metadata.annotations ?? {};
+    const isSame =
+      present !== undefined &&
+      subsetsText(present.subsets ?? []) === subsetsText(subsets) &&
+      sortedText(present.metadata.labels ?? {}) === sortedText(labels) &&
+      capacity === (some === undefined ? undefined : "truncated");
+    if (isSame) return undefined;
+    const { [rename(triggerTimeAnnotation)]: __, ...kept } = others;
+    const annotations = {
+      ...kept,
+      ...(some === undefined ? {} : { [rename(overCapacityAnnotation)]: "truncated" }),
+      ...(triggerTime === undefined ? {} : { [rename(triggerTimeAnnotation)]: triggerTime }),
+    };
+    return {
+      apiVersion: "v1",
+      kind: "Endpoints",
+      metadata: { ...present?.metadata, labels, annotations },
+      subsets,
+    };
+  }
+}
+
+const sortedText = (labels: Readonly<Record<string, string>>): string =>
+  JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
+
+/** Returns what a pod adds: its address once for each port that it has, in the service's first family. */
+function entriesOf(pod: Pod, service: Service): PortAddress[] {
+  const { ports = [], publishNotReadyAddresses = false, ipFamilies = [] } = service.spec;
+  if (!isEndpoint(pod, publishNotReadyAddresses)) return [];
+  const family: IpFamily = ipFamilies[0] === "IPv6" ? "IPv6" : "IPv4";
+  const [ip] = addressesOf(pod, family);
+  if (ip === undefined) return [];
+  const address = addressOf(pod, service, ip);
+  const ready = publishNotReadyAddresses || isReady(pod);
+  if (ports.length === 0) return hasNoClusterIp(service) ? [{ port: undefined, address, isReady: ready }] : [];
+  return ports.flatMap((port) => {
+    const number = portOf(pod, port, true);
+    if (number === undefined) return [];
+    const { name = "", protocol = "TCP", appProtocol } = port;
+    const named = {
+      ...(name === "" ? {} : { name }),
+      port: number,
+      protocol,
+      ...(appProtocol === undefined ? {} : { appProtocol }),
+    };
+    return [{ port: named, address, isReady: ready }];
+  });
+}
+
+function addressOf(pod: Pod, service: Service, ip: string): EndpointAddress {
+  const { nodeName = "" } = pod.spec;
+  const hostname = hostnameOf(pod, service);
+  return {
+    ip,
+    ...(hostname === undefined ? {} : { hostname }),
+    ...(nodeName === "" ? {} : { nodeName }),
+    targetRef: targetOf(pod),
+  };
+}
