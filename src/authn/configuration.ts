@@ -29,6 +29,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import {
   booleanValue,
   type Decoded,
+  type Form,
   listOf,
   readDocument,
   refuseWith,
@@ -105,7 +106,7 @@ const jwtFields = {
     extra: listOf(struct({ key: textValue, valueExpression: textValue })),
   }),
   userValidationRules: listOf(struct({ expression: textValue, message: textValue })),
-};
+} satisfies Readonly<Record<string, Form<unknown>>>;
 const fields = {
   jwt: listOf(struct(jwtFields)),
   anonymous: struct({ enabled: booleanValue, conditions: listOf(struct({ path: textValue })) }),

@@ -11,7 +11,7 @@ import type { Field, Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 
 /** The schema of a `T`. */
-interface Form<T> extends Schema {
+export interface Form<T> extends Schema {
   /** Never there: for the type alone. */
   readonly sample?: T;
 }

@@ -8,7 +8,15 @@ import {
   readVersion,
   versionMessage,
 } from "#admission/pod-security.ts";
-import { ConfigError, type Decoded, listOf, readDocument, struct, textValue } from "#codec/config-document.ts";
+import {
+  ConfigError,
+  type Decoded,
+  type Form,
+  listOf,
+  readDocument,
+  struct,
+  textValue,
+} from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { aggregate, duplicate, type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -30,7 +38,7 @@ const fields = {
     namespaces: listOf(textValue),
     runtimeClasses: listOf(textValue),
   }),
-};
+} satisfies Readonly<Record<string, Form<unknown>>>;
 
 type Configuration = Decoded<typeof fields>;
 
