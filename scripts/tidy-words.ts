@@ -24,13 +24,19 @@ export function firstWords(file: string, text: string): Finding[] {
 /** Names that were ours alone, and those that took their place. */
 const retiredNames: ReadonlyMap<string, string> = new Map([
   ["Allowance", "ExpressionBudget"],
+  ["Asking", "RpcClient"],
+  ["Entrance", "StartupGate"],
   ["Extent", "SizeBounds"],
+  ["HandedRequest", "WorkerRequest"],
+  ["LargeExchange", "WorkerHost"],
   ["Pace", "Yielder"],
   ["Patience", "ResponseDeadline"],
+  ["RemoteCache", "WorkerCache"],
   ["Room", "ByteBudget"],
   ["Sighting", "ObservedObject"],
   ["TooLargeHere", "MustRunInWorker"],
   ["inTurns", "runCooperatively"],
+  ["seldom", "rateLimited"],
   ["settleLists", "nullEmptyLists"],
 ]);
 

@@ -25,13 +25,13 @@ export interface DiscoveryOptions {
   /** The served resources. A changed table is another array. */
   definitions(): readonly ResourceDefinition[];
   /** Group versions of other servers. Changed ones are another array. */
-  remote?(): readonly RemoteVersion[];
+  remote?(): readonly AggregatedVersion[];
   /** `host:port` in the answer of `/api`, called at every request; without it, the one the client used. */
   serverAddress?(): string;
 }
 
 /** A group version of another server. */
-export interface RemoteVersion extends RemoteDiscovery, Partial<RemoteOpenApi> {
+export interface AggregatedVersion extends RemoteDiscovery, Partial<RemoteOpenApi> {
   readonly group: string;
   readonly version: string;
   readonly groupPriority: number;
@@ -48,7 +48,7 @@ interface RemoteOpenApi {
 /** The fields of a request that discovery reads. */
 export type DiscoveryRequest = Pick<ApiRequest, "method" | "path" | "url" | "query" | "headers">;
 
-const none: readonly RemoteVersion[] = [];
+const none: readonly AggregatedVersion[] = [];
 
 const negotiation = negotiator([jsonEncoding, yamlEncoding, discoveryProtobuf]);
 
@@ -56,7 +56,7 @@ export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #allowsAggregated: Allows;
   #source: readonly ResourceDefinition[] | undefined;
-  #remote: readonly RemoteVersion[] = none;
+  #remote: readonly AggregatedVersion[] = none;
   #groups: readonly ServedGroup[] = [];
   /** Encoded documents of `#source`, by encoding, then by path and form. */
   readonly #encoded = new Map<Encoding, Map<string, Encoded>>();

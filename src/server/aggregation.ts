@@ -8,13 +8,13 @@ import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import type { RemoteVersion } from "#publication/discovery.ts";
+import type { AggregatedVersion } from "#publication/discovery.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import { ask, Backends } from "./aggregation/backends.ts";
-import { RemoteDocuments } from "./aggregation/documents.ts";
+import { AggregatedDocuments } from "./aggregation/documents.ts";
 import type { ProxyClient } from "./aggregation/proxy-client.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
@@ -31,7 +31,7 @@ export interface Aggregation {
   /** The answer of another server; `undefined` when the request is for this one. */
   reply(request: HandledRequest): MaybePromise<Reply> | undefined;
   /** For discovery and OpenAPI. Another array after every change. */
-  versions(): readonly RemoteVersion[];
+  versions(): readonly AggregatedVersion[];
   /** `changed` is called when there are other versions. */
   onChange(changed: () => void): void;
   /** Returns what is wrong with the server of an APIService, if anything. */
@@ -53,7 +53,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
   const backends = new Backends({ clock, serviceAddress, credentials: () => parts.proxyClient.current() });
   const listeners: (() => void)[] = [];
   const published = (): void => listeners.forEach((changed) => changed());
-  const documents = new RemoteDocuments({ apis, backends, domain, clock, log, published });
+  const documents = new AggregatedDocuments({ apis, backends, domain, clock, log, published });
   index.changed = (name) => {
     if (apis.named(name) === undefined) backends.forget(name);
     documents.changed(name);

@@ -1,19 +1,18 @@
 /**
  * Runs large requests in a few threads (`large-requests/thread.ts`). Each thread has one request at a time, limited in
  * time (the request's deadline) and memory. Exceeding a limit ends the thread and only its request. Users take turns.
- * `large-requests/exchange.ts` answers what a thread asks the server.
+ * `large-requests/worker-host.ts` answers the calls of a thread.
  */
 import type { Encoding } from "#codec/encoding.ts";
 import { JsonContent } from "#http/object-reply.ts";
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";
-import { type ExchangeOptions, LargeExchange } from "./large-requests/exchange.ts";
+import { type WorkerHostOptions, WorkerHost } from "./large-requests/worker-host.ts";
 import type { SentReply, ThreadStart } from "./large-requests/messages.ts";
 import { bufferOf } from "./large-requests/worker-cache.ts";
-import type { Work } from "./large-requests/work.ts";
-import { WorkerThread } from "./large-requests/worker-thread.ts";
+import { type PendingJob, WorkerThread } from "./large-requests/worker-thread.ts";
 
-export interface LargeRequestOptions extends ThreadStart, ExchangeOptions {}
+export interface LargeRequestOptions extends ThreadStart, WorkerHostOptions {}
 
 /** Threads at most. A user has one at a time, so that the others find one free. */
 const threadsMax = 2;
@@ -21,7 +20,7 @@ const threadsMax = 2;
 export class LargeRequestThreads implements LargeRequests {
   readonly #options: LargeRequestOptions;
   /** In the order of arrival. */
-  readonly #waiting = new Set<Work>();
+  readonly #waiting = new Set<PendingJob>();
   readonly #threads = new Set<WorkerThread>();
   #closed = false;
 
@@ -34,8 +33,8 @@ export class LargeRequestThreads implements LargeRequests {
     const body = await request.body(scope.parts.bodyLimitBytes);
     // A request that waits for a thread, or is in one, does not use the event loop.
     request.seats?.end();
-    const exchange = new LargeExchange(scope, body, this.#options);
-    const running = this.#run(request.user.name, request.signal, exchange).finally(() => void exchange.end());
+    const host = new WorkerHost(scope, body, this.#options);
+    const running = this.#run(request.user.name, request.signal, host).finally(() => void host.end());
     const { headers, bytes, json, ...reply } = await running;
     return {
       ...reply,
@@ -48,7 +47,7 @@ export class LargeRequestThreads implements LargeRequests {
   async encode({ mediaType }: Encoding, value: unknown, { user, signal }: HandledRequest): Promise<Buffer> {
     const json = Buffer.from(JSON.stringify(value));
     const { bytes } = await this.#run(user.name, signal, {
-      job: () => ({ type: "value", json, mediaType }),
+      message: () => ({ type: "value", json, mediaType }),
       answer: () => Promise.reject(new Error("nothing is asked for a value")),
     });
     return bufferOf(bytes);
@@ -59,19 +58,19 @@ export class LargeRequestThreads implements LargeRequests {
     this.#closed = true;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const { settle } of waiting) settle({ error: new Error("the server is closed") });
+    for (const { finish } of waiting) finish({ error: new Error("the server is closed") });
     await Promise.all([...this.#threads].map((thread) => thread.end()));
   }
 
-  #run(user: string, signal: AbortSignal, work: Omit<Work, "user" | "settle">): Promise<SentReply> {
+  #run(user: string, signal: AbortSignal, job: Omit<PendingJob, "user" | "finish">): Promise<SentReply> {
     if (this.#closed) return Promise.reject(new Error("the server is closed"));
     return new Promise((resolve, reject) => {
-      const waiting: Work = {
+      const waiting: PendingJob = {
         user,
-        job: () => work.job(),
-        answer: (question) => work.answer(question),
-        warn: (texts) => work.warn?.(texts),
-        settle(end) {
+        message: () => job.message(),
+        answer: (call) => job.answer(call),
+        warn: (texts) => job.warn?.(texts),
+        finish(end) {
           signal.removeEventListener("abort", giveUp);
           if ("reply" in end) resolve(end.reply);
           else reject(end.error);
@@ -79,7 +78,7 @@ export class LargeRequestThreads implements LargeRequests {
       };
       const giveUp = (): void => {
         const reason: unknown = signal.reason;
-        waiting.settle({ error: reason instanceof Error ? reason : new Error(String(reason)) });
+        waiting.finish({ error: reason instanceof Error ? reason : new Error(String(reason)) });
         this.#forget(waiting);
       };
       if (signal.aborted) {
@@ -93,7 +92,7 @@ export class LargeRequestThreads implements LargeRequests {
   }
 
   /** Drops a job whose caller has gone. */
-  #forget(gone: Work): void {
+  #forget(gone: PendingJob): void {
     this.#waiting.delete(gone);
     for (const thread of this.#threads) if (thread.running === gone) void thread.end();
   }
@@ -110,7 +109,7 @@ export class LargeRequestThreads implements LargeRequests {
   }
 
   /** The first job of a user without a running one. */
-  #first(): Work | undefined {
+  #first(): PendingJob | undefined {
     const busy = new Set([...this.#threads].flatMap(({ running }) => (running === undefined ? [] : [running.user])));
     return this.#waiting.values().find(({ user }) => !busy.has(user));
   }

@@ -83,7 +83,7 @@ export class GraphNode {
   /** Mostly there is one, or many. */
   #dependents: GraphNode | Set<GraphNode> | undefined;
   /** The list of owners of those that have only this one: not blocking, blocking. */
-  #asOnlyOwner: [readonly Link[] | undefined, readonly Link[] | undefined] | undefined;
+  #soleOwnerLinks: [readonly Link[] | undefined, readonly Link[] | undefined] | undefined;
 
   constructor(uid: string, type: NodeType, { apiVersion, namespace, name }: Coordinates) {
     this.uid = uid;
@@ -135,8 +135,8 @@ export class GraphNode {
   }
 
   /** The list of owners with this one alone. */
-  asOnlyOwner(blocks: boolean): readonly Link[] {
-    const lists = (this.#asOnlyOwner ??= [undefined, undefined]);
+  soleOwnerLinks(blocks: boolean): readonly Link[] {
+    const lists = (this.#soleOwnerLinks ??= [undefined, undefined]);
     return (lists[blocks ? 1 : 0] ??= [{ owner: this, blocks }]);
   }
 }
@@ -261,7 +261,7 @@ export class OwnershipGraph {
     for (const { uid, blockOwnerDeletion: blocks = false, ...claim } of distinct(references)) {
       const owner =
         known.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
-      after.push(owner.asOnlyOwner(blocks)[0]!);
+      after.push(owner.soleOwnerLinks(blocks)[0]!);
       if (holdsUp(node, owner, blocks)) owner.blockers++;
       if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
       if (known.delete(uid)) continue;
@@ -269,7 +269,7 @@ export class OwnershipGraph {
       if (owner.state !== "observed") this.#listener.unverified(owner);
       if (owner.deletesDependents) this.#listener.suspect(node);
     }
-    node.owners = after.length === 1 ? after[0]!.owner.asOnlyOwner(after[0]!.blocks) : after;
+    node.owners = after.length === 1 ? after[0]!.owner.soleOwnerLinks(after[0]!.blocks) : after;
     // The known ones that are left are owners no more.
     for (const owner of known.values()) owner.drop(node);
     for (const { owner, blocks } of before) {

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { digestOf, type RemoteVersion } from "../discovery.ts";
+import { digestOf, type AggregatedVersion } from "../discovery.ts";
 import type { ServedGroup } from "../discovery/groups.ts";
 import { documentV3 } from "./document-v3.ts";
 import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./negotiation.ts";
@@ -20,7 +20,7 @@ export interface OpenApiOptions {
   /** Groups served now. Others are another array. */
   groups(): readonly ServedGroup[];
   /** Group versions of other servers, whose documents they answer themselves. */
-  remote?(): readonly RemoteVersion[];
+  remote?(): readonly AggregatedVersion[];
   /** Bytes of documents that are kept; the one just asked for always is. */
   readonly keptBytesMax?: number;
 }

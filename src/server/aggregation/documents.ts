@@ -9,7 +9,7 @@ import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.
 import { type RemoteResource, resourcesOfAggregated, resourcesOfList } from "#extensions/remote-discovery.ts";
 import { identityHeaders } from "#http/forward-request.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import type { RemoteVersion } from "#publication/discovery.ts";
+import type { AggregatedVersion } from "#publication/discovery.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Log } from "#std/log.ts";
@@ -46,11 +46,11 @@ const documentBytesMax = 16 * 1024 * 1024;
 const discoverer = { name: "system:kube-aggregator", groups: [groupMasters] };
 const aggregator = { name: "system:aggregator", groups: [] };
 
-export class RemoteDocuments {
+export class AggregatedDocuments {
   readonly #options: DocumentsOptions;
   readonly #known = new Map<string, Known>();
   readonly #stop = new AbortController();
-  #versions: readonly RemoteVersion[] = [];
+  #versions: readonly AggregatedVersion[] = [];
   #cancelPeriod: () => void;
   readonly #soon = new Map<string, () => void>();
 
@@ -60,7 +60,7 @@ export class RemoteDocuments {
   }
 
   /** Another array after every change. */
-  get versions(): readonly RemoteVersion[] {
+  get versions(): readonly AggregatedVersion[] {
     return this.#versions;
   }
 

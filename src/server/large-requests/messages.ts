@@ -76,11 +76,11 @@ export interface SentObject {
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** Questions of a thread to the event loop, by name, with the types of question and answer. */
-export interface Questions {
-  readonly definition: { readonly ask: undefined; readonly answer: Uint8Array };
+/** The calls of a thread to the event loop, by name, with the types of their parameters and answers. */
+export interface HostCalls {
+  readonly definition: { readonly parameters: undefined; readonly answer: Uint8Array };
   readonly write: {
-    readonly ask: {
+    readonly parameters: {
       readonly key: string;
       readonly expected: Revision;
       /** `undefined` removes the entry. */
@@ -94,12 +94,12 @@ export interface Questions {
       | { readonly ok: false; readonly current: SentEntry | undefined };
   };
   /** Answers with the current entry of the key. */
-  readonly read: { readonly ask: string; readonly answer: SentEntry | undefined };
+  readonly read: { readonly parameters: string; readonly answer: SentEntry | undefined };
   /** Answers with the changed object, `undefined` for the same. */
-  readonly admit: { readonly ask: SentAttributes; readonly answer: Uint8Array | undefined };
+  readonly admit: { readonly parameters: SentAttributes; readonly answer: Uint8Array | undefined };
   /** Answers with the object as it has been given what it gets; that is held until the job has ended. */
   readonly allocate: {
-    readonly ask: {
+    readonly parameters: {
       readonly object: Uint8Array;
       readonly old: Uint8Array | undefined;
       readonly subresource: string;
@@ -107,20 +107,20 @@ export interface Questions {
     };
     readonly answer: Uint8Array;
   };
-  readonly validate: { readonly ask: SentAttributes; readonly answer: undefined };
-  readonly authorize: { readonly ask: Attributes; readonly answer: Verdict };
+  readonly validate: { readonly parameters: SentAttributes; readonly answer: undefined };
+  readonly authorize: { readonly parameters: Attributes; readonly answer: Verdict };
   /** Objects of the request's kind, as a JSON array, by its conversion webhook. */
   readonly convert: {
-    readonly ask: { readonly objects: Uint8Array; readonly apiVersion: string };
+    readonly parameters: { readonly objects: Uint8Array; readonly apiVersion: string };
     readonly answer: Uint8Array;
   };
   /** The body for the audit log: the decoded object, or (`undefined`) the body as sent. */
-  readonly sent: { readonly ask: Uint8Array | undefined; readonly answer: undefined };
+  readonly sent: { readonly parameters: Uint8Array | undefined; readonly answer: undefined };
 }
 
-export type ThreadQuestion = {
-  readonly [Name in keyof Questions]: { readonly name: Name; readonly ask: Questions[Name]["ask"] };
-}[keyof Questions];
+export type HostCall = {
+  readonly [Name in keyof HostCalls]: { readonly name: Name; readonly parameters: HostCalls[Name]["parameters"] };
+}[keyof HostCalls];
 
 /** How something ended badly: a status for the client, a stack that was too small, or the text of an error that is ours. */
 export type SentFailure = { readonly status: Status } | { readonly isTooDeep: true } | { readonly error: string };
@@ -137,7 +137,7 @@ export interface SentReply {
 }
 
 export type FromThread =
-  | { readonly type: "question"; readonly id: number; readonly question: ThreadQuestion }
+  | { readonly type: "call"; readonly id: number; readonly call: HostCall }
   | { readonly type: "reply"; readonly reply: SentReply; readonly warnings: readonly string[] }
   | { readonly type: "failure"; readonly failure: SentFailure; readonly warnings: readonly string[] };
 

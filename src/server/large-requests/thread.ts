@@ -28,7 +28,8 @@ import { systemRandom } from "#std/random.ts";
 import { runToEnd } from "#std/cooperative.ts";
 import { planKinds } from "../served-kinds.ts";
 import { handlerParts, metadataSchema } from "../handler-parts.ts";
-import { type Ask, Asking, failureOf } from "./ask.ts";
+import { failureOf } from "./failures.ts";
+import { type CallHost, RpcClient } from "./rpc-client.ts";
 import type {
   FromThread,
   SentAttributes,
@@ -39,22 +40,22 @@ import type {
   ToThread,
 } from "./messages.ts";
 import { bufferOf, WorkerCache } from "./worker-cache.ts";
-import { HandedRequest } from "./handed-request.ts";
+import { WorkerRequest } from "./worker-request.ts";
 
 /** Definitions whose kinds stay compiled. */
 const kindsMax = 16;
 
 function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
-  const asking = new Asking(send);
-  const { ask } = asking;
+  const rpc = new RpcClient(send);
+  const callHost = rpc.call;
   const domain = apiDomain(start.apiDomain);
   let nowMs = 0;
   let isConfidential = false;
   const clock: Clock = { ...systemClock, now: () => nowMs };
   const { tables, gates, table } = planKinds(start.kindFlags, domain, clock);
-  const builtIn = new ResourceTable(table.definitions.map(allocatingElsewhere(start.allocating, ask)), 1);
-  const workerCache = new WorkerCache(ask);
+  const builtIn = new ResourceTable(table.definitions.map(withHostAllocation(start.allocating, callHost)), 1);
+  const workerCache = new WorkerCache(callHost);
   const cache = asWatchCache(workerCache);
   const objects = new StoredObjects(1);
   const { objectBytesMax } = start;
@@ -69,8 +70,8 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     cache,
     objects,
     table: () => served,
-    admission: admissionElsewhere(ask, objectBytesMax),
-    authorizer: { authorize: (attributes) => ask("authorize", attributes) },
+    admission: hostAdmission(callHost, objectBytesMax),
+    authorizer: { authorize: (attributes) => callHost("authorize", attributes) },
     sizes: workerLimits(objectBytesMax),
     bodyLimitBytes: start.bodyLimitBytes,
     isConfidential: () => isConfidential,
@@ -79,12 +80,12 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     observeWatch() {},
   });
   const route = createRouter({ parts, stores, table: () => served, ...noOtherPaths });
-  const kinds = new CustomKinds(tables, domain, objectBytesMax, ask);
+  const kinds = new CustomKinds(tables, domain, objectBytesMax, callHost);
 
   async function handle(sent: SentRequest): Promise<void> {
     nowMs = sent.nowMs;
     isConfidential = sent.isConfidential;
-    const request = new HandedRequest(sent, ask);
+    const request = new WorkerRequest(sent, callHost);
     const { warnings } = request;
     try {
       const { definition } = sent;
@@ -104,7 +105,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   }
 
   port.on("message", (message: ToThread) => {
-    if (message.type !== "job") asking.take(message);
+    if (message.type !== "job") rpc.take(message);
     else if (message.job.type === "request") void handle(message.job);
     else {
       const reply = encodedValue(message.job);
@@ -127,13 +128,18 @@ const noOtherPaths: Pick<RouterOptions, "other" | "unknown"> = {
 };
 
 /** Definitions whose allocations the event loop makes. `named` are `group/resource`. */
-const allocatingElsewhere =
-  (named: readonly string[], ask: Ask) =>
+const withHostAllocation =
+  (named: readonly string[], callHost: CallHost) =>
   (definition: ResourceDefinition): ResourceDefinition => {
     const { group, resource, strategy } = definition;
     if (!named.includes(`${group}/${resource}`)) return definition;
     const allocate: Strategy["allocate"] = async (object, old, { subresource, dryRun }) => {
-      const given = await ask("allocate", { object: jsonOf(object), old: old && jsonOf(old), subresource, dryRun });
+      const given = await callHost("allocate", {
+        object: jsonOf(object),
+        old: old && jsonOf(old),
+        subresource,
+        dryRun,
+      });
       return { object: parseObject(bufferOf(given).toString()), release() {} };
     };
     return override(definition, { strategy: { ...strategy, allocate } });
@@ -143,35 +149,35 @@ const allocatingElsewhere =
 const asWatchCache = (cache: CacheReader & CacheWriter): WatchCache => cache as WatchCache;
 
 /** The event loop's plugins. */
-const admissionElsewhere = (ask: Ask, objectBytesMax: number): AdmissionChain => ({
+const hostAdmission = (callHost: CallHost, objectBytesMax: number): AdmissionChain => ({
   names: [],
   handles: () => true,
   async admit(attributes) {
     const { object } = attributes;
     if (object !== undefined && isLarger(object, objectBytesMax)) throw objectTooLarge(objectBytesMax);
-    const changed = await ask("admit", sentAttributes(attributes));
+    const changed = await callHost("admit", sentAttributes(attributes));
     return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
   },
-  validate: (attributes) => ask("validate", sentAttributes(attributes)),
+  validate: (attributes) => callHost("validate", sentAttributes(attributes)),
 });
 
 /** Custom kinds, compiled; those that were used last stay. */
 class CustomKinds {
   readonly #known = new Map<string, CustomKind>();
   readonly #environment: CustomKindEnvironment;
-  readonly #ask: Ask;
+  readonly #callHost: CallHost;
 
-  constructor(tables: ApiTables, domain: ApiDomain, objectBytesMax: number, ask: Ask) {
+  constructor(tables: ApiTables, domain: ApiDomain, objectBytesMax: number, callHost: CallHost) {
     this.#environment = {
       domain,
       objectBytesMax,
       metadata: metadataSchema(tables, domain),
       async convert(_webhook, objects, apiVersion) {
-        const answer = await ask("convert", { objects: Buffer.from(JSON.stringify(objects)), apiVersion });
+        const answer = await callHost("convert", { objects: Buffer.from(JSON.stringify(objects)), apiVersion });
         return parseObject(bufferOf(answer).toString()) as unknown as readonly Unstructured[]; // as they were encoded
       },
     };
-    this.#ask = ask;
+    this.#callHost = callHost;
   }
 
   async of({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
@@ -185,7 +191,7 @@ class CustomKinds {
   }
 
   async #compile(): Promise<CustomKind> {
-    const text = bufferOf(await this.#ask("definition", undefined)).toString();
+    const text = bufferOf(await this.#callHost("definition", undefined)).toString();
     const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
     return runToEnd(CustomKind.inPieces(definition, () => definition, this.#environment));
   }

@@ -6,16 +6,16 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 import { atRevision } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter, Encoded, Entry, PutOptions, WriteResult } from "#storage/watch-cache.ts";
-import type { Ask } from "./ask.ts";
-import type { Questions, SentEntry, SentObject } from "./messages.ts";
+import type { CallHost } from "./rpc-client.ts";
+import type { HostCalls, SentEntry, SentObject } from "./messages.ts";
 
 export class WorkerCache implements CacheReader, CacheWriter {
-  readonly #ask: Ask;
+  readonly #callHost: CallHost;
   #known = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
   revision: Revision = 0;
 
-  constructor(ask: Ask) {
-    this.#ask = ask;
+  constructor(callHost: CallHost) {
+    this.#callHost = callHost;
   }
 
   /** Begins with another request, which was given `revision`, and `entry` if it is about an object that exists. */
@@ -37,7 +37,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
   }
 
   getFresh(key: string): MaybePromise<Entry | undefined> {
-    return this.#known.get(key) ?? this.#ask("read", key).then((sent) => this.#learn(key, sent));
+    return this.#known.get(key) ?? this.#callHost("read", key).then((sent) => this.#learn(key, sent));
   }
 
   put(
@@ -63,9 +63,9 @@ export class WorkerCache implements CacheReader, CacheWriter {
     return entry;
   }
 
-  async #write(write: Questions["write"]["ask"]): Promise<WriteResult> {
+  async #write(write: HostCalls["write"]["parameters"]): Promise<WriteResult> {
     const { key, object } = write;
-    const answer = await this.#ask("write", write);
+    const answer = await this.#callHost("write", write);
     if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
     const { revision, created, expiresAt } = answer;
     const value = object === undefined ? noBytes : atRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);

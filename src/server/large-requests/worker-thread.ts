@@ -1,11 +1,9 @@
-/** The event loop's handle of a thread of large requests: starts jobs, answers questions, notices the end. */
+/** The event loop's handle of a thread of large requests: starts jobs, answers calls, notices the end. */
 import type { Worker } from "node:worker_threads";
 import type { Clock } from "#std/clock.ts";
 import { startThread } from "#std/thread.ts";
-import { errorOf, failureOf } from "./ask.ts";
-import { memoryMbMax, outgrown } from "./memory.ts";
-import type { FromThread, ThreadStart, ToThread } from "./messages.ts";
-import type { Work } from "./work.ts";
+import { errorOf, failureOf, memoryExceeded, memoryMbMax } from "./failures.ts";
+import type { FromThread, HostCall, HostCalls, Job, SentReply, ThreadStart, ToThread } from "./messages.ts";
 
 /** The interval of memory checks. */
 const lookMs = 10;
@@ -16,15 +14,26 @@ const lookMs = 10;
 const heapMbMax = 1536;
 /** The stack of the event loop (984 KB, and the runtime's reserve), so that it can read what threads store. */
 const stackMb = (984 + 192) / 1024;
-/** A thread ends after this time without work. */
+/** A thread ends after this time without a job. */
 const idleMs = 60_000;
 
-/** One thread and the work it has. */
+/** A job for a thread, with the answers to its calls and the caller that waits for its end. */
+export interface PendingJob {
+  /** The user; users take turns. */
+  readonly user: string;
+  /** Made when the job begins, so that it sees what is stored then. */
+  message(): Job;
+  answer(call: HostCall): Promise<HostCalls[keyof HostCalls]["answer"]>;
+  warn?(texts: readonly string[]): void;
+  finish(end: { readonly reply: SentReply } | { readonly error: Error }): void;
+}
+
+/** One thread and the job that it has. */
 export class WorkerThread {
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #on: { free(): void; ended(): void };
-  #running: Work | undefined;
+  #running: PendingJob | undefined;
   #isEnding = false;
   #failure: Error | undefined;
   #cancelTimer: () => void = () => undefined;
@@ -45,7 +54,7 @@ export class WorkerThread {
     this.#worker.unref();
   }
 
-  get running(): Work | undefined {
+  get running(): PendingJob | undefined {
     return this.#running;
   }
 
@@ -53,11 +62,11 @@ export class WorkerThread {
     return this.#running === undefined && !this.#isEnding;
   }
 
-  begin(work: Work): void {
+  begin(job: PendingJob): void {
     this.#cancelTimer();
-    this.#running = work;
+    this.#running = job;
     this.#worker.ref();
-    this.#post({ type: "job", job: work.job() });
+    this.#post({ type: "job", job: job.message() });
     this.#lookLater();
   }
 
@@ -71,13 +80,13 @@ export class WorkerThread {
     this.#cancelTimer = this.#clock.after(lookMs, () => void this.#look());
   }
 
-  /** Ends a thread whose work needs too much memory. */
+  /** Ends a thread whose job needs too much memory. */
   async #look(): Promise<void> {
-    const work = this.#running;
+    const job = this.#running;
     const bytes = await bytesOf(this.#worker);
-    if (this.#running !== work || this.#isEnding) return;
+    if (this.#running !== job || this.#isEnding) return;
     if (bytes <= memoryMbMax * 1024 * 1024) return this.#lookLater();
-    this.#failure = outgrown();
+    this.#failure = memoryExceeded();
     void this.end();
   }
 
@@ -89,9 +98,9 @@ export class WorkerThread {
     const running = this.#running;
     // A request that was ended has its answer already.
     if (running === undefined || this.#isEnding) return;
-    if (message.type === "question") {
-      const { id, question } = message;
-      running.answer(question).then(
+    if (message.type === "call") {
+      const { id, call } = message;
+      running.answer(call).then(
         (answer) => this.#post({ type: "answer", id, answer }),
         (error: unknown) => this.#post({ type: "failed", id, failure: failureOf(error) }),
       );
@@ -102,7 +111,7 @@ export class WorkerThread {
     this.#worker.unref();
     this.#cancelTimer = this.#clock.after(idleMs, () => void this.end());
     running.warn?.(message.warnings);
-    running.settle(message.type === "reply" ? message : { error: errorOf(message.failure) });
+    running.finish(message.type === "reply" ? message : { error: errorOf(message.failure) });
     this.#on.free();
   }
 
@@ -111,8 +120,8 @@ export class WorkerThread {
     this.#cancelTimer();
     const running = this.#running;
     this.#running = undefined;
-    running?.settle({
-      error: isOutOfMemory(this.#failure) ? outgrown() : (this.#failure ?? new Error("a thread ended")),
+    running?.finish({
+      error: isOutOfMemory(this.#failure) ? memoryExceeded() : (this.#failure ?? new Error("a thread ended")),
     });
     this.#on.ended();
   }

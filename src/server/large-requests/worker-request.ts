@@ -2,11 +2,11 @@
 import type { ApiRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
 import { parseQuery } from "#http/request-info.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Ask } from "./ask.ts";
+import type { CallHost } from "./rpc-client.ts";
 import type { SentRequest } from "./messages.ts";
 import { bufferOf } from "./worker-cache.ts";
 
-export class HandedRequest implements ApiRequest {
+export class WorkerRequest implements ApiRequest {
   readonly method: string;
   readonly url: string;
   readonly path: string;
@@ -28,12 +28,12 @@ export class HandedRequest implements ApiRequest {
   readonly audit: AuditedBody | undefined;
   readonly #body: Buffer;
 
-  constructor(sent: SentRequest, ask: Ask) {
+  constructor(sent: SentRequest, callHost: CallHost) {
     this.method = sent.method;
     this.url = sent.url;
     this.path = sent.path;
-    const question = sent.url.indexOf("?");
-    this.query = parseQuery(question < 0 ? "" : sent.url.slice(question + 1));
+    const queryStart = sent.url.indexOf("?");
+    this.query = parseQuery(queryStart < 0 ? "" : sent.url.slice(queryStart + 1));
     this.headers = sent.headers;
     this.info = sent.info;
     this.user = sent.user;
@@ -43,8 +43,8 @@ export class HandedRequest implements ApiRequest {
     this.audit = sent.isAudited
       ? {
           wantsRequest: true,
-          sent: (object) => void ask("sent", Buffer.from(JSON.stringify(object))),
-          sentPatch: () => void ask("sent", undefined),
+          sent: (object) => void callHost("sent", Buffer.from(JSON.stringify(object))),
+          sentPatch: () => void callHost("sent", undefined),
         }
       : undefined;
     this.#body = bufferOf(sent.body);

@@ -5,31 +5,31 @@ import type { Scope } from "#http/scope.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { CacheReader, CacheWriter, Entry, WriteResult } from "#storage/watch-cache.ts";
-import { type ExchangeOptions, LargeExchange } from "./exchange.ts";
+import { type WorkerHostOptions, WorkerHost } from "./worker-host.ts";
 
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
 const service = { metadata: { name: "s" } };
 
-/** An exchange about a service, whose address and write resolve on command. */
-function serviceExchange() {
+/** The host about a service, whose address and write resolve on command. */
+function serviceHost() {
   const allocated = Promise.withResolvers<Allocated>();
   const written = Promise.withResolvers<WriteResult>();
   const released: string[] = [];
   const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
-  const scope = { definition, context: {} } as unknown as Scope; // all that these questions look at
+  const scope = { definition, context: {} } as unknown as Scope; // all that these calls look at
   const cache = { put: () => written.promise } as unknown as CacheReader & CacheWriter; // the same
-  const options = { clock: new FakeClock(), cache, definitionOf: () => undefined } as unknown as ExchangeOptions; // the same
-  const exchange = new LargeExchange(scope, Buffer.alloc(0), options);
-  const ask = { object: json(service), old: undefined, subresource: "", dryRun: false };
+  const options = { clock: new FakeClock(), cache, definitionOf: () => undefined } as unknown as WorkerHostOptions; // the same
+  const host = new WorkerHost(scope, Buffer.alloc(0), options);
+  const parameters = { object: json(service), old: undefined, subresource: "", dryRun: false };
   return {
-    exchange,
+    host,
     released,
-    allocate: () => exchange.answer({ name: "allocate", ask }),
+    allocate: () => host.answer({ name: "allocate", parameters }),
     allocated: () => allocated.resolve({ object: service, release: () => released.push("address") }),
     write: () =>
-      exchange.answer({
+      host.answer({
         name: "write",
-        ask: {
+        parameters: {
           key: "/registry/core/services/n/s",
           expected: 0,
           object: { bytes: json(service), place: -1, labels: undefined },
@@ -42,12 +42,12 @@ function serviceExchange() {
 }
 
 void test("an address stays taken until the write that stores it has ended, even after its client has left", async () => {
-  const on = serviceExchange();
+  const on = serviceHost();
   const asked = on.allocate();
   on.allocated();
   await asked;
   const writing = on.write();
-  const ended = on.exchange.end();
+  const ended = on.host.end();
   await Promise.resolve();
   assert.deepEqual(on.released, []);
   on.written();
@@ -56,9 +56,9 @@ void test("an address stays taken until the write that stores it has ended, even
 });
 
 void test("an address that is given when the request has ended is given back", async () => {
-  const on = serviceExchange();
+  const on = serviceHost();
   const asked = on.allocate();
-  const ended = on.exchange.end();
+  const ended = on.host.end();
   on.allocated();
   await Promise.all([asked, ended]);
   assert.deepEqual(on.released, ["address"]);

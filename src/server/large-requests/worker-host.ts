@@ -1,5 +1,5 @@
 /**
- * The event loop's side of a large request: the data sent to its thread, and the answers to the thread's questions
+ * The event loop's side of a large request: the data sent to its thread, and the answers to the thread's calls
  * about store, admission, authorization, allocations, and audit log.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
@@ -11,29 +11,29 @@ import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
-import type { ThreadQuestion, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
+import type { HostCall, HostCalls, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
 import { bufferOf } from "./worker-cache.ts";
-import type { Work } from "./work.ts";
+import type { PendingJob } from "./worker-thread.ts";
 
-export interface ExchangeOptions {
+export interface WorkerHostOptions {
   readonly clock: Clock;
   readonly cache: CacheReader & CacheWriter;
   /** The stored form of the definition of a custom resource. */
   definitionOf(name: string): Entry | undefined;
 }
 
-/** One request, with the answers to what its thread asks. */
-export class LargeExchange implements Omit<Work, "user" | "settle"> {
+/** One request, with the answers to the calls of its thread. */
+export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
   readonly #scope: Scope;
   readonly #body: Buffer;
-  readonly #options: ExchangeOptions;
+  readonly #options: WorkerHostOptions;
   readonly #definitionName: string;
   #definition: Entry | undefined;
-  #held: Allocated | undefined;
-  /** The last use of held resources; a thread makes one request at a time. */
-  #lastHolding: Promise<unknown> | undefined;
+  #reservation: Allocated | undefined;
+  /** The last use of the reservation; a thread handles one request at a time. */
+  #lastUse: Promise<unknown> | undefined;
 
-  constructor(scope: Scope, body: Buffer, options: ExchangeOptions) {
+  constructor(scope: Scope, body: Buffer, options: WorkerHostOptions) {
     this.#scope = scope;
     this.#body = body;
     this.#options = options;
@@ -41,7 +41,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     this.#definitionName = `${resource}.${group}`;
   }
 
-  job(): SentRequest {
+  message(): SentRequest {
     const { request, store, namespace, name, definition, parts } = this.#scope;
     const { cache, clock } = this.#options;
     const { method, url, path, info, user, auditId, receivedMs, deadlineMs } = request;
@@ -81,44 +81,44 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     for (const text of texts) this.#scope.context.warn(text);
   }
 
-  async answer(question: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
+  async answer(call: HostCall): Promise<HostCalls[keyof HostCalls]["answer"]> {
     try {
-      return await this.#answer(question);
+      return await this.#answer(call);
     } catch (error) {
       throw shownError(this.#scope, error);
     }
   }
 
-  async #answer({ name, ask }: ThreadQuestion): Promise<Questions[keyof Questions]["answer"]> {
+  async #answer({ name, parameters }: HostCall): Promise<HostCalls[keyof HostCalls]["answer"]> {
     const { request, parts } = this.#scope;
     switch (name) {
       case "definition":
         return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
       case "read": {
-        const entry = this.#options.cache.get(ask);
+        const entry = this.#options.cache.get(parameters);
         return entry && sentEntry(entry, this.#options.cache);
       }
       case "write":
-        return this.#holding(() => this.#write(ask));
+        return this.#whileReserved(() => this.#write(parameters));
       case "admit":
-        return this.#admit(this.#attributes(ask));
+        return this.#admit(this.#attributes(parameters));
       case "validate":
-        await parts.admission.validate(this.#attributes(ask));
+        await parts.admission.validate(this.#attributes(parameters));
         return undefined;
       case "allocate":
-        return this.#holding(() => this.#allocate(ask));
+        return this.#whileReserved(() => this.#allocate(parameters));
       case "authorize":
-        return parts.authorizer.authorize({ ...ask, user: request.user });
+        return parts.authorizer.authorize({ ...parameters, user: request.user });
       case "convert":
-        return this.#convert(ask);
+        return this.#convert(parameters);
       case "sent":
-        if (ask === undefined) request.audit?.sentPatch(this.#body);
-        else request.audit?.sent(parsed(ask));
+        if (parameters === undefined) request.audit?.sentPatch(this.#body);
+        else request.audit?.sent(parsed(parameters));
         return undefined;
     }
   }
 
-  async #convert({ objects, apiVersion }: Questions["convert"]["ask"]): Promise<Uint8Array> {
+  async #convert({ objects, apiVersion }: HostCalls["convert"]["parameters"]): Promise<Uint8Array> {
     const { definition } = this.#scope;
     const { remote } = definition.conversion ?? {};
     if (remote === undefined) throw new Error(`${definition.resource} have no conversion webhook`);
@@ -132,7 +132,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     object,
     ttlSeconds,
     isForDeletion,
-  }: Questions["write"]["ask"]): Promise<Questions["write"]["answer"]> {
+  }: HostCalls["write"]["parameters"]): Promise<HostCalls["write"]["answer"]> {
     const { cache } = this.#options;
     const { strategy } = this.#scope.definition;
     const { mayWrite } = this.#scope.context;
@@ -151,26 +151,26 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     return { ok: true, revision, created, expiresAt };
   }
 
-  async #allocate({ object, old, subresource, dryRun }: Questions["allocate"]["ask"]): Promise<Uint8Array> {
+  async #allocate({ object, old, subresource, dryRun }: HostCalls["allocate"]["parameters"]): Promise<Uint8Array> {
     const { definition, context } = this.#scope;
     const { allocate } = definition.strategy;
     if (allocate === undefined) throw new Error(`${definition.resource} are given nothing`);
-    this.#held?.release();
-    this.#held = await allocate(parsed(object), old && parsed(old), { context, subresource, dryRun });
-    return Buffer.from(JSON.stringify(this.#held.object));
+    this.#reservation?.release();
+    this.#reservation = await allocate(parsed(object), old && parsed(old), { context, subresource, dryRun });
+    return Buffer.from(JSON.stringify(this.#reservation.object));
   }
 
-  /** Does what needs what is held, or changes it. */
-  async #holding<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs work that needs the reservation, or changes it. */
+  async #whileReserved<T>(work: () => Promise<T>): Promise<T> {
     const running = work();
-    this.#lastHolding = running.catch(() => undefined);
+    this.#lastUse = running.catch(() => undefined);
     return running;
   }
 
   /** The job has ended. Its resources stay taken until a pending write has ended too. */
   async end(): Promise<void> {
-    await this.#lastHolding;
-    this.#held?.release();
+    await this.#lastUse;
+    this.#reservation?.release();
   }
 
   async #admit(attributes: AdmissionAttributes): Promise<Uint8Array | undefined> {
