@@ -30,7 +30,7 @@ import { persistentVolumeClaims } from "./core/persistent-volume-claim.ts";
 import { persistentVolumes } from "./core/persistent-volume.ts";
 import { podTemplates } from "./core/pod-template.ts";
 import { pods } from "./core/pod.ts";
-import { replicationControllers } from "./core/replication-controller.ts";
+import { replicationControllers } from "./apps/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
 import { secrets } from "./core/secret.ts";
 import { serviceAccounts } from "./core/service-account.ts";

@@ -14,7 +14,7 @@ import type { ResourceDefinition, ScaleDefinition } from "#registry/resource-def
 import type { Schema } from "#schema/schema.ts";
 import { builtInKinds } from "./all.ts";
 import { dropFields } from "./drop-fields.ts";
-import { gatedPlaces } from "./gated-fields.ts";
+import { gatedParts } from "./gated-fields.ts";
 import {
   genericStrategy,
   type KindBehaviour,
@@ -55,7 +55,7 @@ function definitionOf(
   const { kubernetesGroup: group, version, kind } = facts;
   const make = behaviours.get(`${group}/${version}/${kind}`) ?? behaviours.get(`${group}/${kind}`);
   const behaviour = make?.(environment, schemaOf) ?? {};
-  const places = gatedPlaces(group, kind);
+  const parts = gatedParts(group, kind);
   const generation = behaviour.generation ?? facts.generation;
   const strategy = genericStrategy(
     {
@@ -66,9 +66,9 @@ function definitionOf(
         return field?.keep === true ? zeroOf(field.schema) : undefined;
       },
       drops: {
-        create: dropFields(places, "create", environment.gate),
-        update: dropFields(places, "update", environment.gate),
-        status: dropFields(places, "status", environment.gate),
+        create: dropFields(parts, "create", environment.gate),
+        update: dropFields(parts, "update", environment.gate),
+        status: dropFields(parts, "status", environment.gate),
       },
     },
     behaviour,
@@ -101,7 +101,7 @@ function definitionOf(
   };
 }
 
-/** Where a workload keeps its numbers: all kinds have them at the same places. */
+/** The paths of the numbers of a workload, which are the same for all kinds. */
 function scaleOf({ scaleSelector = selectorText, missingScale }: KindBehaviour): ScaleDefinition {
   return {
     specReplicasPath: ".spec.replicas",

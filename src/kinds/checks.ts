@@ -65,18 +65,11 @@ export function checkRequiredOneOf(
   else checkOneOf(value, values, path, errors);
 }
 
-export function checkRange(
-  value: Int64 | undefined,
-  low: number,
-  high: number,
-  path: FieldPath,
-  errors: Errors,
-  lowShown = low,
-): void {
+export function checkRange(value: Int64 | undefined, low: number, high: number, path: FieldPath, errors: Errors): void {
   if (value === undefined) return;
   const number = nearestNumber(value);
   if (number >= low && number <= high) return;
-  errors.push(invalid(path, value, `must be between ${lowShown} and ${high}, inclusive`));
+  errors.push(invalid(path, value, `must be between ${low} and ${high}, inclusive`));
 }
 
 /** Ids of users and groups. */

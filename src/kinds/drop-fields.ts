@@ -8,7 +8,7 @@ import { withField } from "./edit.ts";
 /** Creates, updates of the object (and of subresources that change its spec), and updates of its status. */
 export type Write = "create" | "update" | "status";
 
-/** Fields that come and go together. Paths have dots; `*` stands for every member of a list. `T`: what is at their place. */
+/** Fields that come and go together. Paths have dots; `*` stands for every member of a list. `T` is the part that has them. */
 export interface GatedFields<T = unknown> {
   /** They exist while one of these is on; none: they are of earlier releases. */
   readonly gates: readonly string[];
@@ -19,14 +19,15 @@ export interface GatedFields<T = unknown> {
   readonly isUse?: (value: unknown) => boolean;
   /** Returns what becomes of a value that stays. */
   becomes?(value: unknown): unknown;
-  /** The place without the fields, where more goes than they. */
-  without?(place: T): T;
+  /** Returns the part without the fields, where more goes than they. */
+  without?(part: T): T;
   /** Writes that drop them: by default creates and updates. */
   readonly on?: readonly Write[];
 }
 
-/** Gated fields below a path. */
-export interface GatedPlace {
+/** Gated fields of a part of an object. */
+export interface GatedPart {
+  /** The path of the part. */
   readonly at: string;
   readonly fields: readonly GatedFields[];
 }
@@ -44,11 +45,11 @@ interface Step {
 
 /** Returns what a write drops while some gates are off; `undefined` for nothing. */
 export function dropFields(
-  places: readonly GatedPlace[],
+  parts: readonly GatedPart[],
   write: Write,
   isOn: (gate: string) => boolean,
 ): DropFields | undefined {
-  const rows = places
+  const rows = parts
     .map(({ at, fields }) => {
       const steps = fields.filter((each) => isDropped(each, write, isOn)).map(step);
       return { at: parsePath(at), steps, fields: branchOf(steps.flatMap(({ paths }) => paths)) };
@@ -58,10 +59,10 @@ export function dropFields(
   return (object, old) => {
     let next = object;
     for (const { at, steps, fields } of rows) {
-      const place = valueAt(next, at);
-      if (!hasAny(place, fields)) continue;
-      const left = applySteps(place, valueAt(old, at), steps);
-      if (left !== place) next = change(next, at, 0, () => left) as Unstructured; // the place is inside of it
+      const part = valueAt(next, at);
+      if (!hasAny(part, fields)) continue;
+      const left = applySteps(part, valueAt(old, at), steps);
+      if (left !== part) next = change(next, at, 0, () => left) as Unstructured; // the part is inside of it
     }
     return next;
   };
@@ -77,8 +78,8 @@ function step(fields: GatedFields): Step {
 
 const parsePath = (text: string): Path => (text === "" ? [] : text.split("."));
 
-function applySteps(place: unknown, old: unknown, steps: readonly Step[]): unknown {
-  let next = place;
+function applySteps(part: unknown, old: unknown, steps: readonly Step[]): unknown {
+  let next = part;
   for (const { fields, paths, usedAt } of steps) {
     if (!paths.some((path) => isThere(next, path, 0)) || usedAt.some((path) => isThere(old, path, 0, fields.isUse)))
       continue;
@@ -134,9 +135,9 @@ function hasAny(value: unknown, { isEnd, each, members }: Branch): boolean {
 type Fields = Readonly<Record<string, unknown>>;
 
 function valueAt(value: unknown, path: Path): unknown {
-  let found = value;
-  for (const name of path) found = (found as Fields | undefined)?.[name];
-  return found;
+  let inner = value;
+  for (const name of path) inner = (inner as Fields | undefined)?.[name];
+  return inner;
 }
 
 /** The value with another one at a path, or none where `to` gives `undefined`; itself where nothing changes. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Schema } from "#schema/schema.ts";
-import { gatedPlaces } from "./gated-fields.ts";
+import { gatedParts } from "./gated-fields.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 const gates = new Set(tables.gates.map(({ name }) => name));
@@ -23,7 +23,7 @@ test("every gate is one of the release, and every path that of a field, in each 
   for (const facts of tables.kinds) {
     const name = `${facts.kubernetesGroup}/${facts.kind}`;
     const schema = tables.schemaOf(facts);
-    for (const { at, fields } of gatedPlaces(facts.kubernetesGroup, facts.kind)) {
+    for (const { at, fields } of gatedParts(facts.kubernetesGroup, facts.kind)) {
       seen.add(name);
       for (const row of fields) {
         for (const gate of row.gates) assert.ok(gates.has(gate), `${name}: there is no gate ${gate}`);

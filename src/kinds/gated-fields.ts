@@ -4,7 +4,7 @@
  */
 import type { JobSpec, PodFailurePolicy } from "#api/batch/v1.ts";
 import type { Container, EphemeralContainer, Lifecycle, PodSpec, ResourceRequirements } from "#api/core/v1.ts";
-import type { GatedFields, GatedPlace } from "./drop-fields.ts";
+import type { GatedFields, GatedPart } from "./drop-fields.ts";
 import { hasOptionalOldSelf, withoutOptionalOldSelf } from "./apiextensions/optional-old-self.ts";
 import { editField, editItems, withField } from "./edit.ts";
 
@@ -126,7 +126,7 @@ const ofPodStatuses: readonly GatedFields[] = [
   },
 ];
 
-const template = (at: string): GatedPlace => ({ at: `${at}.spec`, fields: ofPodSpecs });
+const template = (at: string): GatedPart => ({ at: `${at}.spec`, fields: ofPodSpecs });
 
 /** Upstream: when the last rule goes, `rules` is null. */
 function withoutIndexFailures(policy: PodFailurePolicy): PodFailurePolicy {
@@ -191,19 +191,19 @@ const ofDeviceClaims: readonly GatedFields[] = [
   { gates: ["DRAResourceClaimDeviceStatus"], paths: ["status.devices"], isUse: isFilled, on: ["status"] },
 ];
 
-const place = (at: string, ...fields: readonly GatedFields[]): GatedPlace => ({ at, fields });
+const part = (at: string, ...fields: readonly GatedFields[]): GatedPart => ({ at, fields });
 
-/** By group and kind, in Kubernetes' names. */
-const table: Readonly<Record<string, readonly GatedPlace[]>> = {
-  "/Node": [place("", ...ofNodes)],
-  "/PersistentVolume": [place("spec", { gates: ["VolumeAttributesClass"], paths: ["volumeAttributesClassName"] })],
-  "/PersistentVolumeClaim": [place("", ...ofClaims)],
-  "/Pod": [place("spec", ...ofPodSpecs), place("", ...ofPodStatuses)],
+/** The table is by group and kind, in Kubernetes' names. */
+const table: Readonly<Record<string, readonly GatedPart[]>> = {
+  "/Node": [part("", ...ofNodes)],
+  "/PersistentVolume": [part("spec", { gates: ["VolumeAttributesClass"], paths: ["volumeAttributesClassName"] })],
+  "/PersistentVolumeClaim": [part("", ...ofClaims)],
+  "/Pod": [part("spec", ...ofPodSpecs), part("", ...ofPodStatuses)],
   "/PodTemplate": [template("template")],
   "/ReplicationController": [template("spec.template")],
-  "/Service": [place("spec", { gates: ["ServiceTrafficDistribution"], paths: ["trafficDistribution"] })],
+  "/Service": [part("spec", { gates: ["ServiceTrafficDistribution"], paths: ["trafficDistribution"] })],
   "apiextensions.k8s.io/CustomResourceDefinition": [
-    place("spec", {
+    part("spec", {
       gates: ["CRDValidationRatcheting"],
       paths: ["versions.*.schema.openAPIV3Schema"],
       isUse: hasOptionalOldSelf,
@@ -215,24 +215,24 @@ const table: Readonly<Record<string, readonly GatedPlace[]>> = {
   "apps/ReplicaSet": [template("spec.template")],
   "apps/StatefulSet": [
     template("spec.template"),
-    place("spec", { gates: ["MaxUnavailableStatefulSet"], paths: ["updateStrategy.rollingUpdate.maxUnavailable"] }),
+    part("spec", { gates: ["MaxUnavailableStatefulSet"], paths: ["updateStrategy.rollingUpdate.maxUnavailable"] }),
   ],
   "batch/CronJob": [template("spec.jobTemplate.spec.template")],
-  "batch/Job": [template("spec.template"), place("spec", ...ofJobs)],
+  "batch/Job": [template("spec.template"), part("spec", ...ofJobs)],
   "coordination.k8s.io/Lease": [
-    place(
+    part(
       "spec",
       { gates: ["CoordinatedLeaderElection"], paths: ["strategy"] },
       { gates: ["CoordinatedLeaderElection"], paths: ["preferredHolder"] },
     ),
   ],
-  "discovery.k8s.io/EndpointSlice": [place("", { gates: ["TopologyAwareHints"], paths: ["endpoints.*.hints"] })],
-  "resource.k8s.io/ResourceClaim": [place("", ...ofDeviceClaims)],
+  "discovery.k8s.io/EndpointSlice": [part("", { gates: ["TopologyAwareHints"], paths: ["endpoints.*.hints"] })],
+  "resource.k8s.io/ResourceClaim": [part("", ...ofDeviceClaims)],
   "resource.k8s.io/ResourceClaimTemplate": [
-    place("spec.spec", { gates: ["DRAAdminAccess"], paths: [requestedAccess], isUse: isTrue }),
+    part("spec.spec", { gates: ["DRAAdminAccess"], paths: [requestedAccess], isUse: isTrue }),
   ],
-  "storage.k8s.io/CSIDriver": [place("spec", { gates: ["SELinuxMountReadWriteOncePod"], paths: ["seLinuxMount"] })],
+  "storage.k8s.io/CSIDriver": [part("spec", { gates: ["SELinuxMountReadWriteOncePod"], paths: ["seLinuxMount"] })],
 };
 
 /** Where a kind has gated fields; its group by Kubernetes' name. */
-export const gatedPlaces = (group: string, kind: string): readonly GatedPlace[] => table[`${group}/${kind}`] ?? [];
+export const gatedParts = (group: string, kind: string): readonly GatedPart[] => table[`${group}/${kind}`] ?? [];

@@ -211,8 +211,8 @@ function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (ke
   let { metadata } = object;
   for (const key of keeps) {
     const { [key]: _new, ...rest } = metadata;
-    const kept = old.metadata[key];
-    metadata = (kept === undefined ? rest : { ...rest, [key]: kept }) as ObjectMeta; // the same keys
+    const value = old.metadata[key];
+    metadata = (value === undefined ? rest : { ...rest, [key]: value }) as ObjectMeta; // the same keys
   }
   return withStatus({ ...old, metadata }, object["status"]);
 }

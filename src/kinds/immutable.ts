@@ -10,16 +10,18 @@ export function validateImmutable<T extends object>(
   names: readonly (keyof T & string)[],
   path = FieldPath.root,
 ): FieldError[] {
-  return changed(object, old, names).map((name) =>
+  return changedFields(object, old, names).map((name) =>
     invalid(path.child(name), object[name] ?? null, "field is immutable"),
   );
 }
 
 /** The same, in the words that storage classes use. */
 export function forbidUpdates<T extends object>(object: T, old: T, names: readonly (keyof T & string)[]): FieldError[] {
-  return changed(object, old, names).map((name) => forbidden(FieldPath.of(name), `updates to ${name} are forbidden.`));
+  return changedFields(object, old, names).map((name) =>
+    forbidden(FieldPath.of(name), `updates to ${name} are forbidden.`),
+  );
 }
 
-function changed<T extends object, K extends keyof T>(object: T, old: T, names: readonly K[]): readonly K[] {
+function changedFields<T extends object, K extends keyof T>(object: T, old: T, names: readonly K[]): readonly K[] {
   return names.filter((name) => !jsonEquals(object[name] ?? null, old[name] ?? null));
 }

@@ -103,13 +103,13 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
     refuseCreate(object) {
       const created = prepareCreate(object);
       const found = strategy.validate?.(created, writing("")) ?? [];
-      return printed(found, strategy.checkRules?.(created, undefined, found, writing("")));
+      return printFindings(found, strategy.checkRules?.(created, undefined, found, writing("")));
     },
     refuseUpdate(object, old, subresource = "") {
       const hooks = updateStrategy(strategy, subresource);
       const given = [prepareUpdate(object, old, subresource), decoded(old)] as const;
       const found = hooks.validateUpdate?.(...given, writing(subresource)) ?? [];
-      return printed(found, hooks.checkRules?.(...given, found, writing(subresource)));
+      return printFindings(found, hooks.checkRules?.(...given, found, writing(subresource)));
     },
     warnCreate: (object) => strategy.warningsOnCreate?.(prepareCreate(object), writing("")) ?? [],
     warnUpdate: (object, old, subresource = "") =>
@@ -123,7 +123,7 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
   };
 }
 
-function printed(found: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
+function printFindings(found: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
   if (late instanceof Promise) throw new Error("the rules of this kind are loaded by loadRules");
   return [...found, ...late].map(printFieldError);
 }

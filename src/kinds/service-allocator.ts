@@ -1,5 +1,5 @@
 /**
- * Allocates cluster addresses and node ports. Used values are derived from stored services; a pending write also holds
+ * Allocates cluster addresses and node ports. Reservations are derived from stored services; a pending write also reserves
  * its values until it is stored or has failed. There are no allocation objects, so nothing can get out of step, and
  * repair is needed only for services without an address. Source: `Allocators` in upstream's
  * `pkg/registry/core/service/storage`.
@@ -13,7 +13,7 @@ import { internalError, invalidObject, type StatusError } from "#meta/status-err
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
 import type { Random } from "#std/random.ts";
-import { settleFamilies } from "./core/service-families.ts";
+import { resolveFamilies } from "./core/service-families.ts";
 import {
   isHeadless,
   keepAllocated,
@@ -37,7 +37,7 @@ export interface ServiceAllocatorOptions {
   readonly random: Random;
 }
 
-/** Numbers of one range, and how its members are called. */
+/** A range of addresses or ports, whose members are numbers in its pool. */
 interface Range {
   readonly pool: NumberPool;
   /** Number in the pool; `undefined` outside. */
@@ -51,7 +51,8 @@ interface AddressRange extends Range {
   addressAt(index: number): string;
 }
 
-type Held = readonly (readonly [pool: NumberPool, number: number])[];
+/** Numbers that are reserved, each in its pool. */
+type Reservations = readonly (readonly [pool: NumberPool, number: number])[];
 
 /** Assigns the node port of a port; `index` is its position. */
 type GiveNodePort = (port: ServicePort, index: number) => number;
@@ -68,8 +69,8 @@ export class ServiceAllocator {
   readonly #ports: Range;
   readonly #nodePorts: PortRange;
   readonly #random: Random;
-  /** Values held by stored services, by key. */
-  readonly #stored = new Map<string, Held>();
+  /** Values of stored services, by namespace and name. */
+  readonly #stored = new Map<string, Reservations>();
 
   constructor({ clusterIps, nodePorts, random }: ServiceAllocatorOptions) {
     this.#addresses = clusterIps.map(addressRange);
@@ -87,19 +88,19 @@ export class ServiceAllocator {
 
   /** Forgets all stored services; pending writes keep their values. */
   clear(): void {
-    for (const held of this.#stored.values()) releaseAll(held);
+    for (const reservations of this.#stored.values()) releaseAll(reservations);
     this.#stored.clear();
   }
 
   /** Updates a stored service; `undefined` when it is deleted. */
   set(namespace: string, name: string, service: Service | undefined): void {
-    const place = `${namespace}/${name}`;
-    const before = this.#stored.get(place) ?? [];
-    const held = service === undefined ? [] : this.#heldBy(service.spec);
-    for (const [pool, number] of held) pool.hold(number);
+    const key = `${namespace}/${name}`;
+    const before = this.#stored.get(key) ?? [];
+    const reservations = service === undefined ? [] : this.#reservationsOf(service.spec);
+    for (const [pool, number] of reservations) pool.reserve(number);
     releaseAll(before);
-    if (held.length === 0) this.#stored.delete(place);
-    else this.#stored.set(place, held);
+    if (reservations.length === 0) this.#stored.delete(key);
+    else this.#stored.set(key, reservations);
   }
 
   /**
@@ -108,15 +109,15 @@ export class ServiceAllocator {
    */
   allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
-    const taking = new Taking(object.metadata.name ?? "", this.#random, attributes.dryRun);
+    const pending = new PendingReservations(object.metadata.name ?? "", this.#random, attributes.dryRun);
     try {
-      const spec = this.#allocated(object.spec, old?.spec, taking);
+      const spec = this.#allocateSpec(object.spec, old?.spec, pending);
       const allocated = withField(object, "spec", spec);
-      // A dry run shows free values and holds none.
-      if (attributes.dryRun) taking.release();
-      return { object: allocated, release: () => taking.release() };
+      // A dry run shows free values and reserves none.
+      if (attributes.dryRun) pending.release();
+      return { object: allocated, release: () => pending.release() };
     } catch (error) {
-      taking.release();
+      pending.release();
       throw error;
     }
   }
@@ -126,30 +127,30 @@ export class ServiceAllocator {
     return needsClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
   }
 
-  #heldBy(spec: ServiceSpec): Held {
-    const held: [NumberPool, number][] = [];
+  #reservationsOf(spec: ServiceSpec): Reservations {
+    const reservations: [NumberPool, number][] = [];
     const add = ({ pool, indexOf }: Range, member: string | number): void => {
       const index = indexOf(member);
-      if (index !== undefined) held.push([pool, index]);
+      if (index !== undefined) reservations.push([pool, index]);
     };
     if (needsClusterIp(spec)) {
       for (const ip of spec.clusterIPs ?? []) for (const range of this.#addresses) add(range, ip);
     }
     if (spec.type !== "ExternalName") for (const port of nodePortsOf(spec)) add(this.#ports, port);
     if (needsHealthCheckPort(spec)) add(this.#ports, spec.healthCheckNodePort ?? 0);
-    return held;
+    return reservations;
   }
 
-  #allocated(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
-    const settled = settleFamilies(keepAllocated(spec, old), old, this.#families);
-    if (settled.errors.length > 0) throw taking.refused(settled.errors);
-    let next = settled.spec;
-    next = this.#withAddresses(next, old, taking);
-    next = this.#withNodePorts(next, old, taking);
-    return this.#withHealthCheckPort(next, old, taking);
+  #allocateSpec(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
+    const resolved = resolveFamilies(keepAllocated(spec, old), old, this.#families);
+    if (resolved.errors.length > 0) throw pending.refusal(resolved.errors);
+    let next = resolved.spec;
+    next = this.#withAddresses(next, old, pending);
+    next = this.#withNodePorts(next, old, pending);
+    return this.#withHealthCheckPort(next, old, pending);
   }
 
-  #withAddresses(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
+  #withAddresses(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
     if (!needsClusterIp(spec) || isHeadless(spec)) return spec;
     const { clusterIPs: given = [], ipFamilies = [] } = spec;
     const before = old !== undefined && needsClusterIp(old) ? (old.clusterIPs ?? []) : [];
@@ -159,27 +160,27 @@ export class ServiceAllocator {
       if (ip !== undefined && before.includes(ip)) return ip;
       const range = this.#addresses.find((candidate) => candidate.family === family);
       if (range === undefined) return ip ?? "";
-      if (ip === undefined) return range.addressAt(taking.any(range, "failed to allocate a serviceIP"));
-      const problem = taking.tryOne(range, ip);
-      if (problem === undefined || (problem === isTaken && taking.dryRun)) return ip;
+      if (ip === undefined) return range.addressAt(pending.reserveAny(range, "failed to allocate a serviceIP"));
+      const problem = pending.tryReserve(range, ip);
+      if (problem === undefined || (problem === isTaken && pending.dryRun)) return ip;
       const reason =
         problem === isTaken
           ? "provided IP is already allocated"
           : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
       const text = `failed to allocate IP ${ip}: ${reason}`;
-      throw taking.refused([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(given), text)]);
+      throw pending.refusal([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(given), text)]);
     });
     const next = jsonEquals(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);
   }
 
-  #withNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
+  #withNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
     if (!mayHaveNodePorts(spec)) return spec;
     const { ports = [] } = spec;
     const give =
       old === undefined
-        ? this.#newNodePorts(ports, taking)
-        : this.#keptNodePorts(mayHaveNodePorts(old) ? nodePortsOf(old) : [], taking);
+        ? this.#newNodePorts(ports, pending)
+        : this.#keepNodePorts(mayHaveNodePorts(old) ? nodePortsOf(old) : [], pending);
     const next = ports.map((port, i) =>
       port.nodePort || needsNodePorts(spec) ? withField(port, "nodePort", give(port, i)) : port,
     );
@@ -187,7 +188,7 @@ export class ServiceAllocator {
   }
 
   /** Ports with the same number and different protocols share a node port unless they ask for several. */
-  #newNodePorts(ports: readonly ServicePort[], taking: Taking): GiveNodePort {
+  #newNodePorts(ports: readonly ServicePort[], pending: PendingReservations): GiveNodePort {
     const asked = new Map<number, number>();
     for (const { port, nodePort = 0 } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
     const given = new Map<number, number>();
@@ -195,52 +196,56 @@ export class ServiceAllocator {
       const shared = given.get(port);
       const wanted = shared === undefined ? (asked.get(port) ?? 0) : nodePort;
       if (shared !== undefined && (wanted === 0 || wanted === shared)) return shared;
-      const found = this.#nodePort(wanted, i, taking);
-      if (shared === undefined) given.set(port, found);
-      return found;
+      const reserved = this.#nodePort(wanted, i, pending);
+      if (shared === undefined) given.set(port, reserved);
+      return reserved;
     };
   }
 
   /** A service may keep its node ports, at any of its ports. Validation refuses one that comes twice. */
-  #keptNodePorts(before: readonly number[], taking: Taking): GiveNodePort {
-    const mine = new Set(before);
+  #keepNodePorts(before: readonly number[], pending: PendingReservations): GiveNodePort {
+    const own = new Set(before);
     return ({ nodePort = 0 }, i) => {
-      const found = nodePort !== 0 && mine.has(nodePort) ? nodePort : this.#nodePort(nodePort, i, taking);
-      mine.add(found);
-      return found;
+      const reserved = nodePort !== 0 && own.has(nodePort) ? nodePort : this.#nodePort(nodePort, i, pending);
+      own.add(reserved);
+      return reserved;
     };
   }
 
-  /** The wanted one, or for 0 any. */
-  #nodePort(wanted: number, index: number, taking: Taking): number {
-    if (wanted === 0) return this.#anyPort(taking, "failed to allocate a nodePort");
-    const problem = this.#takePort(taking, wanted);
+  /** Reserves the wanted port, or any for 0. */
+  #nodePort(wanted: number, index: number, pending: PendingReservations): number {
+    if (wanted === 0) return this.#anyPort(pending, "failed to allocate a nodePort");
+    const problem = this.#reservePort(pending, wanted);
     if (problem !== undefined)
-      throw taking.refused([invalid(portsPath.index(index).child("nodePort"), wanted, problem)]);
+      throw pending.refusal([invalid(portsPath.index(index).child("nodePort"), wanted, problem)]);
     return wanted;
   }
 
-  #withHealthCheckPort(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
+  #withHealthCheckPort(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
     if (!needsHealthCheckPort(spec) || (old !== undefined && needsHealthCheckPort(old))) return spec;
     const { healthCheckNodePort: wanted = 0 } = spec;
     if (wanted === 0) {
-      return withField(spec, "healthCheckNodePort", this.#anyPort(taking, "failed to allocate a HealthCheck NodePort"));
+      return withField(
+        spec,
+        "healthCheckNodePort",
+        this.#anyPort(pending, "failed to allocate a HealthCheck NodePort"),
+      );
     }
     // Validation refuses what is no port at all.
     if (wanted < 1 || wanted > portMax) return spec;
-    const problem = this.#takePort(taking, wanted);
+    const problem = this.#reservePort(pending, wanted);
     if (problem === undefined) return spec;
-    throw taking.refused([invalid(healthCheckPath, wanted, problem)]);
+    throw pending.refusal([invalid(healthCheckPath, wanted, problem)]);
   }
 
-  #anyPort(taking: Taking, failure: string): number {
-    return this.#nodePorts.first + taking.any(this.#ports, failure);
+  #anyPort(pending: PendingReservations, failure: string): number {
+    return this.#nodePorts.first + pending.reserveAny(this.#ports, failure);
   }
 
-  /** The error of a requested port. */
-  #takePort(taking: Taking, port: number): string | undefined {
-    const problem = taking.tryOne(this.#ports, port);
-    if (problem === undefined || (problem === "outside" && taking.dryRun)) return undefined;
+  /** Reserves a requested port. Returns why it cannot be had. */
+  #reservePort(pending: PendingReservations, port: number): string | undefined {
+    const problem = pending.tryReserve(this.#ports, port);
+    if (problem === undefined || (problem === "outside" && pending.dryRun)) return undefined;
     const { first, size } = this.#nodePorts;
     return problem === isTaken
       ? "provided port is already allocated"
@@ -248,12 +253,12 @@ export class ServiceAllocator {
   }
 }
 
-/** The values taken by one write, until it releases all of them. */
-class Taking {
+/** The values that one write has reserved, until it releases all of them. */
+class PendingReservations {
   readonly #name: string;
   readonly #random: Random;
   readonly dryRun: boolean;
-  #held: [NumberPool, number][] = [];
+  #reservations: [NumberPool, number][] = [];
 
   constructor(name: string, random: Random, dryRun: boolean) {
     this.#name = name;
@@ -261,35 +266,35 @@ class Taking {
     this.dryRun = dryRun;
   }
 
-  tryOne({ pool, indexOf }: Range, member: string | number): "outside" | typeof isTaken | undefined {
+  tryReserve({ pool, indexOf }: Range, member: string | number): "outside" | typeof isTaken | undefined {
     const index = indexOf(member);
     if (index === undefined) return "outside";
-    if (pool.isHeld(index)) return isTaken;
-    pool.hold(index);
-    this.#held.push([pool, index]);
+    if (pool.isReserved(index)) return isTaken;
+    pool.reserve(index);
+    this.#reservations.push([pool, index]);
     return undefined;
   }
 
   /** Throws when none is free, with `failure` as the beginning of the message. */
-  any({ pool }: Range, failure: string): number {
-    const index = pool.take(this.#random);
+  reserveAny({ pool }: Range, failure: string): number {
+    const index = pool.reserveAny(this.#random);
     if (index === undefined) throw internalError(`${failure}: range is full`);
-    this.#held.push([pool, index]);
+    this.#reservations.push([pool, index]);
     return index;
   }
 
-  refused(errors: readonly FieldError[]): StatusError {
+  refusal(errors: readonly FieldError[]): StatusError {
     return invalidObject({ group: "", kind: "Service" }, this.#name, errors);
   }
 
   release(): void {
-    releaseAll(this.#held);
-    this.#held = [];
+    releaseAll(this.#reservations);
+    this.#reservations = [];
   }
 }
 
-function releaseAll(held: Held): void {
-  for (const [pool, number] of held) pool.release(number);
+function releaseAll(reservations: Reservations): void {
+  for (const [pool, number] of reservations) pool.release(number);
 }
 
 /** Excludes the network address and, for IPv4, the broadcast address. */
@@ -298,7 +303,7 @@ function addressRange(range: IpRange): AddressRange {
   return {
     family: range.family,
     text: range.text,
-    pool: new NumberPool(size, size < 16 ? 0 : bounded(Math.floor(size / 16), 16, 256)),
+    pool: new NumberPool(size, size < 16 ? 0 : clamp(Math.floor(size / 16), 16, 256)),
     indexOf(address) {
       const index = range.indexOf(String(address));
       return index === undefined || index === 0n || index > BigInt(size) ? undefined : Number(index) - 1;
@@ -308,6 +313,6 @@ function addressRange(range: IpRange): AddressRange {
 }
 
 /** How many of the first ports are given out only on request, while there are others. */
-const portsOnRequest = (size: number): number => (size < 16 ? 0 : bounded(Math.floor(size / 32), 16, 128));
+const portsOnRequest = (size: number): number => (size < 16 ? 0 : clamp(Math.floor(size / 32), 16, 128));
 
-const bounded = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);
+const clamp = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);

@@ -69,20 +69,19 @@ export function goTime(text: string | null): GoSyntax {
 export function printValue(value: unknown): string {
   if (value === null || value === undefined) return '"null"'; // Upstream: in quotes, like a text
   if (value instanceof GoSyntax) return value.text;
-  if (typeof value === "string") return goQuote(shortened(value));
-  return typeof value === "object" ? shortened(JSON.stringify(value)) : String(value as number | boolean | bigint); // scalars are left
+  if (typeof value === "string") return goQuote(shorten(value));
+  return typeof value === "object" ? shorten(JSON.stringify(value)) : String(value as number | boolean | bigint); // scalars are left
 }
 
 /** The longest value that is shown; upstream shows all of it. */
 const shownLengthMax = 64 * 1024;
 
-const shortened = (text: string): string =>
-  text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
+const shorten = (text: string): string => (text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text);
 
 /** A Go double-quoted string literal; unprintable characters are escaped, including direction marks. */
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
-  return `"${text.replace(unprintable, (char) => escapes[char] ?? escaped(char.codePointAt(0)!))}"`;
+  return `"${text.replace(unprintable, (char) => escapes[char] ?? escapeCode(char.codePointAt(0)!))}"`;
 }
 
 const plain = /^[ !#-[\]-~]*$/;
@@ -101,7 +100,7 @@ const escapes: Readonly<Record<string, string>> = Object.assign(Object.create(nu
   "\v": "\\v",
 });
 
-function escaped(code: number): string {
+function escapeCode(code: number): string {
   if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, "0")}`;
   if (code > 0xffff) return `\\U${code.toString(16).padStart(8, "0")}`;
   return `\\u${code.toString(16).padStart(4, "0")}`;
@@ -130,7 +129,7 @@ export const invalid = (field: FieldPath, value: unknown, detail: string): Field
 export const typeInvalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
   finding("FieldValueTypeInvalid", field, `Invalid value: ${printValue(value)}`, detail, "Invalid value");
 
-/** About something as a whole whose value is not shown. */
+/** An error about something as a whole, whose value is not shown. */
 export const invalidPart = (field: FieldPath, detail: string): FieldError =>
   finding("FieldValueInvalid", field, "Invalid value", detail);
 

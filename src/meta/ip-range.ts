@@ -24,12 +24,12 @@ export class IpRange {
     return this.#first.length === 4 ? "IPv4" : "IPv6";
   }
 
-  /** How many addresses there are, the first and the last among them. */
+  /** The number of addresses, the first and the last among them. */
   get size(): bigint {
     return 1n << BigInt(this.#first.length * 8 - this.prefix);
   }
 
-  /** Which address of the range it is, from 0; `undefined` when it lies outside, or is none. */
+  /** The position of an address in the range, from 0; `undefined` when it lies outside, or is none. */
   indexOf(address: string): bigint | undefined {
     const bytes = plainBytes(address);
     return bytes !== undefined && this.#has(bytes) ? numberOf(bytes) - this.#firstNumber() : undefined;
@@ -55,7 +55,7 @@ export class IpRange {
   }
 }
 
-/** Which bits of a byte of an address belong to a prefix. */
+/** The bits of a byte of an address that belong to a prefix. */
 function maskOf(prefix: number, at: number): number {
   const bits = Math.min(8, Math.max(0, prefix - at * 8));
   return (0xff00 >> bits) & 0xff;

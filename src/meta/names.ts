@@ -314,25 +314,25 @@ type NameRule = (name: string, prefix: boolean) => readonly string[];
 export const nameRules: Readonly<Record<string, NameRule>> = {
   any: () => none,
   none: () => none,
-  dns1123label: prefixed(dns1123Label),
-  dns1123subdomain: prefixed(dns1123Subdomain),
-  dns1035label: prefixed(dns1035Label),
-  "pod name": prefixed(dns1123Subdomain),
+  dns1123label: allowPrefix(dns1123Label),
+  dns1123subdomain: allowPrefix(dns1123Subdomain),
+  dns1035label: allowPrefix(dns1035Label),
+  "pod name": allowPrefix(dns1123Subdomain),
   pathSegment: (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
   canonicalIP: (name) => {
     const bytes = parseIp(name);
     if (bytes === undefined) return ipAddress(name);
     return printIp(bytes) === name ? none : ["must be a canonical form IP address"];
   },
-  "dns1123subdomain,max52": prefixed((name) => limited(name, 52)),
-  "dns1123subdomain,max63": prefixed((name) => limited(name, 63)),
-  "group.resource": prefixed(groupAndResource),
-  'dns1123subdomain,equals(spec.names.plural+"."+spec.group)': prefixed(dns1123Subdomain),
+  "dns1123subdomain,max52": allowPrefix((name) => boundedSubdomain(name, 52)),
+  "dns1123subdomain,max63": allowPrefix((name) => boundedSubdomain(name, 63)),
+  "group.resource": allowPrefix(groupAndResource),
+  'dns1123subdomain,equals(spec.names.plural+"."+spec.group)': allowPrefix(dns1123Subdomain),
   'equals(spec.version+"."+spec.group)': (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
   'if spec.signerName: prefix(replace(signerName,"/",":")+":")+dns1123subdomain; else dns1123subdomain without ":"': (
     name,
     prefix,
-  ) => prefixed(dns1123Subdomain)(name.slice(name.lastIndexOf(":") + 1), prefix),
+  ) => allowPrefix(dns1123Subdomain)(name.slice(name.lastIndexOf(":") + 1), prefix),
 };
 
 /** The name of a StorageVersion. */
@@ -345,12 +345,12 @@ function groupAndResource(name: string): readonly string[] {
   ];
 }
 
-function limited(name: string, max: number): readonly string[] {
+function boundedSubdomain(name: string, max: number): readonly string[] {
   const messages = dns1123Subdomain(name);
   return isTooLong(name, max) ? [...messages, lengthMessage(max)] : messages;
 }
 
 /** Upstream: the trailing dash of a prefix, with the character before it, counts as one letter. */
-function prefixed(check: NameCheck): NameRule {
+function allowPrefix(check: NameCheck): NameRule {
   return (name, prefix) => check(prefix && name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
 }

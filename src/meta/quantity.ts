@@ -172,7 +172,7 @@ const sumOf = (unscaled: bigint, exponent: number, format: QuantityFormat): Quan
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity =>
   addQuantities(a, { ...b, unscaled: -b.unscaled });
 
-/** In thousandths, or whole, rounded up; at most 2^63-1. */
+/** Returns the quantity in thousandths, or whole, rounded up; at most 2^63-1. */
 export function integerQuantity({ unscaled, exponent }: Quantity, unit: "whole" | "milli"): bigint {
   const power = exponent + (unit === "milli" ? 3 : 0);
   const value = magnitude(unscaled);

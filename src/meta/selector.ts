@@ -48,9 +48,9 @@ export interface FieldSelector {
   matches(name: string, namespace: string, fieldsOf?: () => Labels): boolean;
 }
 
-/** Which fields a selector may name. */
+/** The fields that a selector may name. */
 export interface SelectableFields {
-  /** Beside `metadata.name` and `metadata.namespace`. Empty: only those two. */
+  /** Fields beside `metadata.name` and `metadata.namespace`. */
   readonly fields: readonly string[];
   /** Other names of fields. */
   readonly aliases?: Readonly<Record<string, string>>;
@@ -333,10 +333,10 @@ class LabelParser {
     let token = this.#take();
     const isAbsent = token.kind === "!";
     if (isAbsent) token = this.#take();
-    if (token.kind !== identifier) throw refused(`found '${token.text}', expected: identifier`);
+    if (token.kind !== identifier) throw parseError(`found '${token.text}', expected: identifier`);
     const key = token.text;
     const messages = qualifiedName(key);
-    if (messages.length > 0) throw refused(printFieldError(invalid(FieldPath.root, key, messages.join("; "))));
+    if (messages.length > 0) throw parseError(printFieldError(invalid(FieldPath.root, key, messages.join("; "))));
     if (isAbsent) return { key, operator: "!", values: [] };
     const next = this.#peek();
     if (next === endOfText || next.kind === ",") return { key, operator: "exists", values: [] };
@@ -344,7 +344,7 @@ class LabelParser {
     const values = operator === "in" || operator === "notin" ? this.#set() : [this.#exactValue()];
     const requirement: LabelRequirement = { key, operator, values: [...new Set(values)].sort() };
     const errors = validateValues(requirement).map(printFieldError);
-    if (errors.length > 0) throw refused(aggregate(errors));
+    if (errors.length > 0) throw parseError(aggregate(errors));
     return requirement;
   }
 
@@ -354,7 +354,7 @@ class LabelParser {
     if (kind === ">") return "gt";
     if (kind === "<") return "lt";
     if (kind === identifier && (text === "in" || text === "notin")) return text;
-    throw refused(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`);
+    throw parseError(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`);
   }
 
   #exactValue(): string {
@@ -362,20 +362,20 @@ class LabelParser {
     if (next === endOfText || next.kind === ",") return "";
     const token = this.#take();
     if (token.kind === identifier) return token.text;
-    throw refused(`found '${token.text}', expected: identifier`);
+    throw parseError(`found '${token.text}', expected: identifier`);
   }
 
   /** `(a,b)`; a missing member is the empty text. */
   #set(): string[] {
     const open = this.#take();
-    if (open.kind !== "(") throw refused(`found '${open.text}' expected: '('`);
+    if (open.kind !== "(") throw parseError(`found '${open.text}' expected: '('`);
     const first = this.#peek();
     if (first.kind === ")") {
       this.#take();
       return [""];
     }
     if (first.kind !== identifier && first.kind !== ",") {
-      throw refused(`found '${first.text}', expected: ',', ')' or identifier`);
+      throw parseError(`found '${first.text}', expected: ',', ')' or identifier`);
     }
     const values: string[] = [];
     for (;;) {
@@ -384,7 +384,7 @@ class LabelParser {
         values.push(token.text);
         const next = this.#peek();
         if (next.kind === ")") break;
-        if (next.kind !== ",") throw refused(`found '${next.text}', expected: ',' or ')'`);
+        if (next.kind !== ",") throw parseError(`found '${next.text}', expected: ',' or ')'`);
       } else if (token.kind === ",") {
         if (values.length === 0) values.push("");
         const next = this.#peek();
@@ -392,7 +392,7 @@ class LabelParser {
         if (next.kind === ")") break;
         if (next.kind === ",") this.#take();
       } else {
-        throw refused(`found '${token.text}', expected: ',', or identifier`);
+        throw parseError(`found '${token.text}', expected: ',', or identifier`);
       }
     }
     this.#take();
@@ -400,7 +400,7 @@ class LabelParser {
   }
 }
 
-const refused = (text: string) => badRequest(`unable to parse requirement: ${text}`);
+const parseError = (text: string) => badRequest(`unable to parse requirement: ${text}`);
 
 const nameField = "metadata.name";
 const namespaceField = "metadata.namespace";

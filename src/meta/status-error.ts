@@ -96,7 +96,7 @@ function compact(details: StatusDetails): StatusDetails {
   ) as StatusDetails; // the same keys, some left out; all are optional
 }
 
-const named = (of: ResourceName, name: string): StatusDetails => ({ name, group: of.group, kind: of.resource });
+const detailsOf = (of: ResourceName, name: string): StatusDetails => ({ name, group: of.group, kind: of.resource });
 
 export const badRequest = (message: string, cause?: unknown): StatusError =>
   failure(400, "BadRequest", message, undefined, cause);
@@ -108,11 +108,11 @@ export function forbidden(of: ResourceName, name: string, reason: string): Statu
   const resource = qualifiedResource(of);
   const subject = of.resource === "" ? "" : name === "" ? resource : `${resource} ${goQuote(name)}`;
   const message = subject === "" ? `forbidden: ${reason}` : `${subject} is forbidden: ${reason}`;
-  return failure(403, "Forbidden", message, named(of, name));
+  return failure(403, "Forbidden", message, detailsOf(of, name));
 }
 
 export const notFound = (of: ResourceName, name: string): StatusError =>
-  failure(404, "NotFound", `${qualifiedResource(of)} ${goQuote(name)} not found`, named(of, name));
+  failure(404, "NotFound", `${qualifiedResource(of)} ${goQuote(name)} not found`, detailsOf(of, name));
 
 /** A path that is not served. Upstream: its answer has empty details. */
 export const resourceNotFound = (): StatusError =>
@@ -122,7 +122,7 @@ export const resourceNotFound = (): StatusError =>
 export function subresourceNotFound(of: ResourceName, subresource: string, verb: string, name: string): StatusError {
   const part = { group: of.group, resource: `${of.resource}/${subresource}` };
   const message = `the server could not find the requested resource (${verb} ${qualifiedResource(part)} ${name})`;
-  return failure(404, "NotFound", message, named(part, name));
+  return failure(404, "NotFound", message, detailsOf(part, name));
 }
 
 export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
@@ -164,9 +164,9 @@ export const contentTypeNotConsumed = (): StatusError =>
 /** `isGenerated`: a prefix of the name was given, whether or not the name is made of it. */
 export function alreadyExists(of: ResourceName, name: string, isGenerated = false): StatusError {
   const message = `${qualifiedResource(of)} ${goQuote(name)} already exists`;
-  if (!isGenerated) return failure(409, "AlreadyExists", message, named(of, name));
+  if (!isGenerated) return failure(409, "AlreadyExists", message, detailsOf(of, name));
   const why = "the server was not able to generate a unique name for the object";
-  return failure(409, "AlreadyExists", `${message}, ${why}`, { ...named(of, name), retryAfterSeconds: 1 });
+  return failure(409, "AlreadyExists", `${message}, ${why}`, { ...detailsOf(of, name), retryAfterSeconds: 1 });
 }
 
 export const conflict = (
@@ -176,7 +176,7 @@ export const conflict = (
   causes?: readonly StatusCause[],
 ): StatusError =>
   failure(409, "Conflict", `Operation cannot be fulfilled on ${qualifiedResource(of)} ${goQuote(name)}: ${reason}`, {
-    ...named(of, name),
+    ...detailsOf(of, name),
     ...(causes === undefined ? {} : { causes }),
   });
 
@@ -197,7 +197,7 @@ export function expiredContinue(message: string, continueToken: string): StatusE
 const findingsMax = 100;
 const findingsLengthMax = 256 * 1024;
 
-function listed(errors: readonly FieldError[]): readonly FieldError[] {
+function firstErrors(errors: readonly FieldError[]): readonly FieldError[] {
   let length = 0;
   const end = errors.findIndex((error, index) => {
     length += error.field.length + error.message.length;
@@ -213,7 +213,7 @@ export function invalidObject(
   errors: readonly FieldError[],
   options?: ErrorOptions,
 ): StatusError {
-  const shown = listed(errors);
+  const shown = firstErrors(errors);
   const lines = shown.map(printFieldError);
   if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
@@ -292,7 +292,7 @@ export const unreadableObjects = (
   found: readonly { readonly key: string; readonly problem: string }[],
 ): StatusError =>
   failure(500, "StorageReadError", `failed to read one or more ${qualifiedResource(of)} from the storage`, {
-    ...named(of, "list"),
+    ...detailsOf(of, "list"),
     causes: found.map(({ key, problem }) => ({
       reason: "UnexpectedServerResponse",
       message: `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${problem}`,

@@ -156,7 +156,7 @@ function isCanonical(text: string, form: TimeForm): boolean {
   return two(11) < 24 && two(14) < 60 && two(17) < 60 && (two(0) > 0 || two(2) > 1);
 }
 
-/** As Go's time package quotes: bytes outside printable ASCII in hexadecimal. */
+/** Quotes a text as Go's time package does: bytes outside printable ASCII in hexadecimal. */
 function quote(text: string): string {
   let out = '"';
   for (const byte of Buffer.from(text)) {

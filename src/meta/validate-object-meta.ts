@@ -107,12 +107,12 @@ export function validateObjectMetaUpdate(
     errors.push(invalid(metadataPath.child("generation"), next.generation ?? 0, "must not be decremented"));
   }
   for (const key of unchanging) {
-    if (!isSame(next[key], old[key])) errors.push(changed(key, next[key]));
+    if (!isSame(next[key], old[key])) errors.push(immutableError(key, next[key]));
   }
   return errors;
 }
 
-function changed(key: (typeof unchanging)[number], value: unknown): FieldError {
+function immutableError(key: (typeof unchanging)[number], value: unknown): FieldError {
   const field = metadataPath.child(key);
   // The zero time is null.
   const isTime = key.endsWith("Timestamp") && (typeof value === "string" || value === null);

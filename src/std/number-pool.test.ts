@@ -7,19 +7,19 @@ import { seededRandom } from "./random.ts";
 test("every number is given out once, the lowest last, until there is none", () => {
   const pool = new NumberPool(20, 5);
   const random = seededRandom(1);
-  pool.hold(7);
-  const taken = Array.from({ length: 19 }, () => pool.take(random)!);
+  pool.reserve(7);
+  const taken = Array.from({ length: 19 }, () => pool.reserveAny(random)!);
   assert.equal(new Set([...taken, 7]).size, 20);
   assert.ok(taken.slice(0, 14).every((number) => number >= 5));
-  assert.equal(pool.take(random), undefined);
+  assert.equal(pool.reserveAny(random), undefined);
 });
 
 test("a number is free when its last holder has let it go", () => {
   const pool = new NumberPool(1, 0);
-  pool.hold(0);
-  pool.hold(0);
+  pool.reserve(0);
+  pool.reserve(0);
   pool.release(0);
-  assert.ok(pool.isHeld(0));
+  assert.ok(pool.isReserved(0));
   pool.release(0);
-  assert.equal(pool.take(seededRandom(1)), 0);
+  assert.equal(pool.reserveAny(seededRandom(1)), 0);
 });

@@ -1,5 +1,5 @@
 /**
- * A pool of unique numbers that counts the holders of each. A number may have several holders: stored objects may
+ * A pool of unique numbers that counts the reservations of each. A number may have several: stored objects may
  * repeat one, and an object and its pending write share one.
  */
 import type { Random } from "./random.ts";
@@ -8,7 +8,7 @@ export class NumberPool {
   readonly size: number;
   /** The first numbers, given out on request and when there are no others. */
   readonly #lowest: number;
-  readonly #holders = new Map<number, number>();
+  readonly #reservations = new Map<number, number>();
 
   /** Numbers from 0 to `size` - 1; the first `lowest` are given out only on request. */
   constructor(size: number, lowest: number) {
@@ -16,27 +16,27 @@ export class NumberPool {
     this.#lowest = Math.min(lowest, size);
   }
 
-  isHeld(number: number): boolean {
-    return this.#holders.has(number);
+  isReserved(number: number): boolean {
+    return this.#reservations.has(number);
   }
 
-  hold(number: number): void {
-    this.#holders.set(number, (this.#holders.get(number) ?? 0) + 1);
+  reserve(number: number): void {
+    this.#reservations.set(number, (this.#reservations.get(number) ?? 0) + 1);
   }
 
   release(number: number): void {
-    const holders = this.#holders.get(number) ?? 0;
-    if (holders > 1) this.#holders.set(number, holders - 1);
-    else this.#holders.delete(number);
+    const count = this.#reservations.get(number) ?? 0;
+    if (count > 1) this.#reservations.set(number, count - 1);
+    else this.#reservations.delete(number);
   }
 
-  /** Takes a random free number, which the caller then holds; `undefined` when none is free. */
-  take(random: Random): number | undefined {
+  /** Reserves a random free number; `undefined` when none is free. */
+  reserveAny(random: Random): number | undefined {
     const number =
-      this.#holders.size >= this.size
+      this.#reservations.size >= this.size
         ? undefined
         : (this.#freeIn(this.#lowest, this.size, random) ?? this.#freeIn(0, this.#lowest, random));
-    if (number !== undefined) this.hold(number);
+    if (number !== undefined) this.reserve(number);
     return number;
   }
 
@@ -45,7 +45,7 @@ export class NumberPool {
     const start = Math.floor(random.next() * count);
     for (let i = 0; i < count; i++) {
       const number = from + ((start + i) % count);
-      if (!this.#holders.has(number)) return number;
+      if (!this.#reservations.has(number)) return number;
     }
     return undefined;
   }

@@ -9,14 +9,14 @@ export function hasOptionalOldSelf(schema: unknown): boolean {
 
 /** The schema with rules that do not have it; itself if none has. */
 export function withoutOptionalOldSelf(schema: unknown): unknown {
-  return typeof schema === "object" && schema !== null ? edited(schema, (name) => name === rulesName) : schema;
+  return typeof schema === "object" && schema !== null ? editRules(schema, (name) => name === rulesName) : schema;
 }
 
-function edited(part: object, isRules: (name: string) => boolean): unknown {
+function editRules(part: object, isRules: (name: string) => boolean): unknown {
   let next: Record<string, unknown> | unknown[] | undefined;
   for (const [name, inner] of Object.entries(part)) {
     if (typeof inner !== "object" || inner === null) continue;
-    const changed = isRules(name) && Array.isArray(inner) ? inner.map(withoutField) : edited(inner, isRules);
+    const changed = isRules(name) && Array.isArray(inner) ? inner.map(dropOptionalOldSelf) : editRules(inner, isRules);
     const isSame = Array.isArray(changed) && changed.every((item, at) => item === (inner as unknown[])[at]);
     if (changed === inner || isSame) continue;
     next ??= Array.isArray(part) ? [...(part as unknown[])] : { ...part };
@@ -25,7 +25,7 @@ function edited(part: object, isRules: (name: string) => boolean): unknown {
   return next ?? part;
 }
 
-function withoutField(rule: unknown): unknown {
+function dropOptionalOldSelf(rule: unknown): unknown {
   if (typeof rule !== "object" || rule === null || !("optionalOldSelf" in rule)) return rule;
   const { optionalOldSelf: _gone, ...rest } = rule;
   return rest;

@@ -156,7 +156,7 @@ const goRules = (rules: HPAScalingRules | undefined): unknown =>
           })) ?? null,
       };
 
-const identified = (name: string, selector: LabelSelector | undefined): MetricIdentifier => ({
+const metricIdentifier = (name: string, selector: LabelSelector | undefined): MetricIdentifier => ({
   name,
   ...(selector === undefined ? {} : { selector }),
 });
@@ -186,10 +186,10 @@ function newMetric({ type, object, pods, resource, containerResource, external }
     object: object && {
       describedObject: object.target,
       target: objectTarget(object),
-      metric: identified(object.metricName, object.selector),
+      metric: metricIdentifier(object.metricName, object.selector),
     },
     pods: pods && {
-      metric: identified(pods.metricName, pods.selector),
+      metric: metricIdentifier(pods.metricName, pods.selector),
       target: { type: "AverageValue", averageValue: pods.targetAverageValue },
     },
     resource: resource && {
@@ -202,7 +202,7 @@ function newMetric({ type, object, pods, resource, containerResource, external }
       container: containerResource.container,
     },
     external: external && {
-      metric: identified(external.metricName, external.metricSelector),
+      metric: metricIdentifier(external.metricName, external.metricSelector),
       target: present<MetricTarget>({
         type: external.targetValue === undefined ? "AverageValue" : "Value",
         value: external.targetValue,
@@ -261,12 +261,12 @@ function newStatus({ type, object, pods, resource, containerResource, external }
   return present<MetricStatus>({
     type,
     object: object && {
-      metric: identified(object.metricName, object.selector),
+      metric: metricIdentifier(object.metricName, object.selector),
       current: present({ value: object.currentValue, averageValue: object.averageValue }),
       describedObject: object.target,
     },
     pods: pods && {
-      metric: identified(pods.metricName, pods.selector),
+      metric: metricIdentifier(pods.metricName, pods.selector),
       current: { averageValue: pods.currentAverageValue },
     },
     resource: resource && {
@@ -285,7 +285,7 @@ function newStatus({ type, object, pods, resource, containerResource, external }
       container: containerResource.container,
     },
     external: external && {
-      metric: identified(external.metricName, external.metricSelector),
+      metric: metricIdentifier(external.metricName, external.metricSelector),
       current: present({ value: external.currentValue, averageValue: external.currentAverageValue }),
     },
   });

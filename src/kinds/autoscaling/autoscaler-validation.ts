@@ -159,7 +159,7 @@ function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix
     : validateContainerSource(containerResource, path.child("containerResource"), own);
 }
 
-/** As for containers; here the findings about a qualified name, which come first, show it as a text. */
+/** Checks a name as for containers; the findings about a qualified name, which come first, show it as a text. */
 function validateContainerResource(name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const unqualified = qualifiedName(name).map((message) => invalid(path, name, message));
   return [...unqualified, ...validateContainerResourceName(name, path, own).slice(unqualified.length)];

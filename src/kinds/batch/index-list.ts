@@ -3,7 +3,7 @@ import { goQuote } from "#meta/field-error.ts";
 
 type Range = readonly [first: number, last: number];
 
-/** How many indexes a list names, or what is wrong with it. An empty one names none. */
+/** Returns how many indexes a list names, or what is wrong with it. An empty one names none. */
 export function countIndexes(text: string, completions: number): number | string {
   if (text === "") return 0;
   let count = 0;
@@ -56,7 +56,7 @@ function readRange(fragment: string, completions: number): Range | string {
 const disorder = (previous: number, current: number): string =>
   `non-increasing order, previous: ${previous}, current: ${current}`;
 
-/** As Go reads it: a sign is allowed; NaN for what is no integer of 64 bits. */
+/** Reads a number as Go does: a sign is allowed; NaN for what is no integer of 64 bits. */
 function readInteger(text: string): number {
   if (!/^[-+]?\d+$/.test(text)) return Number.NaN;
   const value = Number(text);

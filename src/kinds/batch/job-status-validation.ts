@@ -83,18 +83,18 @@ function validateUncounted(pods: UncountedTerminatedPods): FieldError[] {
 }
 
 /** Conditions that exclude or need each other. */
-const together = (a: ConditionType, b: ConditionType, shown = b.toString()): FieldError =>
+const conflict = (a: ConditionType, b: ConditionType, shown = b.toString()): FieldError =>
   invalidPart(conditionsPath, `cannot set ${a}=True and ${shown}=true conditions`);
-const without = (a: ConditionType, b: ConditionType): FieldError =>
+const missingCondition = (a: ConditionType, b: ConditionType): FieldError =>
   invalidPart(conditionsPath, `cannot set ${a}=True condition without the ${b}=true condition`);
 
 function validateCompletion({ status, is, turned, changed }: Change): FieldError[] {
   const { startTime, completionTime } = status;
   const isComplete = is("Complete");
   const errors: FieldError[] = [];
-  if (turned("Complete", "Failed") && isComplete && is("Failed")) errors.push(together("Complete", "Failed"));
+  if (turned("Complete", "Failed") && isComplete && is("Failed")) errors.push(conflict("Complete", "Failed"));
   if (turned("Complete", "FailureTarget") && isComplete && is("FailureTarget")) {
-    errors.push(together("Complete", "FailureTarget"));
+    errors.push(conflict("Complete", "FailureTarget"));
   }
   if (turned("Complete") || changed("completionTime")) {
     if (completionTime !== undefined && !isComplete) {
@@ -115,10 +115,10 @@ function validateCompletion({ status, is, turned, changed }: Change): FieldError
     errors.push(invalid(completionPath, goTime(completionTime), detail));
   }
   if (turned("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget")) {
-    errors.push(without("Failed", "FailureTarget"));
+    errors.push(missingCondition("Failed", "FailureTarget"));
   }
   if (turned("Complete", "SuccessCriteriaMet") && isComplete && !is("SuccessCriteriaMet")) {
-    errors.push(without("Complete", "SuccessCriteriaMet"));
+    errors.push(missingCondition("Complete", "SuccessCriteriaMet"));
   }
   return errors;
 }
@@ -195,7 +195,7 @@ function validateSuccessCriteria({ is, turned }: Change): FieldError[] {
   if (!is("SuccessCriteriaMet")) return [];
   return (["Failed", "FailureTarget"] as const)
     .filter((type) => is(type) && turned("SuccessCriteriaMet", type))
-    .map((type) => together("SuccessCriteriaMet", type));
+    .map((type) => conflict("SuccessCriteriaMet", type));
 }
 
 /** Checks what never goes back. */

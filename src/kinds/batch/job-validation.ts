@@ -17,7 +17,7 @@ const replacementPolicies = ["Failed", "TerminatingOrFailed"];
 const restartPolicies = ["OnFailure", "Never"];
 const managedByBytesMax = 63;
 const parallelismMax = 100_000;
-/** From so many completions on, limits of single indexes are lower. */
+/** With more completions than this, limits of single indexes are lower. */
 const completionsMany = 100_000;
 const limitOfMany = 10_000;
 const indexed = "requires indexed completion mode";

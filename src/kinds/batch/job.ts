@@ -8,7 +8,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, containerColumns, nameColumn, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
-import { withTemplateLabels } from "../core/replication-controller.ts";
+import { withTemplateLabels } from "../apps/replication-controller.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateJobStatus } from "./job-status-validation.ts";

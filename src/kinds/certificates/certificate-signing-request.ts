@@ -54,7 +54,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
     strategy: {
       fields: ({ spec }) => ({ "spec.signerName": spec.signerName }),
       resetFields: resetByMain,
-      prepareForCreate: (object, { context }) => withField(object, "spec", askedBy(object.spec, context.user)),
+      prepareForCreate: (object, { context }) => withField(object, "spec", setRequester(object.spec, context.user)),
       prepareForUpdate: withSpecOf,
       validateUpdate: (object, old) => validateUpdate(object, old, decisions),
       // The parser of requests is loaded for the first one. Requests never change.
@@ -88,7 +88,7 @@ function conditionText({ status: { conditions = [], certificate = "" } }: Certif
 }
 
 /** Sets the requester; values from the client are ignored. */
-function askedBy(
+function setRequester(
   spec: CertificateSigningRequestSpec,
   { name, uid, groups, extra }: UserInfo,
 ): CertificateSigningRequestSpec {

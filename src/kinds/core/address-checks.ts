@@ -88,7 +88,7 @@ function problemOf(ip: string): string {
   return parts.length < 4 ? "IPv4 address too short" : "IPv4 address too long";
 }
 
-/** How an IPv6 address should be written; `undefined` when it is, and for IPv4 ones. */
+/** Returns how an IPv6 address should be written; `undefined` when it is, and for IPv4 ones. */
 function canonicalV6(ip: string): string | undefined {
   if (plainBytes(ip)?.length !== 16) return undefined;
   const canonical = printIp(parseIp(ip)!); // it is an address

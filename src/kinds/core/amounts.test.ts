@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { roundAmounts } from "./amounts.ts";
 
 test("amounts have thousandths at the finest, rounded up, whatever they are amounts of", () => {
-  assert.deepEqual(roundedAmounts({ cpu: "1n", memory: "1000010u", storage: "1Gi", "a/b": "1m" }), {
+  assert.deepEqual(roundAmounts({ cpu: "1n", memory: "1000010u", storage: "1Gi", "a/b": "1m" }), {
     cpu: "1m",
     memory: "1001m",
     storage: "1Gi",

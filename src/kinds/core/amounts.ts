@@ -13,13 +13,14 @@ import { editField } from "../edit.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 
-export const roundedResources = <T extends { readonly limits?: Amounts; readonly requests?: Amounts }>(
-  resources: T,
-): T => editField(editField(resources, "limits", roundedAmounts), "requests", roundedAmounts);
+export const roundResources = <T extends { readonly limits?: Amounts; readonly requests?: Amounts }>(resources: T): T =>
+  editField(editField(resources, "limits", roundAmounts), "requests", roundAmounts);
 
-export function roundedAmounts(amounts: Amounts): Amounts {
+export function roundAmounts(amounts: Amounts): Amounts {
   if (!Object.values(amounts).some(isFine)) return amounts;
-  return Object.fromEntries(Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? rounded(text) : text]));
+  return Object.fromEntries(
+    Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? roundToMilli(text) : text]),
+  );
 }
 
 /** An amount is not negative. Upstream: shows it in whole units, parts of one as one, and lets huge ones pass. */
@@ -33,7 +34,7 @@ export function checkAmount(text: string, path: FieldPath, errors: Errors): void
 /** Whether a quantity may have more places than thousandths have. */
 const isFine = (text: string): boolean => /[nu]$|e-/i.test(text);
 
-function rounded(text: string): string {
+function roundToMilli(text: string): string {
   const quantity = parseQuantity(text);
   if (quantity === undefined || quantity.exponent >= -3) return text;
   return formatQuantity({ ...quantity, unscaled: integerQuantity(quantity, "milli"), exponent: -3 });

@@ -21,7 +21,7 @@ import type { KindEnvironment } from "../generic.ts";
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const volumeModes = ["Block", "Filesystem"];
 
-/** Which fields of claims exist. */
+/** The gates decide which fields of claims exist. */
 export interface ClaimGates {
   readonly anyDataSource: boolean;
   readonly attributesClass: boolean;

@@ -7,7 +7,7 @@ import { compareQuantities, integerQuantity, parseQuantity, type Quantity } from
 import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { goQuantity, roundedAmounts } from "./amounts.ts";
+import { goQuantity, roundAmounts } from "./amounts.ts";
 import {
   isNative,
   type OwnPrefix,
@@ -31,7 +31,7 @@ const amounts = ["max", "min", "default", "defaultRequest", "maxLimitRequestRati
 
 /** Limits default to the maximum, requests to the limits and then to the minimum. Containers only. */
 function defaultItem(given: LimitRangeItem): LimitRangeItem {
-  const item = amounts.reduce((next, name) => editField(next, name, roundedAmounts), given);
+  const item = amounts.reduce((next, name) => editField(next, name, roundAmounts), given);
   if (item.type !== "Container") return item;
   const limits = fillAbsent(item.default ?? {}, item.max ?? {});
   const requests = fillAbsent(fillAbsent(item.defaultRequest ?? {}, limits), item.min ?? {});
@@ -128,7 +128,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
 }
 
 interface Amount {
-  /** As it is kept. */
+  /** The text as it is stored. */
   readonly text: string;
   readonly quantity: Quantity;
 }

@@ -51,7 +51,7 @@ export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): Field
   return errors;
 }
 
-/** Checks that what is given to a node, or told by it, stays. */
+/** Checks that a provider ID and ranges, once they are set, stay. */
 function checkGivenOnce({ podCIDRs, providerID }: NodeSpec, old: NodeSpec, errors: Errors): void {
   const stays = (field: string): string => `node updates may not change ${field} except from "" to valid`;
   if ((old.podCIDRs ?? []).length > 0 && !jsonEquals(podCIDRs, old.podCIDRs)) {

@@ -3,7 +3,7 @@ import type { Node, NodeSpec, NodeStatus } from "#api/core/v1.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { roundAmounts } from "./amounts.ts";
 import { validateNode, validateNodeUpdate } from "./node-validation.ts";
 import { ownPrefix } from "./resource-names.ts";
 
@@ -62,9 +62,9 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
 }
 
 const withRoundedAmounts = (status: NodeStatus): NodeStatus =>
-  editField(editField(status, "capacity", roundedAmounts), "allocatable", roundedAmounts);
+  editField(editField(status, "capacity", roundAmounts), "allocatable", roundAmounts);
 
-/** Where the fields differ the single one counts: older agents write no other. Source: upstream's conversion of node specs. */
+/** The single field counts where the fields differ: older agents write no other. Source: upstream's conversion of node specs. */
 function withAgreeingRanges(spec: NodeSpec): NodeSpec {
   const { podCIDR, podCIDRs = [] } = spec;
   if (!podCIDR) return withField(spec, "podCIDR", podCIDRs[0] ?? podCIDR);

@@ -18,7 +18,7 @@ import { addAll } from "#std/add-all.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { checkAmount, roundedAmounts, roundedResources } from "./amounts.ts";
+import { checkAmount, roundAmounts, roundResources } from "./amounts.ts";
 import { replacedAnnotation } from "./persistent-volume-warnings.ts";
 import { fractionalByteWarnings } from "./pod-warnings.ts";
 import {
@@ -42,7 +42,7 @@ const resizeStates = [
 ];
 
 const withRoundedAmounts = (status: PersistentVolumeClaimStatus): PersistentVolumeClaimStatus =>
-  editField(editField(status, "capacity", roundedAmounts), "allocatedResources", roundedAmounts);
+  editField(editField(status, "capacity", roundAmounts), "allocatedResources", roundAmounts);
 
 export function persistentVolumeClaims(environment: KindEnvironment): KindBehaviour<PersistentVolumeClaim> {
   const gates = claimGates(environment);
@@ -55,7 +55,7 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
     strategy: {
       defaults: (object) => ({
         ...object,
-        spec: editField(fillAbsent(object.spec, { volumeMode: "Filesystem" }), "resources", roundedResources),
+        spec: editField(fillAbsent(object.spec, { volumeMode: "Filesystem" }), "resources", roundResources),
         status: withRoundedAmounts(fillZero(object.status, { phase: "Pending" })),
       }),
       prepareForCreate: (object) => ({

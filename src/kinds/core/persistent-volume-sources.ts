@@ -21,7 +21,7 @@ import { pathNames } from "./pod-validation/volumes.ts";
 
 type SourceName = keyof PersistentVolumeSource;
 
-/** In upstream's order, in which the first source of a volume counts. */
+/** The order is upstream's, in which the first source of a volume counts. */
 const sourceNames: readonly SourceName[] = [
   "hostPath",
   "gcePersistentDisk",
@@ -51,28 +51,28 @@ const sourceNames: readonly SourceName[] = [
 export const sourceOf = (spec: PersistentVolumeSpec): PersistentVolumeSource =>
   Object.fromEntries(sourceNames.filter((name) => spec[name] !== undefined).map((name) => [name, spec[name]]));
 
-/** Exactly one source. `name` is that of the object; local volumes need the affinity. */
-export function checkVolumeSource(
-  spec: PersistentVolumeSpec,
-  name: string,
-  affinity: VolumeNodeAffinity | undefined,
-  path: FieldPath,
-  errors: Errors,
-): void {
+/** The spec of a volume; `name` is that of its object, and local volumes need the affinity. */
+interface NamedVolume {
+  readonly spec: PersistentVolumeSpec;
+  readonly name: string;
+  readonly affinity: VolumeNodeAffinity | undefined;
+}
+
+/** Checks that a volume has exactly one source, which is right. */
+export function checkVolumeSource(volume: NamedVolume, path: FieldPath, errors: Errors): void {
+  const { spec } = volume;
   const given = sourceNames.filter((source) => spec[source] !== undefined);
   if (given.length === 0) errors.push(required(path, "must specify a volume type"));
   for (const [i, source] of given.entries()) {
     // Upstream: a flex volume may be a second source.
-    if (i === 0 || source === "flexVolume") checkOneSource(spec, source, name, affinity, path, errors);
+    if (i === 0 || source === "flexVolume") checkOneSource(source, volume, path, errors);
     else errors.push(forbidden(path.child(pathNames[source] ?? source), "may not specify more than 1 volume type"));
   }
 }
 
 function checkOneSource(
-  spec: PersistentVolumeSpec,
   source: SourceName,
-  name: string,
-  affinity: VolumeNodeAffinity | undefined,
+  { spec, name, affinity }: NamedVolume,
   path: FieldPath,
   errors: Errors,
 ): void {

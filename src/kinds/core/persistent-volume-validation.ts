@@ -140,8 +140,8 @@ function checkMountOptions({ metadata, spec }: PersistentVolume, rules: VolumeRu
   errors.push(forbidden(path, "may not specify mount options for this volume type"));
 }
 
-/** Where the spec is: in a persistent volume, or inline in an attachment, which may have fewer fields. */
-export type VolumePlace = "volume" | "attachment";
+/** The spec is that of a persistent volume, or inline in an attachment, which may have fewer fields. */
+export type VolumeOwner = "volume" | "attachment";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 
@@ -149,11 +149,11 @@ const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 export function checkVolumeSpec(
   spec: PersistentVolumeSpec,
   name: string,
-  place: VolumePlace,
+  owner: VolumeOwner,
   path: FieldPath,
   errors: Errors,
 ): void {
-  const isInline = place === "attachment";
+  const isInline = owner === "attachment";
   if (isInline) checkInline(spec, path, errors);
   const { accessModes = [], persistentVolumeReclaimPolicy: policy = "", nodeAffinity, hostPath } = spec;
   if (accessModes.length === 0) errors.push(required(path.child("accessModes")));
@@ -162,7 +162,7 @@ export function checkVolumeSpec(
   checkReclaimPolicy(policy, isInline, path.child("persistentVolumeReclaimPolicy"), errors);
   if (isInline) forbidInline(nodeAffinity, path.child("nodeAffinity"), errors);
   else checkVolumeAffinity(nodeAffinity, path.child("nodeAffinity"), errors);
-  checkVolumeSource(spec, name, isInline ? undefined : nodeAffinity, path, errors);
+  checkVolumeSource({ spec, name, affinity: isInline ? undefined : nodeAffinity }, path, errors);
   if (policy === "Recycle" && hostPath !== undefined && isRoot(hostPath.path)) {
     const detail = "may not be 'recycle' for a hostPath mount of '/'";
     errors.push(forbidden(path.child("persistentVolumeReclaimPolicy"), detail));

@@ -5,7 +5,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { roundAmounts } from "./amounts.ts";
 import { validateVolume, validateVolumeUpdate, volumeRules } from "./persistent-volume-validation.ts";
 import { volumeWarnings } from "./persistent-volume-warnings.ts";
 import { defaultVolumeSources } from "./pod-spec.ts";
@@ -27,7 +27,7 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
               volumeMode: "Filesystem",
             }),
             "capacity",
-            roundedAmounts,
+            roundAmounts,
           ),
         ),
         status: fillZero(object.status, { phase: "Pending" }),

@@ -7,7 +7,7 @@ import { compareQuantityTexts } from "./claim-spec.ts";
 export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
   let isAnything = false;
   let isGuaranteed = true;
-  for (const { requests = {}, limits = {} } of counted(spec)) {
+  for (const { requests = {}, limits = {} } of countedResources(spec)) {
     for (const name of ["cpu", "memory"]) {
       const request = requests[name];
       const limit = limits[name];
@@ -20,7 +20,7 @@ export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guarantee
 }
 
 /** Amounts of the pod as a whole count instead of those of its containers. */
-function counted({ resources, initContainers, containers }: PodSpec): readonly ResourceRequirements[] {
+function countedResources({ resources, initContainers, containers }: PodSpec): readonly ResourceRequirements[] {
   const isWhole = Object.keys({ ...resources?.requests, ...resources?.limits }).length > 0;
   if (resources !== undefined && isWhole) return [resources];
   return [...(initContainers ?? []), ...(containers ?? [])].map((container) => container.resources);

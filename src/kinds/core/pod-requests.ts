@@ -8,7 +8,7 @@ import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "
 type Sums = Map<string, Quantity>;
 type Amounts = Readonly<Record<string, string>> | undefined;
 
-/** By resource name. */
+/** Quantities by resource name. */
 export function containerRequests({ containers, initContainers }: PodSpec): ReadonlyMap<string, Quantity> {
   const sums: Sums = new Map();
   const lasting: Sums = new Map();

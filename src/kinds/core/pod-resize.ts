@@ -10,7 +10,7 @@ import { editField, editItems, withField } from "../edit.ts";
 import { qosClass } from "./pod-qos.ts";
 
 /** The pod with the resources and resize policies of the containers of `from`. */
-export function resized(pod: Pod, from: Pod): Pod {
+export function resizePod(pod: Pod, from: Pod): Pod {
   const given = new Map((from.spec.containers ?? []).map((container) => [container.name, container]));
   const next = editField(pod, "spec", (spec) =>
     editItems(spec, "containers", (container) => {

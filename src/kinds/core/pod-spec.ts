@@ -16,7 +16,7 @@ import type {
 import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import { formatQuantity } from "#meta/quantity.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
-import { roundedAmounts, roundedResources } from "./amounts.ts";
+import { roundAmounts, roundResources } from "./amounts.ts";
 import { pullPolicy } from "./image-name.ts";
 import { containerRequests } from "./pod-requests.ts";
 
@@ -27,8 +27,8 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
   let next = fillZero(spec, { dnsPolicy: "ClusterFirst", restartPolicy: "Always", schedulerName: "default-scheduler" });
   next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
   next = mirrorAccount(next);
-  next = editField(next, "overhead", roundedAmounts);
-  next = editField(next, "resources", roundedResources);
+  next = editField(next, "overhead", roundAmounts);
+  next = editField(next, "resources", roundResources);
   next = editItems(next, "volumes", defaultVolume);
   next = editItems(next, "ephemeralContainers", defaultContainer);
   return editContainers(next, defaultContainer);
@@ -37,7 +37,7 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
 export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
   editField(editField(template, "spec", defaultPodSpec), "metadata", withoutOldAnnotations);
 
-/** In any domain. */
+/** The pattern fits the names of any domain. */
 const oldAnnotation = /^pod\.(?:alpha|beta)\.[^/]+\/init-container(?:s|-statuses)$/;
 
 /** Metadata of a pod or template without annotations in which init containers were once kept. */
@@ -65,7 +65,7 @@ function defaultContainer(container: Container): Container {
     terminationMessagePolicy: "File",
     imagePullPolicy: pullPolicy(container.image ?? ""),
   });
-  next = editField(next, "resources", roundedResources);
+  next = editField(next, "resources", roundResources);
   next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP" }));
   next = editItems(next, "env", (variable) =>
     editField(variable, "valueFrom", (from) => editField(from, "fieldRef", defaultFieldRef)),
@@ -151,7 +151,7 @@ function defaultVolume(volume: Volume): Volume {
   return isBare ? withField(volume, "emptyDir", {}) : defaultVolumeSources(volume);
 }
 
-/** Which defaults of pods there are; those of a feature gate that is off are not. */
+/** The gates decide which defaults of pods there are; those of a gate that is off are not. */
 export interface PodDefaults {
   readonly resizePolicy: boolean;
   readonly podResources: boolean;

@@ -8,7 +8,7 @@ import { checkId, checkName, checkOneOf, type Errors } from "../checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");
-/** As upstream names it. */
+/** Upstream's messages name the conditions so. */
 const conditionsPath = FieldPath.of("metadata", "conditions");
 
 /** Findings about a new status. */

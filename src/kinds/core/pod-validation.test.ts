@@ -303,7 +303,6 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
     taking([...parts, { name: "r" }, { name: "r" }]),
     `${at}[2]: Duplicate value: "r/a"`,
     `${at}[3]: Duplicate value: "r"`,
-    `${at}[3]: Duplicate value: "r"`,
     `${at}[4]: Duplicate value: "r"`,
   );
   checkContainer(

@@ -136,7 +136,7 @@ function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiD
   const own = ownPrefix(domain);
   const volumes = checkVolumes(spec, podName, path, errors);
   const claims = checkResourceClaims(spec.resourceClaims, path.child("resourceClaims"), errors);
-  checkContainers(spec, volumes, claims, path, own, errors);
+  checkContainers({ spec, volumes, claims, own, errors }, path);
   checkPodResources(spec, claims, path, own, errors);
   checkRequiredOneOf(spec.restartPolicy, restartPolicies, path.child("restartPolicy"), errors);
   checkRequiredOneOf(spec.dnsPolicy, dnsPolicies, path.child("dnsPolicy"), errors);

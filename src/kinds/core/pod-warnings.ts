@@ -122,7 +122,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
       outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
     ),
     ...volumeWarnings(spec.volumes ?? []),
-    ...repeats(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
+    ...repeatWarnings(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
     ...fractionalByteWarnings(spec.overhead, path.child("overhead")),
     ...security,
@@ -199,7 +199,7 @@ function volumeWarnings(volumes: readonly Volume[]): string[] {
 }
 
 /** Items that have the same as one before. */
-function repeats<T>(items: readonly T[], of: (item: T) => string, path: FieldPath, field: string): string[] {
+function repeatWarnings<T>(items: readonly T[], of: (item: T) => string, path: FieldPath, field: string): string[] {
   const seen = new Set<string>();
   return items.flatMap((item, i) => {
     const text = of(item);
@@ -213,7 +213,7 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath)
   const nameless = imagePullSecrets.flatMap(({ name }, i) =>
     name ? [] : [warningAt(path.index(i).child("name"), 'invalid empty name ""')],
   );
-  return [...repeats(imagePullSecrets, ({ name }) => name ?? "", path, "name"), ...nameless];
+  return [...repeatWarnings(imagePullSecrets, ({ name }) => name ?? "", path, "name"), ...nameless];
 }
 
 function containerWarnings({ env = [], resources }: Container, path: FieldPath): string[] {
@@ -272,35 +272,35 @@ const isWrapped = ({ unscaled, exponent }: Quantity): boolean =>
 /** More than clients are shown of warnings, so that a pod of equal ports does not give one for each pair. */
 const portWarningsMax = 100;
 
-interface Known {
+interface KnownPort {
   readonly port: ContainerPort;
   readonly at: FieldPath;
-  /** Its place among all ports. */
-  readonly place: number;
+  /** Its position among all ports. */
+  readonly index: number;
 }
 
-/** Ports of all containers that another one has, too. */
+/** Warnings about ports that several containers have. */
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
   if (!mayWarn(containers)) return []; // nearly always
   const warnings: string[] = [];
-  const known = new Map<string, Known[]>();
-  let place = 0;
+  const known = new Map<string, KnownPort[]>();
+  let index = 0;
   for (const { container, at: of } of containers) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const at = of.child("ports").index(i);
       if (port.hostIP && !port.hostPort) warnings.push(warningAt(at, `hostIP set without hostPort: ${goPort(port)}`));
-      for (const other of clashing(port, known)) {
-        const problem = `${clash(port, other.port)} port definition with ${other.at.toString()}`;
+      for (const other of findClashing(port, known)) {
+        const problem = `${clashKind(port, other.port)} port definition with ${other.at.toString()}`;
         warnings.push(warningAt(at, problem));
       }
       if (warnings.length >= portWarningsMax) return warnings;
       for (const key of ["", `${port.hostPort ?? 0}`, hostKey(port)]) {
         const name = `${numberKey(port)} ${key}`;
         const list = known.get(name);
-        if (list === undefined) known.set(name, [{ port, at, place }]);
-        else list.push({ port, at, place });
+        if (list === undefined) known.set(name, [{ port, at, index }]);
+        else list.push({ port, at, index });
       }
-      place++;
+      index++;
     }
   }
   return warnings;
@@ -321,18 +321,18 @@ function mayWarn(containers: readonly { readonly container: Container }[]): bool
 const numberKey = ({ containerPort, protocol = "" }: ContainerPort): string => `${containerPort}/${protocol}`;
 const hostKey = ({ hostIP = "", hostPort = 0 }: ContainerPort, ip = hostIP): string => `${hostPort} on ${ip}`;
 
-/** The first of the ports before that this one clashes with, found without a look at others, of which there may be many. */
-function clashing(port: ContainerPort, known: ReadonlyMap<string, readonly Known[]>): Known[] {
+/** Finds the first earlier ports that this one clashes with, without a look at others, of which there may be many. */
+function findClashing(port: ContainerPort, known: ReadonlyMap<string, readonly KnownPort[]>): KnownPort[] {
   const { hostPort = 0, hostIP = "" } = port;
   const keys = hostPort === 0 ? [""] : hostIP === "" ? ["0", `${hostPort}`] : ["0", hostKey(port), hostKey(port, "")];
   return keys
     .flatMap((key) => known.get(`${numberKey(port)} ${key}`)?.slice(0, portWarningsMax) ?? [])
-    .sort((one, other) => one.place - other.place)
+    .sort((one, other) => one.index - other.index)
     .slice(0, portWarningsMax);
 }
 
-/** How two ports of one number clash that do. */
-function clash(one: ContainerPort, other: ContainerPort): string {
+/** Says how two ports with one number clash. */
+function clashKind(one: ContainerPort, other: ContainerPort): string {
   const [port = 0, otherPort = 0] = [one.hostPort, other.hostPort];
   if (port === otherPort && (one.hostIP ?? "") === (other.hostIP ?? "")) return "duplicate";
   return port === 0 || otherPort === 0 ? "overlapping" : "dangerously ambiguous";

@@ -19,9 +19,9 @@ import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, isZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts, roundedResources } from "./amounts.ts";
+import { roundAmounts, roundResources } from "./amounts.ts";
 import { qosClass } from "./pod-qos.ts";
-import { resized, validateResize } from "./pod-resize.ts";
+import { resizePod, validateResize } from "./pod-resize.ts";
 import { defaultPod, type PodDefaults, withoutOldAnnotations } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
@@ -47,7 +47,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     statusOnCreate: true,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
-      defaults: (object) => defaulted(object, has),
+      defaults: (object) => setDefaults(object, has),
       prepareForCreate(object, { context }) {
         const status = firstStatus(object, timestampOf(environment.now()));
         const pod = { ...object, spec: withGraceSeconds(object.spec), status };
@@ -72,7 +72,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           ],
         },
         resize: {
-          prepareForUpdate: (object, old) => resized(old, object),
+          prepareForUpdate: (object, old) => resizePod(old, object),
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
               ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]
@@ -97,7 +97,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   };
 }
 
-/** Where the fields differ the single one counts: older agents write no other. Source: upstream's conversion of pod status. */
+/** The single field counts where the fields differ: older agents write no other. Source: upstream's conversion of pod status. */
 function withAgreeingAddresses(status: PodStatus): PodStatus {
   const { podIP, podIPs = [] } = status;
   const first = podIPs[0]?.ip;
@@ -112,7 +112,7 @@ function withRoundedAmounts(status: PodStatus): PodStatus {
   return statusLists.reduce(
     (next, list) =>
       editItems(next, list, (container) =>
-        editField(editField(container, "allocatedResources", roundedAmounts), "resources", roundedResources),
+        editField(editField(container, "allocatedResources", roundAmounts), "resources", roundResources),
       ),
     status,
   );
@@ -148,7 +148,7 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
     : spec;
 
 /** The pod with its defaults, where annotations without meaning are dropped and what the status says agrees. */
-function defaulted(object: Pod, has: PodDefaults): Pod {
+function setDefaults(object: Pod, has: PodDefaults): Pod {
   const next = editField(
     editField(object, "spec", (spec) => defaultPod(spec, has)),
     "metadata",
@@ -199,7 +199,7 @@ interface Summary {
   readonly total: number;
   readonly reason: string;
   readonly restarts: number;
-  /** When a counted container last ended; empty when none did. */
+  /** The time at which a counted container last ended; empty when none did. */
   readonly lastRestart: string;
 }
 

@@ -6,7 +6,7 @@ import { addAll } from "#std/add-all.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { roundedAmounts } from "./amounts.ts";
+import { roundAmounts } from "./amounts.ts";
 import {
   isQuotaName,
   type OwnPrefix,
@@ -28,9 +28,9 @@ export function resourceQuotas({ domain }: KindEnvironment): KindBehaviour<Resou
     strategy: {
       defaults: (object) =>
         editField(
-          editField(object, "spec", (spec) => editField(spec, "hard", roundedAmounts)),
+          editField(object, "spec", (spec) => editField(spec, "hard", roundAmounts)),
           "status",
-          (status) => editField(editField(status, "hard", roundedAmounts), "used", roundedAmounts),
+          (status) => editField(editField(status, "hard", roundAmounts), "used", roundAmounts),
         ),
       validate: ({ spec }) => validateSpec(spec, own),
       validateUpdate: ({ spec }, old) => [...validateSpec(spec, own), ...validateSameScopes(spec, old.spec)],

@@ -40,8 +40,8 @@ function annotationOf({ type, localhostProfile = "" }: Profile): string | undefi
   return type === "Unconfined" ? "unconfined" : type === "RuntimeDefault" ? "runtime/default" : undefined;
 }
 
-/** The values of the annotations of containers, by container; `undefined` when there are none. */
-function ofContainers(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
+/** Returns the values of the annotations with a prefix, by container; `undefined` when there are none. */
+function annotationsByContainer(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
   let found: Map<string, string> | undefined;
   for (const [key, value] of Object.entries(annotations ?? {})) {
     if (key.startsWith(prefix)) (found ??= new Map()).set(key.slice(prefix.length), value);
@@ -50,8 +50,8 @@ function ofContainers(annotations: Annotations | undefined, prefix: string): Map
 }
 
 /**
- * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` is told of
- * annotations in the place of a field.
+ * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` gets the
+ * key of each annotation that replaced a field.
  */
 export function withAppArmor<T extends Confined>(
   pod: T,
@@ -60,7 +60,7 @@ export function withAppArmor<T extends Confined>(
 ): T {
   const { metadata, spec } = pod;
   if (spec.os?.name === "windows") return pod;
-  const annotated = ofContainers(metadata.annotations, appArmorPrefix);
+  const annotated = annotationsByContainer(metadata.annotations, appArmorPrefix);
   const ofPod = spec.securityContext?.appArmorProfile;
   const added: [string, string][] = [];
   const agreeing = (container: Container): Container => {
@@ -103,10 +103,10 @@ export function checkSecurityAnnotations(
 ): void {
   const ofPod = annotations[names.seccompOfPod];
   if (ofPod !== undefined) checkSeccomp(ofPod, path.child(names.seccompOfPod), errors);
-  for (const [name, text] of ofContainers(annotations, names.seccompPrefix) ?? []) {
+  for (const [name, text] of annotationsByContainer(annotations, names.seccompPrefix) ?? []) {
     checkSeccomp(text, path.child(names.seccompPrefix + name), errors);
   }
-  const profiles = ofContainers(annotations, names.appArmorPrefix);
+  const profiles = annotationsByContainer(annotations, names.appArmorPrefix);
   if (profiles === undefined) return;
   const containers = new Set(containersOf(spec).map(([, { name }]) => name));
   for (const [name, text] of profiles) {
@@ -144,8 +144,8 @@ export function checkAgreement(
   const ofPod = annotations[names.seccompOfPod];
   const contextPath = path.child("securityContext");
   compare(ofPod, spec.securityContext?.seccompProfile, contextPath.child("seccompProfile"), "seccomp", errors);
-  const seccomp = ofContainers(annotations, names.seccompPrefix);
-  const appArmor = ofContainers(annotations, names.appArmorPrefix);
+  const seccomp = annotationsByContainer(annotations, names.seccompPrefix);
+  const appArmor = annotationsByContainer(annotations, names.appArmorPrefix);
   if (seccomp === undefined && appArmor === undefined) return;
   const podProfile = spec.securityContext?.appArmorProfile;
   for (const [field, { name, securityContext }, i] of containersOf(spec)) {

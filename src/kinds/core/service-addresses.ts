@@ -71,7 +71,7 @@ function validateFamilies(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Addresses are of the families at their places. */
+/** Each address is of the family with its index. */
 function validateMatch({ ipFamilies: named = [] }: ServiceSpec, addresses: readonly string[]): FieldError[] {
   return addresses.flatMap((address, i) =>
     i >= named.length || ipFamily(address) === named[i]
@@ -111,7 +111,7 @@ function validateReleases(
 ): FieldError[] {
   if (before.length === 0) return [];
   if (after.length === 0) {
-    // A type that does not exist is told alone: the addresses went with the one that did.
+    // A type that does not exist is the only finding: the addresses went with the one that did.
     return needsClusterIp(spec) ? [invalid(path.index(0), goTexts(after), `primary ${what} can not be unset`)] : [];
   }
   const errors = after.flatMap((value, i) =>

@@ -17,28 +17,28 @@ const policyPath = FieldPath.of("spec", "ipFamilyPolicy");
 const familiesPath = FieldPath.of("spec", "ipFamilies");
 const addressesPath = FieldPath.of("spec", "clusterIPs");
 
-export interface SettledFamilies {
+export interface ResolvedFamilies {
   readonly spec: ServiceSpec;
-  /** When there are some, the service is refused for these alone. */
+  /** The service is refused for these alone, if there are some. */
   readonly errors: readonly FieldError[];
 }
 
-/** `configured` are the families of the cluster's ranges, the default one first. */
-export function settleFamilies(
+/** Resolves what a service says about families. `configured` are those of the cluster's ranges, the default one first. */
+export function resolveFamilies(
   spec: ServiceSpec,
   old: ServiceSpec | undefined,
   configured: readonly IpFamily[],
-): SettledFamilies {
+): ResolvedFamilies {
   if (spec.type === "ExternalName" || keepsPreference(spec, old)) return { spec, errors: [] };
   const errors: FieldError[] = [];
-  let next = old === undefined ? spec : released(spec, old, errors);
-  const found = validateAddresses(next);
-  if (found.length > 0) return { spec: next, errors: found };
+  let next = old === undefined ? spec : dropSecondFamily(spec, old, errors);
+  const addressErrors = validateAddresses(next);
+  if (addressErrors.length > 0) return { spec: next, errors: addressErrors };
   next = withFamiliesOfAddresses(next, configured, errors);
   if (errors.length > 0) return { spec: next, errors };
   if (isHeadless(next) && Object.keys(next.selector ?? {}).length === 0) {
     // Endpoints without a selector are written by users and may be of any family.
-    return { spec: completed(next, requireDualStack, configured[0]!, both), errors };
+    return { spec: completeFamilies(next, requireDualStack, configured[0]!, both), errors };
   }
   if (policyOf(next) === requireDualStack && configured.length < 2) {
     errors.push(invalid(policyPath, requireDualStack, "this cluster is not configured for dual-stack services"));
@@ -48,7 +48,7 @@ export function settleFamilies(
       errors.push(invalid(familiesPath.index(i), family, "not configured on this cluster"));
     }
   }
-  return { spec: errors.length > 0 ? next : completed(next, singleStack, configured[0]!, configured), errors };
+  return { spec: errors.length > 0 ? next : completeFamilies(next, singleStack, configured[0]!, configured), errors };
 }
 
 const isOneOf = (families: readonly IpFamily[], text: string): boolean => families.some((family) => family === text);
@@ -62,8 +62,8 @@ const keepsPreference = (spec: ServiceSpec, old: ServiceSpec | undefined): boole
   jsonEquals(spec.clusterIPs, old.clusterIPs) &&
   jsonEquals(spec.ipFamilies, old.ipFamilies);
 
-/** Without its second family, if an update asks for one only. */
-function released(spec: ServiceSpec, old: ServiceSpec, errors: FieldError[]): ServiceSpec {
+/** Drops the second family and address if an update asks for one only. */
+function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec, errors: FieldError[]): ServiceSpec {
   let next = spec;
   const policy = policyOf(spec);
   for (const [name, what] of [
@@ -100,8 +100,13 @@ function withFamiliesOfAddresses(
   return families.length === ipFamilies.length ? spec : withField(spec, "ipFamilies", families);
 }
 
-/** With a policy, a family, and by the policy a second one of those `possible`. */
-function completed(spec: ServiceSpec, policy: string, first: IpFamily, possible: readonly IpFamily[]): ServiceSpec {
+/** Adds a policy, a family, and by the policy a second one of those `possible`. */
+function completeFamilies(
+  spec: ServiceSpec,
+  policy: string,
+  first: IpFamily,
+  possible: readonly IpFamily[],
+): ServiceSpec {
   const next = spec.ipFamilyPolicy === undefined ? withField(spec, "ipFamilyPolicy", policy) : spec;
   const given = next.ipFamilies ?? [];
   const families = given.length === 0 ? [first] : given;

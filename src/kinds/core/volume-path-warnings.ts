@@ -17,7 +17,7 @@ const stepsMax = 64;
 /** Characters of a path that is looked at, the most of a file system: longer keys of a map are slow to compare. */
 const lengthMax = 4096;
 
-/** At most `max` warnings. */
+/** Returns at most `max` warnings. */
 export function overlapWarnings(volume: Volume, max: number): string[] {
   const [what, all] = filesOf(volume);
   const files = all.filter(({ path }) => path.length <= lengthMax);
@@ -44,7 +44,7 @@ export function overlapWarnings(volume: Volume, max: number): string[] {
 function add(map: Map<string, number[]>, key: string, at: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [at]);
-  // Only the first ones of many equal paths are told.
+  // There are warnings about the first ones of many equal paths only.
   else if (list.length < overlapWarningsMax) list.push(at);
 }
 

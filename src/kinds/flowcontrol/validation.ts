@@ -340,7 +340,7 @@ function validateResponse({ type, queuing }: LimitResponse, path: FieldPath): Fi
 }
 
 const queuesMax = 10_000_000;
-/** How many bits of a hash tell hands apart. */
+/** Returns how many bits of a hash tell hands apart. */
 const entropyMax = 60;
 
 function validateQueuing({ queueLengthLimit, queues, handSize }: QueuingConfiguration, path: FieldPath): FieldError[] {

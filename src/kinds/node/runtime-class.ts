@@ -60,7 +60,7 @@ function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors:
   }
 }
 
-/** As Go writes a toleration without seconds. */
+/** Prints a toleration without seconds as Go does. */
 function printToleration({ key = "", operator = "", value = "", effect = "" }: Toleration): GoSyntax {
   const fields = { Key: key, Operator: operator, Value: value, Effect: effect };
   return goStruct("core.Toleration", { ...fields, TolerationSeconds: new GoSyntax("(*int64)(nil)") });

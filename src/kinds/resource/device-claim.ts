@@ -45,21 +45,21 @@ export function validateClaimSpec({ devices }: ResourceClaimSpec, path: FieldPat
   const at = path.child("devices");
   const names = new Set<string>();
   return [
-    ...limited(devices.requests ?? [], requestsMax, at.child("requests"), (request, requestPath) =>
+    ...checkEach(devices.requests ?? [], requestsMax, at.child("requests"), (request, requestPath) =>
       validateRequest(request, requestPath, names),
     ),
-    ...limited(devices.constraints ?? [], constraintsMax, at.child("constraints"), (constraint, constraintPath) => [
+    ...checkEach(devices.constraints ?? [], constraintsMax, at.child("constraints"), (constraint, constraintPath) => [
       ...validateRequestNames(constraint, constraintPath.child("requests"), names),
       ...validateAttribute(constraint.matchAttribute ?? "", constraintPath.child("matchAttribute")),
     ]),
-    ...limited(devices.config ?? [], configsMax, at.child("config"), (config, configPath) => [
+    ...checkEach(devices.config ?? [], configsMax, at.child("config"), (config, configPath) => [
       ...validateRequestNames(config, configPath.child("requests"), names),
       ...validateOpaque(config.opaque, configPath.child("opaque")),
     ]),
   ];
 }
 
-function limited<T>(
+function checkEach<T>(
   items: readonly T[],
   max: number,
   path: FieldPath,
@@ -77,7 +77,7 @@ function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<str
   if (names.has(name)) errors.push(duplicate(path.child("name"), name));
   names.add(name);
   checkRequiredName(deviceClassName, dns1123Subdomain, path.child("deviceClassName"), errors);
-  addAll(errors, limited(selectors, selectorsMax, path.child("selectors"), validateSelector));
+  addAll(errors, checkEach(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
 }
 

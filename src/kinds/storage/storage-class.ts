@@ -80,8 +80,8 @@ function checkTopology({ matchLabelExpressions }: TopologySelectorTerm, path: Fi
     const at = path.index(i);
     const known = new Set<string>();
     if ((values ?? []).length === 0) errors.push(required(at.child("values")));
-    for (const [place, value] of (values ?? []).entries()) {
-      if (known.has(value)) errors.push(duplicate(at.child("values").index(place), value));
+    for (const [j, value] of (values ?? []).entries()) {
+      if (known.has(value)) errors.push(duplicate(at.child("values").index(j), value));
       known.add(value);
     }
     checkName(key, qualifiedName, at.child("key"), errors);
@@ -95,8 +95,8 @@ function topologyWarnings(domain: ApiDomain): (object: StorageClass) => string[]
   const labels = nodeLabels(domain);
   return ({ allowedTopologies }) =>
     (allowedTopologies ?? []).flatMap(({ matchLabelExpressions }, i) =>
-      (matchLabelExpressions ?? []).flatMap(({ key }, place) => {
-        const path = topologiesPath.index(i).child("matchLabelExpressions").index(place).child("key");
+      (matchLabelExpressions ?? []).flatMap(({ key }, j) => {
+        const path = topologiesPath.index(i).child("matchLabelExpressions").index(j).child("key");
         return labelWarnings([key], () => path, labels);
       }),
     );

@@ -24,8 +24,8 @@ const messagePolicies = ["File", "FallbackToLogsOnError"];
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const protocols = ["SCTP", "TCP", "UDP"];
 
-/** The checks of all containers of a pod share this. */
-interface PodParts {
+/** The checks of all containers of a pod share these parts of it, and the list of errors. */
+export interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
   readonly claims: ClaimNames;
@@ -33,16 +33,9 @@ interface PodParts {
   readonly errors: Errors;
 }
 
-/** `path` is that of the spec. */
-export function checkContainers(
-  spec: PodSpec,
-  volumes: Volumes,
-  claims: ClaimNames,
-  path: FieldPath,
-  own: OwnPrefix,
-  errors: Errors,
-): void {
-  const pod: PodParts = { spec, volumes, claims, own, errors };
+/** Adds errors about all containers of a pod; `path` is that of the spec. */
+export function checkContainers(pod: PodParts, path: FieldPath): void {
+  const { spec, errors } = pod;
   const names = new Set<string>();
   checkMain(pod, names, path.child("containers"));
   checkInit(pod, names, path.child("initContainers"));
@@ -91,7 +84,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
   }
 }
 
-/** In upstream's order. */
+/** The order is upstream's. */
 const notInEphemeral = [
   "ports",
   "resources",

@@ -51,7 +51,7 @@ export function checkTakenClaims(
   path: FieldPath,
   errors: Errors,
 ): void {
-  /** By name: undefined when the whole claim was taken, else which of its requests. */
+  /** Requests of each claim that were taken; undefined when the claim was taken as a whole. */
   const taken = new Map<string, Set<string> | undefined>();
   let known: string | undefined;
   for (const [i, { name, request = "" }] of claims.entries()) {
@@ -62,15 +62,10 @@ export function checkTakenClaims(
     }
     checkOptionalName(request, dns1123Label, at.child("request"), errors);
     const requests = taken.get(name);
-    if (requests === undefined && taken.has(name)) errors.push(duplicate(at, name));
-    else if (request === "") {
-      // Upstream: the whole is told once for each part that was taken before.
-      for (let part = 0; part < (requests?.size ?? 0); part++) errors.push(duplicate(at, name));
-      taken.set(name, undefined);
-    } else {
-      if (requests?.has(request) === true) errors.push(duplicate(at, `${name}/${request}`));
-      taken.set(name, (requests ?? new Set()).add(request));
-    }
+    const isWhole = requests === undefined && taken.has(name);
+    if (isWhole || (request === "" && requests !== undefined)) errors.push(duplicate(at, name));
+    else if (requests?.has(request) === true) errors.push(duplicate(at, `${name}/${request}`));
+    taken.set(name, isWhole || request === "" ? undefined : (requests ?? new Set()).add(request));
     if (names.has(name)) continue;
     known ??= names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
     errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${known}`));

@@ -57,7 +57,12 @@ const hostPathTypes = [
   "Socket",
 ];
 
-/** In upstream's order, in which the first source of a volume counts. */
+/** 0 stands for no partition, which the message does not say. */
+function checkPartition(partition: number | undefined, path: FieldPath, errors: Errors): void {
+  if (partition !== 0) checkRange(partition, 1, 255, path, errors);
+}
+
+/** The order is upstream's, in which the first source of a volume counts. */
 const checks: { readonly [K in SourceName]: Check<K> } = {
   emptyDir: ({ sizeLimit }, path, errors) => {
     if (sizeLimit === undefined || (parseQuantity(sizeLimit)?.unscaled ?? 0n) >= 0n) return;
@@ -70,11 +75,11 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
   },
   gcePersistentDisk: ({ pdName, partition }, path, errors) => {
     checkRequired(pdName, path.child("pdName"), errors);
-    checkRange(partition, 0, 255, path.child("partition"), errors, 1);
+    checkPartition(partition, path.child("partition"), errors);
   },
   awsElasticBlockStore: ({ volumeID, partition }, path, errors) => {
     checkRequired(volumeID, path.child("volumeID"), errors);
-    checkRange(partition, 0, 255, path.child("partition"), errors, 1);
+    checkPartition(partition, path.child("partition"), errors);
   },
   secret: ({ secretName, defaultMode, items }, path, errors) => {
     checkRequired(secretName, path.child("secretName"), errors);

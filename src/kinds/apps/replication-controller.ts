@@ -1,13 +1,13 @@
-/** ReplicationController: keeps a number of pods running; the older form of ReplicaSet. */
+/** ReplicationController: keeps a number of pods running. It is in the core group, and the older form of ReplicaSet. */
 import type { ReplicationController } from "#api/core/v1.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
 import { ageColumn, containerColumns, integer, labelsText, nameColumn, wideText } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
-import { validateReplicaSetStatus, validateReplicationController } from "../apps/replica-set-validation.ts";
+import { validateReplicaSetStatus, validateReplicationController } from "./replica-set-validation.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { defaultPodTemplate } from "./pod-spec.ts";
-import { templateWarnings } from "./pod-warnings.ts";
+import { defaultPodTemplate } from "../core/pod-spec.ts";
+import { templateWarnings } from "../core/pod-warnings.ts";
 
 export function replicationControllers({ domain }: KindEnvironment): KindBehaviour<ReplicationController> {
   const { warningsOnCreate, warningsOnUpdate } = templateWarnings<ReplicationController>(({ spec }) => spec.template, {
