@@ -148,7 +148,7 @@ const unmanagedMessage = ({ spec: { selector } }: PodDisruptionBudget): string =
   "As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
   'To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
 
-/** Without a selector no pod is meant, with an empty one each. */
+/** A budget without a selector means no pod, one with an empty selector each. */
 function selectorOf({ spec: { selector } }: PodDisruptionBudget): (pod: Pod) => boolean {
   const matches = selector === undefined ? undefined : compileLabelSelector(selector)?.matches;
   return ({ metadata: { labels } }) => matches?.(labels) === true;

@@ -76,7 +76,7 @@ class GarbageCollector {
     this.#looks = workQueue(environment, {
       name: "garbage_collector_attempt_to_delete",
       workersMax,
-      // Not at once: the graph speaks in the middle of a change.
+      // The look begins a little later: the graph speaks in the middle of a change.
       work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.look(one))),
       logKey: "uid",
       failure: "could not collect an object; trying again",

@@ -75,7 +75,7 @@ async function collect({ client, clock, domain }: ControllerEnvironment, own: Se
     const { name = "", uid = "", resourceVersion = "" } = metadata;
     // Its own Lease can look expired after the machine slept.
     if (name === own.id || !hasRunOut(spec, clock.now())) continue;
-    // Only this version: it may have been renewed since.
+    // The version is a precondition: the Lease may have been renewed since.
     const preconditions = { uid, resourceVersion };
     await expecting([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
   }

@@ -20,7 +20,7 @@ export interface NamespacedObject<T extends ApiObject> {
   /** Plural, in the core group. */
   readonly resource: string;
   readonly name: string;
-  /** As it is made. */
+  /** The object as it is made. */
   readonly object: Draft<T>;
   /** The repaired object; the given one when it is right. Left out when any content is accepted. */
   mend?(object: T): T;

@@ -66,7 +66,7 @@ async function release<T extends ApiObject>(
   return true;
 }
 
-/** For claims, until no scheduled pod of their namespace uses them. */
+/** Keeps claims until no scheduled pod of their namespace uses them. */
 export const claimProtectionController = protectionController<PersistentVolumeClaim>({
   finalizer: "kubernetes.io/pvc-protection",
   what: "claim",
@@ -89,7 +89,7 @@ function uses(pod: Pod, claim: string): boolean {
   );
 }
 
-/** For volumes, until no claim is bound to them. */
+/** Keeps volumes until no claim is bound to them. */
 export const volumeProtectionController = protectionController<PersistentVolume>({
   finalizer: "kubernetes.io/pv-protection",
   what: "volume",

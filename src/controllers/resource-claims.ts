@@ -156,7 +156,7 @@ class ResourceClaims {
     const { namespace = "", name = "" } = pod.metadata;
     const root = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}`;
     const path = `${root}/resourceclaimtemplates/${encodeURIComponent(templateName)}`;
-    // By the account that may read everything: the controller's role does not name templates.
+    // The account that may read everything gets it: the controller's role does not name templates.
     const template = await templateAt(this.#environment, path, templateName);
     const { labels, annotations } = template.spec.metadata;
     return client.create<ResourceClaim>(this.#path(namespace, ""), {

@@ -123,7 +123,7 @@ class KnownQuotas {
   readonly #environment: ControllerEnvironment;
   readonly #options: QuotaCountOptions;
   readonly #queue: WorkQueue;
-  /** By namespace, then by key. */
+  /** The quotas by namespace, then by key. */
   readonly #quotas = new Map<string, Map<string, Known>>();
   readonly #counted = new Map<string, Counted>();
   /** When a count of a quota may start again, which took long. */
@@ -265,7 +265,7 @@ function followObjects(
     deletionsOnly: isConstant(resource),
     replaced() {
       uses.clear();
-      // For what went while nobody followed.
+      // This counts what went while nobody followed.
       known.recountAll(id);
     },
     changed(type, object) {

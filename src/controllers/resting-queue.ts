@@ -22,7 +22,7 @@ export interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
 export class RestingQueue {
   readonly #environment: ControllerEnvironment;
   readonly #queue: WorkQueue;
-  /** Until when keys rest. */
+  /** The times until which keys rest. */
   readonly #restUntilMs = new Map<string, number>();
   readonly #running = new Set<string>();
   /** Keys added during their reconciliation: they wait first. */

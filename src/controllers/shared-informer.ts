@@ -23,7 +23,7 @@ export interface SharedInformerOptions<T extends ApiObject> {
 export class SharedInformer<T extends ApiObject> {
   readonly #environment: Omit<ControllerEnvironment, "client">;
   readonly #options: SharedInformerOptions<T>;
-  /** By namespace, then by name. */
+  /** The objects by namespace, then by name. */
   readonly #objects = new Map<string, Map<string, T>>();
   readonly #listeners: InformerListener<T>[] = [];
   readonly #synced = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ export interface SharedInformers {
    * and `DisruptionTarget`, and the owner that controls them.
    */
   readonly pods: SharedInformer<Pod>;
-  /** With labels, taints, what can be allocated, and the condition `Ready`. */
+  /** Nodes with labels, taints, what can be allocated, and the condition `Ready`. */
   readonly nodes: SharedInformer<Node>;
   readonly services: SharedInformer<Service>;
 }

@@ -27,7 +27,7 @@ export interface ActionParts extends Pick<ServerParts, "domain" | "clock" | "ran
   readonly issuer: ServiceAccountIssuer;
   readonly access: Access;
   readonly lookups: Lookups;
-  /** By Kubernetes' name of a resource, in any served version; `undefined` when it is not served. */
+  /** Finds a store by Kubernetes' name of its resource, in any served version; `undefined` when it is not served. */
   storeOf(resource: string): Store | undefined;
 }
 

@@ -135,10 +135,10 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
   ];
   nameMissing(parts, plugins);
   const chain = admissionChain([
-    // Not a plugin upstream, so it cannot be disabled. It comes directly after validation.
+    // Upstream has it outside of the plugins, so it cannot be disabled. It comes directly after validation.
     params(parts),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
-    // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
+    // The same holds for this one. It sees the result of the others, before validation.
     rbacEscalation({ authorizer, index: parts.rbacIndex }),
   ]);
   return {

@@ -30,7 +30,7 @@ export interface AggregationParts extends Pick<ServerParts, "domain" | "clock" |
 export interface Aggregation {
   /** The answer of another server; `undefined` when the request is for this one. */
   reply(request: HandledRequest): MaybePromise<Reply> | undefined;
-  /** For discovery and OpenAPI. Another array after every change. */
+  /** The versions for discovery and OpenAPI. Another array after every change. */
   versions(): readonly AggregatedVersion[];
   /** `changed` is called when there are other versions. */
   onChange(changed: () => void): void;
@@ -65,7 +65,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
     sendsUid: gates.isOn("RemoteRequestHeaderUID"),
   };
   observeAvailability(metrics, apis);
-  /** Without the head of an answer. */
+  /** These requests wait for the head of an answer. */
   const waiting = new Set<HandledRequest>();
   let stopDraining: (() => void) | undefined;
   return {

@@ -44,7 +44,7 @@ export interface AssembleConfig extends ServerParts {
   readonly clientTrust: ClientTrust;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
-  /** Where clients on this machine reach the server. */
+  /** The URL by which clients on this machine reach the server. */
   readonly url: string;
 }
 

@@ -47,11 +47,13 @@ const closeMs = 60_000;
 
 /** Opens the backends. Rejects with `StartError`. `undefined` when there is none to tell. */
 export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts): Promise<RunningAudit | undefined> {
-  const { options, domain, clock, log, metrics } = parts;
+  const { options, domain, clock, random, log, metrics } = parts;
   const ended = new AbortController();
-  const { lost, reportRest: tellRest } = auditLossReporter(log, metrics, clock);
+  const { lost, reportRest } = auditLossReporter(log, metrics, clock);
   const backends = await openBackends({
-    ...parts,
+    domain,
+    clock,
+    random,
     log: logSettings(options),
     webhook: webhook && {
       ...backendSettings(options, "webhook"),
@@ -94,7 +96,7 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
       const giveUp = clock.after(closeMs, () => ended.abort(new Error("the server stops")));
       await backend.close();
       giveUp();
-      tellRest();
+      reportRest();
     },
   };
 }

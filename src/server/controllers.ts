@@ -169,7 +169,7 @@ export interface ControllersParts extends Pick<ServerParts, "domain" | "clock" |
   readonly proxyClient: ProxyClient;
   readonly clientTrust: ClientTrust;
   readonly clients: ControllerClients;
-  /** Where clients reach the server, which may be elsewhere. */
+  /** The URL by which clients reach the server, which may be elsewhere. */
   readonly url: string;
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
@@ -278,7 +278,7 @@ const late =
     if (!signal.aborted) await controller(environment);
   };
 
-/** By the values of `--controllers`: the first entry that names the controller decides, then `*`. */
+/** Whether `--controllers` selects a controller: the first entry that names it decides, then `*`. */
 function isSelected(name: string, selected: readonly string[]): boolean {
   for (const entry of selected) {
     if (controllerName(entry) === name) return true;

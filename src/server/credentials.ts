@@ -28,7 +28,7 @@ export interface Credentials {
   readonly frontProxy: { readonly ca: KeyPair; readonly client: KeyPair };
   /** Signs service account tokens; PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
-  /** Made or renewed now: path below the data folder and content. Empty when everything could be reused. */
+  /** The files that are new or renewed: path below the data folder and content. Empty when everything could be reused. */
   readonly files: ReadonlyMap<string, string>;
   /** A loss that was accepted. */
   readonly loss?: string;
@@ -38,7 +38,7 @@ export interface Credentials {
 export type ExpectedFiles = "none" | "first" | "all";
 
 export interface CredentialsWanted {
-  /** Where earlier ones lie; undefined makes all of them new. */
+  /** The folder with earlier ones; undefined makes all of them new. */
   readonly folder: string | undefined;
   readonly expected: ExpectedFiles;
   /** Makes new ones in place of those that are lost. */
@@ -162,7 +162,7 @@ function lostFiles({ folder, expected }: CredentialsWanted): string | undefined 
 interface Leaf {
   fits(pair: KeyPair): boolean;
   readonly subject: Subject;
-  /** By default the server's own authority. */
+  /** Left out: the server's own authority. */
   readonly authorityName?: string;
 }
 
@@ -254,7 +254,7 @@ class Maker {
   }
 
   #keep(name: string, pair: KeyPair): KeyPair {
-    // In this order: a certificate without its key is a loss.
+    // The order matters: a certificate without its key is a loss.
     this.files.set(`pki/${name}.key`, pair.key);
     this.files.set(`pki/${name}.crt`, pair.certificate);
     return pair;

@@ -27,7 +27,7 @@ export interface EndpointParts {
 /** Rejects when there is no store to copy. */
 export type Backup = (file: string) => Promise<Revision>;
 
-/** Before which history is dropped: a revision, or what was replaced so long ago. */
+/** The end of the history that is dropped: a revision, or the age of what was replaced. */
 export type HistoryEnd = { readonly revision: Revision } | { readonly olderThanMs: number };
 
 /** Drops history and gives its room back. Rejects when there is no log to compact. */

@@ -60,7 +60,7 @@ export interface ClientConfigOptions {
   /** Skips verification of the server's certificate. */
   readonly insecure: boolean;
   readonly user: string;
-  /** Where commands look that name no namespace. */
+  /** The namespace of commands that name none. */
   readonly namespace: string | undefined;
   readonly credentials: ClientCredentials;
 }

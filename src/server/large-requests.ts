@@ -19,7 +19,7 @@ const threadsMax = 2;
 
 export class LargeRequestThreads implements LargeRequests {
   readonly #options: LargeRequestOptions;
-  /** In the order of arrival. */
+  /** Jobs in the order of arrival. */
   readonly #waiting = new Set<PendingJob>();
   readonly #threads = new Set<WorkerThread>();
   #closed = false;

@@ -5,7 +5,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
 
-/** By Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
+/** Look-ups by Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
   readonly get: FindObject;
   /** Lists the objects of all namespaces. */

@@ -22,7 +22,7 @@ export class Loopback {
     this.#clock = clock;
   }
 
-  /** From now on requests are answered. */
+  /** Answers requests from now on. */
   serve(handle: (request: ApiRequest) => MaybePromise<Reply>): void {
     this.#handle = handle;
   }

@@ -31,7 +31,7 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
   const { dataDir = connectionFlags.dataDir.default, kubeconfig, server } = settings;
   const file = kubeconfig ?? join(dataDir, "admin.kubeconfig");
   try {
-    // Also when a folder on the way may not be looked into.
+    // A folder on the way that may not be looked into throws.
     if (kubeconfig === undefined && statSync(file, { throwIfNoEntry: false }) === undefined) {
       throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
     }
@@ -78,7 +78,7 @@ export class Refused extends StartError {
 
 export interface ServerCall {
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly body?: unknown;
   /** The body, which is JSON, is sent with this type. */

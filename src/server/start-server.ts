@@ -62,7 +62,7 @@ export interface ServerEnvironment {
   readonly log?: Log | "stderr";
   /** Requests whose bodies or objects have more bytes are handled in threads. Tests use a smaller limit. */
   readonly largeBytes?: number;
-  /** Only for tests: what goes wrong in the store. */
+  /** Faults of the store, which tests inject. */
   readonly storageFaults?: StorageFaults;
 }
 
@@ -240,10 +240,10 @@ async function start(parts: Start): Promise<RunningServer> {
     writeCredentials(folder, url, current);
     mark(parts, folder);
   }
-  const stopRenewal = keepRenewed({
-    ...parts,
+  const stopRenewal = keepRenewed(parts, {
     url,
     current,
+    log,
     use(files, next) {
       listener.updateTls(files);
       clientTrust.update(next);
@@ -256,7 +256,7 @@ async function start(parts: Start): Promise<RunningServer> {
 }
 
 /**
- * Records what the folder holds now. Of a folder that was used before that may fail, on a full disk: then a later start
+ * Records what the folder holds now. That may fail for a folder that was used before, on a full disk: then a later start
  * does it.
  */
 function mark({ options, log, inputs: { marker } }: Start, folder: string): void {
@@ -278,7 +278,7 @@ const openHealth = ({ options, clock, log }: Start): Health =>
     failed: healthFailures(clock, log),
   });
 
-/** Until everything is assembled, what is served are the built-in kinds. */
+/** Metrics of requests. The built-in kinds count as served until everything is assembled. */
 const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { table } }: Plans): RequestMetrics =>
   new RequestMetrics({
     metrics,
@@ -287,7 +287,7 @@ const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { tabl
       gate.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
   });
 
-/** Where requests go while the server starts, serves and stops. */
+/** Decides where requests go while the server starts, serves and stops. */
 class StartupGate {
   readonly #options: ServerOptions;
   readonly #health: Health;
@@ -401,7 +401,7 @@ interface Running {
   readonly listener: Listener;
   readonly url: string;
   readonly stopRenewal: () => void;
-  /** In this order, once running requests have ended. */
+  /** They are closed in this order, once running requests have ended. */
   readonly closeAll: readonly ({ close(): Promise<void> | void } | undefined)[];
 }
 

@@ -42,7 +42,7 @@ export interface ServerState {
   /** Quotas, limit ranges and priority classes. */
   readonly limits: Limits;
   readonly aggregation: AggregationIndex;
-  /** Where services are reached that this server calls. */
+  /** Finds the addresses of services that this server calls. */
   readonly serviceAddress: FindServiceAddress;
   /** Admission policies and their bindings. */
   readonly policies: Policies;

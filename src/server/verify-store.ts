@@ -184,7 +184,7 @@ interface Kind {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly apiVersions: ReadonlySet<string>;
-  /** Only built-in kinds have one. */
+  /** Custom kinds have none. */
   readonly definition?: ResourceDefinition;
 }
 
@@ -305,7 +305,7 @@ const isOwner = ({ apiVersion, kind, name, uid }: OwnerReference): boolean =>
   parseApiVersion(apiVersion) !== undefined;
 
 function schemaProblems(object: Unstructured, { definition }: Kind): string[] {
-  // In another version of its group than the newest: it is read by conversion, for which there is no schema here.
+  // It is stored in an older version of its group and read by conversion, for which there is no schema here.
   if (definition === undefined || object.apiVersion !== apiVersionOf(definition)) return [];
   try {
     decodeTyped(definition.schema, object, { keys: 0, unknown: false }, { defaults: false });

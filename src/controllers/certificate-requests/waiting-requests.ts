@@ -13,14 +13,14 @@ export const requestsPath = ({ domain }: ControllerEnvironment): string =>
 export interface WaitingRequests {
   /** The action, for logs: `sign`. */
   readonly verb: string;
-  /** Only requests to this signer are processed; left out: requests to any. */
+  /** The signer whose requests are processed; left out: requests to any. */
   readonly signerName?: string;
   isWaiting(request: CertificateSigningRequest): boolean;
   /** Processes a current, still waiting request. `"again"`: it stays and is retried. */
   reconcile(request: CertificateSigningRequest): Promise<"again" | void>;
 }
 
-/** Before another look: rights may be given later. */
+/** The pauses before another look: rights may be given later. */
 const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
 
 /** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */

@@ -4,5 +4,5 @@
 export const triggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
 /** Endpoints that have not all addresses have it. */
 export const overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity";
-/** On Endpoints that are only used for leader election, without a service and addresses. */
+/** The annotation of Endpoints that are only used for leader election, without a service and addresses. */
 export const electionAnnotation = "control-plane.alpha.kubernetes.io/leader";

@@ -36,7 +36,7 @@ export class Selections {
     return this.#services.get(namespace, name);
   }
 
-  /** In an order that stays. */
+  /** Returns them in an order that stays. */
   podsOf(service: Service): Pod[] {
     const matches = matcher(service);
     return [...this.#pods.in(service.metadata.namespace ?? "")]

@@ -17,7 +17,7 @@ export interface SliceSet {
   readonly namespace: string;
   /** The service has this name. */
   readonly name: string;
-  /** Beside those that say whose slices they are; all others go. */
+  /** The labels beside those that say whose slices they are; all others go. */
   readonly labels: Readonly<Record<string, string>>;
   /** With Kubernetes' names; `undefined` leaves those of existing slices alone. */
   readonly annotations: Readonly<Record<string, string>> | undefined;

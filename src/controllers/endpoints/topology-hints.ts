@@ -53,7 +53,7 @@ export function zoneShares(nodes: Iterable<Node>, domain: ApiDomain): ZoneShares
   return new Map([...cpus].map(([zone, milliCpus]) => [zone, milliCpus / total]));
 }
 
-/** By how much an endpoint's traffic may exceed its share. */
+/** The share by which an endpoint's traffic may exceed its own. */
 const overload = 0.2;
 
 /** The zone that each ready endpoint serves, or the reason why there are no hints, as the event says it. */

@@ -12,7 +12,7 @@ interface Seen {
 }
 
 export class TriggerTimes {
-  /** By key of the service. */
+  /** The times by key of the service. */
   readonly #seen = new Map<string, Seen>();
 
   /** The time of what has changed since the last call for this service; `undefined` when nothing with a time has. */

@@ -119,7 +119,7 @@ export class GraphNode {
     return this.type.kind === kind && (this.apiVersion === apiVersion || this.type.group === groupOf(apiVersion));
   }
 
-  /** For the graph only. */
+  /** The graph alone calls it. */
   add(dependent: GraphNode): void {
     const all = this.#dependents;
     if (all === undefined || all === dependent) this.#dependents = dependent;
@@ -127,7 +127,7 @@ export class GraphNode {
     else all.add(dependent);
   }
 
-  /** For the graph only. */
+  /** The graph alone calls it. */
   drop(dependent: GraphNode): void {
     const all = this.#dependents;
     if (all === dependent) this.#dependents = undefined;
@@ -298,7 +298,7 @@ export class OwnershipGraph {
     this.#uncount(node.type);
   }
 
-  /** Where the object really is. Dependents that named another place may have meant another object. */
+  /** Corrects where the object is. Dependents that named another place may have meant another object. */
   #place(node: GraphNode, at: Coordinates): void {
     if (!node.isAt(at)) {
       // The place of an object of the cluster was taken for that of its dependent.

@@ -20,7 +20,7 @@ export interface PlannedPlugin {
 /** Reads settings, a document as text. Throws `ConfigError` or `StartError`. */
 type ReadPlugin = (text: string) => PlannedPlugin;
 
-/** By name. Names that upstream does not have are accepted by `--enable-admission-plugins` too. */
+/** The plugins by name. `--enable-admission-plugins` accepts names that upstream does not have, too. */
 export const configuredPlugins: Readonly<Record<string, () => Promise<ReadPlugin>>> = {
   ImagePolicyWebhook: async () => (await import("./image-policy.ts")).planImagePolicy,
 };

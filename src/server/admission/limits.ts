@@ -21,7 +21,7 @@ export interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
 export interface Limits {
   readonly quotas: Quotas;
   readonly limitRanges: NamespaceIndex<LimitRange>;
-  /** In the empty namespace. */
+  /** They are kept in the empty namespace. */
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 

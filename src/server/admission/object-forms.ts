@@ -148,7 +148,7 @@ function* asInternalPieces<T>(pieces: Steps<T>): Steps<T> {
 
 function internal(error: unknown): unknown {
   if (!(error instanceof StatusError || error instanceof PatchError)) return error;
-  // Without the object, which may be large or secret.
+  // The message leaves out the object, which may be large or secret.
   const why = error.cause instanceof DecodeError ? error.cause : error;
   return new StatusError(internalError(why.message).status, { showsValues: true });
 }

@@ -20,7 +20,7 @@ export type WebhookPlugin = (typeof webhookPlugins)[number];
 export interface AdmissionPlan {
   /** The server shows these to webhooks, by the plugin that calls them and by host. */
   readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
-  /** By name, the plugins of `configuredPlugins` that are on. */
+  /** The plugins of `configuredPlugins` that are on, by name. */
   readonly configured: ReadonlyMap<string, PlannedPlugin>;
   /** These may only be used under a quota. */
   readonly limitedResources: readonly LimitedResource[];

@@ -13,7 +13,7 @@ export interface BackendsOptions {
   credentials(): KeyPair;
 }
 
-/** Where a request goes. */
+/** The server of an API, and the connections to it. */
 export interface Backend {
   readonly address: ServiceAddress;
   readonly forwarder: Forwarder;
@@ -88,7 +88,7 @@ export async function ask(backend: Backend, question: BackendQuestion, clock: Cl
   const { path, headers, timeoutMs, maxBytes, isAlone = false } = question;
   const stop = new AbortController();
   const signal = AbortSignal.any([question.signal, stop.signal]);
-  // Also while the body is under way.
+  // The time counts while the body is under way, too.
   const cancel = clock.after(timeoutMs, () => stop.abort());
   try {
     const answer = await forwarder.send(address, {

@@ -39,7 +39,7 @@ interface Known {
 }
 
 const periodMs = 60_000;
-/** After an API appeared or changed, so that several changes make one fetch. */
+/** The pause after a change of an API, so that several changes make one fetch. */
 const soonMs = 100;
 const timeoutMs = 5_000;
 const documentBytesMax = 16 * 1024 * 1024;
@@ -149,7 +149,7 @@ export class AggregatedDocuments {
     return resourcesOfList(await jsonOf(list));
   }
 
-  /** Only paths of its own group and version: no server speaks for others. */
+  /** Keeps paths of its own group and version alone: no server speaks for others. */
   async #openApiV3(api: AggregatedApi): Promise<ReadonlyMap<string, string>> {
     const answer = await this.#ask(api, "/openapi/v3", aggregator, ["Accept", "application/json"]);
     const paths = answer.code === 200 ? (await jsonOf(answer))["paths"] : undefined;

@@ -54,7 +54,7 @@ function confirm(program: Program, variables: Variables, expression: string, mes
   throw new ClaimError(message === "" ? `validation expression '${expression}' failed` : message);
 }
 
-/** As reviews show a user; empty fields are not there. */
+/** The user as reviews show it; empty fields are not there. */
 const shownUser = ({ name, uid = "", groups, extra = {} }: UserInfo): Value => ({
   username: name,
   ...(uid === "" ? {} : { uid }),

@@ -30,7 +30,7 @@ export function openIdentityProviders(
   { options, clock, log, metrics }: AuthenticationParts,
   plan: ExternalPlan,
 ): IdentityProviders {
-  /** Read again when it changes. */
+  /** The file is read again when it changes. */
   const file = options.authenticationConfig;
   const count = reloadMetrics(metrics, "authentication", clock);
   const tokens = new OidcTokens(clock);

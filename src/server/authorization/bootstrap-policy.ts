@@ -20,7 +20,7 @@ export function startBootstrapPolicy(parts: BootstrapPolicyParts): Promise<() =>
   const { domain, health, gates, client } = parts;
   const done = health.startupStep("rbac/bootstrap-roles");
   return retriedStep(parts, "could not bring the default roles up to date", async () => {
-    // Made here, so that nothing refers to it afterwards.
+    // The policy is made here, so that nothing refers to it afterwards.
     const policy = bootstrapPolicy(domain, gates.isOn);
     await reconcileBootstrapPolicy({ client, domain, policy, missingRights });
     done();

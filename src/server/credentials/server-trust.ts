@@ -18,7 +18,7 @@ export interface ServerTrust {
   readonly serverName: string | undefined;
 }
 
-/** Where a server listens, as a URL has it. */
+/** The host of a URL of this server: the address that it listens on, or a local one that stands for all. */
 export const hostOf = ({ bindAddress }: Pick<GeneralFlags, "bindAddress">): string =>
   bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
 

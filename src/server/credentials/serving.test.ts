@@ -31,7 +31,7 @@ async function running(name: string, settings: ServerSettings = {}, clock = new 
   const current = await readServingCredentials(sources);
   writeCredentials(folder, url, current);
   const used: TlsFiles[] = [];
-  const stop = keepRenewed({ ...sources, url, current, log: silentLog, use: (files) => used.push(files) });
+  const stop = keepRenewed(sources, { url, current, log: silentLog, use: (files) => used.push(files) });
   return { folder, clock, current, used, stop };
 }
 

@@ -86,7 +86,7 @@ function readBundles(
   return { clientCa: ca.certificate + read(clientCaFile), requestHeaderCa: read(requestheaderClientCaFile) };
 }
 
-/** For the listener. Throws `StartError` for an unknown cipher suite. */
+/** Returns what the listener needs. Throws `StartError` for an unknown cipher suite. */
 export function tlsFiles(
   options: CredentialFlags,
   { serving, clientCa, requestHeaderCa }: ServingCredentials,
@@ -107,7 +107,7 @@ export function writeCredentials(folder: string, url: string, { credentials, tru
   writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, trust, credentials.admin));
 }
 
-export interface Renewal extends CredentialSources {
+export interface Renewal {
   readonly url: string;
   readonly current: ServingCredentials;
   readonly log: Log;
@@ -116,8 +116,9 @@ export interface Renewal extends CredentialSources {
 }
 
 /** Looks again, at bundles of authorities every minute and at the rest every hour, until the returned function is called. */
-export function keepRenewed(renewal: Renewal): () => void {
-  const { options, folder, clock, log, url } = renewal;
+export function keepRenewed(sources: CredentialSources, renewal: Renewal): () => void {
+  const { options, folder, clock } = sources;
+  const { log, url } = renewal;
   let { current } = renewal;
   function take(next: ServingCredentials): void {
     const isSame =
@@ -154,7 +155,7 @@ export function keepRenewed(renewal: Renewal): () => void {
   }
   async function renew(): Promise<void> {
     // A loss while the server runs is not accepted.
-    const asNow = { ...renewal, options: { ...options, acceptDataLoss: false }, expected: "all" as const };
+    const asNow = { ...sources, options: { ...options, acceptDataLoss: false }, expected: "all" as const };
     const next = await readServingCredentials(asNow);
     if (isStopped) return;
     const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;

@@ -47,7 +47,7 @@ export interface SentRequest {
   readonly deadlineMs: number;
   readonly nowMs: number;
   readonly body: Uint8Array;
-  /** Where the object lies, when the path names one. */
+  /** The entry of the object, when the path names one. */
   readonly entry: SentEntry | undefined;
   readonly revision: Revision;
   /** A custom resource has its definition here, and which state of it is served. */

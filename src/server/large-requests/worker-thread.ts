@@ -21,7 +21,7 @@ const idleMs = 60_000;
 export interface PendingJob {
   /** The user; users take turns. */
   readonly user: string;
-  /** Made when the job begins, so that it sees what is stored then. */
+  /** Makes the message when the job begins, so that it shows what is stored then. */
   message(): Job;
   answer(call: HostCall): Promise<HostCalls[keyof HostCalls]["answer"]>;
   warn?(texts: readonly string[]): void;

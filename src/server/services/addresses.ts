@@ -14,7 +14,7 @@ export interface ServiceAddressesOptions {
   readonly options: Pick<ServiceFlags, "serviceAddress" | "enableAggregatorRouting">;
   readonly lookups: Lookups;
   readonly random: Pick<Random, "next">;
-  /** Where this server is reached. */
+  /** The URL of this server. */
   readonly url: string;
 }
 
