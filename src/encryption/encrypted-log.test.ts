@@ -11,7 +11,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { DelayedLog } from "#storage/delayed-log-for-tests.ts";
 import { isCompacted, StorageRefusal } from "#storage/log-store.ts";
-import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
+import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
 import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 import { putText, Recorder, storeContract, textOf, waitUntil } from "#storage/store.contract.ts";
 import { aescbc } from "./aescbc.ts";
@@ -58,7 +58,7 @@ class Remote implements ValueTransformer {
 storeContract({
   name: "encrypted on disk",
   open: async (options) => {
-    const wrap: EmbeddedOptions["wrap"] = (log) => new EncryptedLog(log, everything(gcm(1)));
+    const wrap: LocalStoreOptions["wrap"] = (log) => new EncryptedLog(log, everything(gcm(1)));
     return (await openSqliteStore({ ...options, dataDir: newFolder(), wrap })).cache;
   },
   hasLog: true,
@@ -242,7 +242,7 @@ test("what expires before it could be decrypted comes and goes in order", async 
   const asked = Promise.withResolvers<void>();
   remote.answer = asked.promise;
   let encrypted: EncryptedLog | undefined;
-  const wrap: EmbeddedOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, everything(remote)));
+  const wrap: LocalStoreOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, everything(remote)));
   const opening = openSqliteStore({ clock, compactionIntervalMs: 0, dataDir, wrap });
   // The log has deleted it, while its value is still waited for.
   await waitUntil(() => {

@@ -12,8 +12,8 @@ import {
   type CommitResult,
   type Compacted,
   isCompacted,
-  type KeptVersion,
-  type KeptVersions,
+  type LogVersion,
+  type LogVersions,
   type LogEntry,
   type LogEvent,
   type LogFollower,
@@ -21,13 +21,13 @@ import {
   type LogRangeOptions,
   type LogStore,
   type LogWrite,
-  type PastEvent,
-  type PastEvents,
+  type HistoryEvent,
+  type HistoryPage,
   type Revision,
   StorageRefusal,
   type Unversioned,
 } from "#storage/log-store.ts";
-import { packed } from "#storage/versioned-value.ts";
+import { pack } from "#storage/versioned-value.ts";
 import { type ClearValue, inClear } from "./stored-value.ts";
 import { TransformError } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
@@ -47,7 +47,7 @@ class EncryptedWrite implements LogWrite {
     this.clear = clear;
     this.key = clear.key;
     this.expected = clear.expected;
-    this.value = { bytes, place: -1 };
+    this.value = { bytes, revisionOffset: -1 };
     this.ttlSeconds = clear.ttlSeconds;
     this.isForDeletion = clear.isForDeletion;
     this.mayWrite = clear.mayWrite;
@@ -75,7 +75,7 @@ const valuesPerTurn = 256;
 /** Unreadable values have this one. */
 const unreadableOrigin = "?";
 
-const nothing = { bytes: Buffer.alloc(0), place: -1 };
+const nothing = { bytes: Buffer.alloc(0), revisionOffset: -1 };
 
 export class EncryptedLog extends ForwardingLog {
   #transformers: Transformers;
@@ -128,7 +128,7 @@ export class EncryptedLog extends ForwardingLog {
     const transformer = this.#transformers.of(key);
     if (transformer.origin === "") return this.log.commit(write);
     try {
-      const bytes = transformer.encrypt(packed(value), Buffer.from(key));
+      const bytes = transformer.encrypt(pack(value), Buffer.from(key));
       const stored = this.#form(transformer.origin ?? "", bytes.length - value.bytes.length);
       return this.log.commit(new EncryptedWrite(write, bytes, stored));
     } catch (error) {
@@ -153,12 +153,12 @@ export class EncryptedLog extends ForwardingLog {
     exact: boolean,
     after: Revision,
     upTo: Revision,
-  ): Promise<PastEvents | undefined> {
+  ): Promise<HistoryPage | undefined> {
     const past = await this.log.history(prefix, exact, after, upTo);
     return past && { ...past, events: await Promise.all(past.events.map((event) => this.#clearEvent(event))) };
   }
 
-  override async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+  override async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     const kept = await this.log.versions(key, before, limit);
     return { ...kept, versions: await Promise.all(kept.versions.map((version) => this.#clearVersion(version))) };
   }
@@ -208,7 +208,10 @@ export class EncryptedLog extends ForwardingLog {
       return;
     }
     // The log owns the values that it gives, and may overwrite them.
-    const kept = { ...entry, value: { bytes: Buffer.from(entry.value.bytes), place: entry.value.place } };
+    const kept = {
+      ...entry,
+      value: { bytes: Buffer.from(entry.value.bytes), revisionOffset: entry.value.revisionOffset },
+    };
     this.#deliverRead(kept, read, (shown) => this.#follower?.load(shown));
   }
 
@@ -223,7 +226,12 @@ export class EncryptedLog extends ForwardingLog {
       this.#note(key, undefined);
       this.#deliver(() => this.#follower?.changed(event, write));
     } else {
-      const entry = { key, value: { bytes: Buffer.from(value.bytes), place: value.place }, revision, expiresAt };
+      const entry = {
+        key,
+        value: { bytes: Buffer.from(value.bytes), revisionOffset: value.revisionOffset },
+        revision,
+        expiresAt,
+      };
       this.#deliverRead(entry, this.#read(entry), (shown) => this.#follower?.changed(shown, undefined));
     }
   }
@@ -274,7 +282,7 @@ export class EncryptedLog extends ForwardingLog {
     return "problem" in read ? { ...entry, value: nothing, unreadable: read.problem } : { ...entry, value: read.value };
   }
 
-  async #clearEvent(event: PastEvent): Promise<PastEvent> {
+  async #clearEvent(event: HistoryEvent): Promise<HistoryEvent> {
     const { value, previous, ...of } = event;
     const before = previous && (await this.#clear(previous));
     return value === undefined
@@ -282,7 +290,7 @@ export class EncryptedLog extends ForwardingLog {
       : { ...(await this.#clear({ ...of, value })), previous: before };
   }
 
-  async #clearVersion(version: KeptVersion): Promise<KeptVersion> {
+  async #clearVersion(version: LogVersion): Promise<LogVersion> {
     const { value, ...of } = version;
     return value === undefined ? version : { ...of, ...(await this.#clear({ ...of, value })) };
   }

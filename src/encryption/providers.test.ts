@@ -14,7 +14,7 @@ import { type Decrypted, ProviderList, TransformError, type ValueTransformer } f
 
 const random = seededRandom(1);
 const key = (name: string, fill: number, length = 32): Key => ({ name, secret: Buffer.alloc(length, fill) });
-const place = Buffer.from("/registry/core/secrets/default/a");
+const storageKey = Buffer.from("/registry/core/secrets/default/a");
 const value = Buffer.from("a value in clear, longer than a block");
 
 const providers = {
@@ -23,7 +23,7 @@ const providers = {
   secretbox: (...keys: readonly Key[]) => secretbox(keys, random),
 } as const;
 
-function refusal(transformer: ValueTransformer, stored: Buffer, context = place): string {
+function refusal(transformer: ValueTransformer, stored: Buffer, context = storageKey): string {
   try {
     void transformer.decrypt(stored, context);
   } catch (error) {
@@ -34,14 +34,14 @@ function refusal(transformer: ValueTransformer, stored: Buffer, context = place)
 }
 
 const open = (transformer: ValueTransformer, stored: Buffer): Decrypted => {
-  const decrypted = transformer.decrypt(stored, place);
+  const decrypted = transformer.decrypt(stored, storageKey);
   assert.ok(!(decrypted instanceof Promise));
   return decrypted;
 };
 
 test("aescbc writes a vector and padded blocks, for 16, 24 and 32 bytes of key", () => {
   for (const length of [16, 24, 32]) {
-    const stored = providers.aescbc(key("k", 7, length)).encrypt(value, place);
+    const stored = providers.aescbc(key("k", 7, length)).encrypt(value, storageKey);
     const prefix = "k8s:enc:aescbc:v1:k:";
     assert.equal(stored.toString("latin1", 0, prefix.length), prefix);
     const rest = stored.subarray(prefix.length);
@@ -51,11 +51,11 @@ test("aescbc writes a vector and padded blocks, for 16, 24 and 32 bytes of key",
 });
 
 test("aesgcm writes a nonce, the sealed value and the tag, with the object's key as additional data", () => {
-  const stored = providers.aesgcm(key("k", 7)).encrypt(value, place);
+  const stored = providers.aesgcm(key("k", 7)).encrypt(value, storageKey);
   const rest = stored.subarray("k8s:enc:aesgcm:v1:k:".length);
   assert.equal(rest.length, 12 + value.length + 16);
   const cipher = createDecipheriv("aes-256-gcm", Buffer.alloc(32, 7), rest.subarray(0, 12));
-  cipher.setAAD(place);
+  cipher.setAAD(storageKey);
   cipher.setAuthTag(rest.subarray(-16));
   assert.deepEqual(Buffer.concat([cipher.update(rest.subarray(12, -16)), cipher.final()]), value);
 });
@@ -63,8 +63,8 @@ test("aesgcm writes a nonce, the sealed value and the tag, with the object's key
 test("a value is never encrypted twice in the same way, and an empty one is a value", () => {
   for (const provider of Object.values(providers)) {
     const transformer = provider(key("k", 1));
-    assert.ok(!transformer.encrypt(value, place).equals(transformer.encrypt(value, place)));
-    assert.equal(open(transformer, transformer.encrypt(Buffer.alloc(0), place)).value.length, 0);
+    assert.ok(!transformer.encrypt(value, storageKey).equals(transformer.encrypt(value, storageKey)));
+    assert.equal(open(transformer, transformer.encrypt(Buffer.alloc(0), storageKey)).value.length, 0);
   }
 });
 
@@ -72,7 +72,7 @@ test("values of every key are read, and the origin tells which one it was, also 
   for (const provider of Object.values(providers)) {
     const before = provider(key("k1", 1));
     const after = provider(key("k2", 2), key("k1", 1));
-    const stored = before.encrypt(value, place);
+    const stored = before.encrypt(value, storageKey);
     assert.deepEqual(open(after, stored), { value, origin: before.origin });
     assert.notEqual(before.origin, after.origin);
     assert.equal(after.knows(before.origin), true);
@@ -85,7 +85,7 @@ test("values of every key are read, and the origin tells which one it was, also 
 test("a key that is not there is named as kube-apiserver does", () => {
   const titles = { aescbc: "AES", aesgcm: "AES", secretbox: "Secretbox" };
   for (const [name, provider] of Object.entries(providers)) {
-    const stored = provider(key("k1", 1)).encrypt(value, place);
+    const stored = provider(key("k1", 1)).encrypt(value, storageKey);
     const title = titles[name as keyof typeof titles]; // of the same keys
     assert.equal(
       refusal(provider(key("k2", 2)), stored),
@@ -97,7 +97,7 @@ test("a key that is not there is named as kube-apiserver does", () => {
 test("every cut, and every changed byte of what is authenticated, is refused without a value", () => {
   for (const provider of [providers.aesgcm, providers.secretbox]) {
     const transformer = provider(key("k", 1));
-    const stored = transformer.encrypt(value, place);
+    const stored = transformer.encrypt(value, storageKey);
     for (let at = transformer.prefix.length; at < stored.length; at++) {
       const changed = Buffer.from(stored);
       changed[at]! ^= 1;
@@ -106,7 +106,7 @@ test("every cut, and every changed byte of what is authenticated, is refused wit
     }
   }
   const cbc = providers.aescbc(key("k", 1));
-  const stored = cbc.encrypt(value, place);
+  const stored = cbc.encrypt(value, storageKey);
   refusal(cbc, stored.subarray(0, -1));
   refusal(cbc, stored.subarray(0, cbc.prefix.length + 2 + 10));
 });
@@ -117,7 +117,7 @@ test("bytes of any kind after a prefix are refused in words", () => {
     for (let length = 0; length < 200; length++) {
       const bytes = Buffer.concat([transformer.prefix, Buffer.from("k:"), random.bytes(length)]);
       try {
-        transformer.decrypt(bytes, place);
+        transformer.decrypt(bytes, storageKey);
       } catch (error) {
         assert.ok(error instanceof TransformError, String(error));
       }
@@ -127,7 +127,7 @@ test("bytes of any kind after a prefix are refused in words", () => {
 
 test("a value that was moved to another object is refused by aesgcm", () => {
   const transformer = providers.aesgcm(key("k", 1));
-  const stored = transformer.encrypt(value, place);
+  const stored = transformer.encrypt(value, storageKey);
   const other = Buffer.from("/registry/core/secrets/default/b");
   assert.equal(refusal(transformer, stored, other), "cipher: message authentication failed");
 });
@@ -137,13 +137,13 @@ test("a list writes with its first provider and reads with all", () => {
   const gcm = providers.aesgcm(key("k", 1));
   const list = new ProviderList(gcm, identity, cbc);
   assert.equal(list.origin, gcm.origin);
-  assert.equal(open(list, list.encrypt(value, place)).origin, gcm.origin);
+  assert.equal(open(list, list.encrypt(value, storageKey)).origin, gcm.origin);
   // One for values in clear that stands before the one of an encrypted value is not in its way.
-  assert.equal(open(list, cbc.encrypt(value, place)).origin, cbc.origin);
+  assert.equal(open(list, cbc.encrypt(value, storageKey)).origin, cbc.origin);
   assert.deepEqual(open(list, value), { value, origin: "" });
-  assert.equal(refusal(new ProviderList(identity, gcm), cbc.encrypt(value, place)), "no matching prefix found");
+  assert.equal(refusal(new ProviderList(identity, gcm), cbc.encrypt(value, storageKey)), "no matching prefix found");
   assert.equal(refusal(new ProviderList(gcm), value), "no matching prefix found");
-  assert.equal(refusal(new ProviderList(identity), gcm.encrypt(value, place)), "no matching prefix found");
+  assert.equal(refusal(new ProviderList(identity), gcm.encrypt(value, storageKey)), "no matching prefix found");
 });
 
 test("what a provider does is told with its prefix and whether it succeeded", () => {
@@ -151,8 +151,8 @@ test("what a provider does is told with its prefix and whether it succeeded", ()
   const transformer = observed(providers.aesgcm(key("k", 1)), systemClock, (type, prefix, error) =>
     told.push(`${type} ${prefix} ${error?.message ?? "OK"}`),
   );
-  open(transformer, transformer.encrypt(value, place));
-  refusal(transformer, transformer.encrypt(value, place), Buffer.from("elsewhere"));
+  open(transformer, transformer.encrypt(value, storageKey));
+  refusal(transformer, transformer.encrypt(value, storageKey), Buffer.from("elsewhere"));
   const prefix = "k8s:enc:aesgcm:v1:";
   assert.deepEqual(told, [
     `to_storage ${prefix} OK`,

@@ -1,7 +1,7 @@
 /** Decrypts a stored value with the providers for its key. */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
-import { unpacked } from "#storage/versioned-value.ts";
+import { unpack } from "#storage/versioned-value.ts";
 import { type Decrypted, encryptedPrefix, startsWith } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
@@ -12,7 +12,8 @@ export interface ClearValue {
 }
 
 /** Whether a stored value is an encrypted one. */
-export const isEncrypted = ({ bytes, place }: Unversioned): boolean => place < 0 && startsWith(bytes, encryptedPrefix);
+export const isEncrypted = ({ bytes, revisionOffset }: Unversioned): boolean =>
+  revisionOffset < 0 && startsWith(bytes, encryptedPrefix);
 
 /** Throws or rejects with `TransformError`. The memory of `value` is used again once this has returned. */
 export function inClear(transformers: Transformers, key: string, value: Unversioned): MaybePromise<ClearValue> {
@@ -23,7 +24,7 @@ export function inClear(transformers: Transformers, key: string, value: Unversio
   if (!isHidden && transformer.origin === "") return { value, stored: undefined };
   const opened = ({ value: clear, origin }: Decrypted): ClearValue =>
     isHidden
-      ? { value: unpacked(clear), stored: { origin, extraBytes: bytes.length - clear.length } }
+      ? { value: unpack(clear), stored: { origin, extraBytes: bytes.length - clear.length } }
       : { value, stored: undefined };
   const decrypted = transformer.decrypt(bytes, Buffer.from(key));
   return decrypted instanceof Promise ? decrypted.then(opened) : opened(decrypted);

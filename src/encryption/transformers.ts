@@ -26,7 +26,7 @@ export function rulesFor<T extends Pick<EncryptionRule, "resources">>(
 export class Transformers {
   readonly #rules: readonly OpenRule[];
   /** By the part of keys that names group and resource. */
-  readonly #known = new Map<string, ValueTransformer>();
+  readonly #byResource = new Map<string, ValueTransformer>();
 
   constructor(rules: readonly OpenRule[]) {
     this.#rules = rules;
@@ -37,11 +37,11 @@ export class Transformers {
     const groupEnd = key.indexOf("/", registry.length);
     const end = key.indexOf("/", groupEnd + 1);
     if (groupEnd < 0 || end < 0) return identity;
-    const place = key.slice(registry.length, end);
-    let transformer = this.#known.get(place);
+    const resource = key.slice(registry.length, end);
+    let transformer = this.#byResource.get(resource);
     if (transformer === undefined) {
       transformer = this.#find(key.slice(registry.length, groupEnd), key.slice(groupEnd + 1, end));
-      this.#known.set(place, transformer);
+      this.#byResource.set(resource, transformer);
     }
     return transformer;
   }

@@ -22,7 +22,7 @@ import { compareVersions } from "#meta/version-order.ts";
 import type {
   Column,
   Conversion,
-  RemoteConversion,
+  WebhookConversion,
   ResourceDefinition,
   SubresourceDefinition,
 } from "#registry/resource-definition.ts";
@@ -198,7 +198,7 @@ function conversions(
     const own = versions.get(version)!;
     const served = apiVersionOf({ group, version });
     return {
-      ...(remote === undefined ? {} : { remote }),
+      ...(remote === undefined ? {} : { webhook: remote }),
       epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
@@ -214,7 +214,7 @@ function remoteConversion(
   conversion: CustomResourceDefinition["spec"]["conversion"],
   known: KnownVersions,
   { convert, objectBytesMax }: CustomKindEnvironment,
-): RemoteConversion | undefined {
+): WebhookConversion | undefined {
   const { strategy, webhook } = conversion ?? {};
   if (strategy !== "Webhook" || webhook === undefined) return undefined;
   return {
@@ -225,7 +225,7 @@ function remoteConversion(
       const { structural } = known.get(apiVersion)!; // one of the known
       return mapCooperatively(converted, (object) => reshape(object, structural));
     },
-    asMade: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
+    convertRaw: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
   };
 }
 

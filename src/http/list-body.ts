@@ -20,7 +20,7 @@ const brace = 0x7b;
 
 /** Whether lists in JSON are stored bytes, cut and joined; those of other versions with other fields are not. */
 export const isJoinable = ({ conversion }: ResourceDefinition): boolean =>
-  conversion === undefined || (conversion.epoch !== undefined && conversion.remote === undefined);
+  conversion === undefined || (conversion.epoch !== undefined && conversion.webhook === undefined);
 
 /** A list of custom resources in JSON: its objects, and the text around them. */
 interface ListParts {

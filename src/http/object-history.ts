@@ -10,7 +10,7 @@ import { qualifiedResource } from "#meta/group-version.ts";
 import { isObject } from "#std/is-object.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { Revision } from "#storage/log-store.ts";
-import type { Past, PastVersion } from "#storage/watch-cache.ts";
+import type { KeyVersions, KeyVersion } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import { findVersion, type HistoryOptions, nothingKept, type PastObject, readVersions } from "./past-versions.ts";
 import { restoreObject } from "./restore-object.ts";
@@ -75,9 +75,9 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
 
 /** Versions, newest first, of which `limit` are shown. */
 interface Page {
-  readonly versions: readonly PastVersion[];
+  readonly versions: readonly KeyVersion[];
   readonly limit: number;
-  readonly past: Past;
+  readonly past: KeyVersions;
 }
 
 /** The answer with the first `limit` versions; what follows them says what the last one changed. */
@@ -91,7 +91,7 @@ async function document(
   const shown = versions.slice(0, limit);
   const read = {
     versions,
-    held: await store.ready(
+    held: await store.convertWithWebhook(
       versions.flatMap(({ entry }) => entry ?? []),
       request,
     ),
@@ -126,10 +126,10 @@ async function document(
 function itemText(
   { objects }: HandlerParts,
   { store, definition }: PastObject,
-  version: PastVersion,
-  older: PastVersion | undefined,
+  version: KeyVersion,
+  older: KeyVersion | undefined,
 ): string {
-  const read = (one: PastVersion | undefined): Unstructured | undefined => one?.entry && store.object(one.entry);
+  const read = (one: KeyVersion | undefined): Unstructured | undefined => one?.entry && store.object(one.entry);
   let json = "";
   let object: Unstructured | undefined;
   let previous: Unstructured | undefined;
@@ -158,7 +158,7 @@ function itemText(
 
 /** When a version was written, as exactly as anything says, and what says it. */
 function timeOf(
-  { writtenAt, replaces }: PastVersion,
+  { writtenAt, replaces }: KeyVersion,
   object: Unstructured | undefined,
   writer: Writer | undefined,
 ): { readonly time?: string; readonly timeSource?: string } {

@@ -8,14 +8,14 @@ import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
-import type { Past, PastReader, PastVersion } from "#storage/watch-cache.ts";
+import type { KeyVersions, VersionReader, KeyVersion } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import type { HandlerParts } from "./scope.ts";
 
 export interface HistoryOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
-  readonly past: PastReader;
+  readonly past: VersionReader;
   table(): ResourceTable;
   /** Answers requests of the API, authorized ones. */
   route(request: HandledRequest): MaybePromise<Reply>;
@@ -40,15 +40,15 @@ export async function readVersions(
   { key }: PastObject,
   before: Revision | undefined,
   count: number,
-): Promise<{ readonly versions: readonly PastVersion[]; readonly past: Past }> {
-  let past = await reader.past(key, before, count);
+): Promise<{ readonly versions: readonly KeyVersion[]; readonly past: KeyVersions }> {
+  let past = await reader.versions(key, before, count);
   const versions = [...past.versions];
   let bytes = 0;
   const isFull = (): boolean => versions.length >= Math.min(count, 2) && bytes > pageBytesMax;
   for (;;) {
     bytes += past.versions.reduce((sum, { entry }) => sum + (entry?.value.length ?? 0), 0);
     if (past.next === 0 || versions.length >= count || isFull() || request.aborted) return { versions, past };
-    past = await reader.past(key, past.next, count - versions.length);
+    past = await reader.versions(key, past.next, count - versions.length);
     versions.push(...past.versions);
   }
 }
@@ -59,7 +59,7 @@ export async function findVersion(
   request: HandledRequest,
   object: PastObject,
   revision: Revision,
-): Promise<{ readonly found: PastVersion; readonly older: readonly PastVersion[]; readonly past: Past }> {
+): Promise<{ readonly found: KeyVersion; readonly older: readonly KeyVersion[]; readonly past: KeyVersions }> {
   const { versions, past } = await readVersions(options, request, object, revision + 1, 2);
   const [found, ...older] = versions;
   if (found?.revision === revision) return { found, older, past };
@@ -72,7 +72,7 @@ export async function findVersion(
 }
 
 /** No version of the object is kept. */
-export function nothingKept({ definition, name }: PastObject, { since, sinceMs }: Past): StatusError {
+export function nothingKept({ definition, name }: PastObject, { since, sinceMs }: KeyVersions): StatusError {
   const from = sinceMs === undefined ? `version ${since}` : `${timestampOf(sinceMs)} (version ${since})`;
   const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} not found, now or in the history, which goes back to ${from}`;
   return new StatusError({ ...notFound(definition, name).status, message });

@@ -5,7 +5,7 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions, type OwnedObject } from "#apply/managed-fields.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { RemoteConversion } from "#registry/resource-definition.ts";
+import type { WebhookConversion } from "#registry/resource-definition.ts";
 import { withRawNumbers } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
@@ -27,12 +27,12 @@ class Lacking {
 /** The versions of one write's object. */
 export class RemoteVersions {
   readonly #versions: ObjectVersions;
-  readonly #remote: RemoteConversion;
+  readonly #remote: WebhookConversion;
   readonly #signal: AbortSignal | undefined;
   readonly #made = new Map<string, OwnedObject | ConversionProblem>();
 
   /** `signal` gives calls up. */
-  constructor(versions: ObjectVersions, remote: RemoteConversion, signal: AbortSignal | undefined) {
+  constructor(versions: ObjectVersions, remote: WebhookConversion, signal: AbortSignal | undefined) {
     this.#versions = versions;
     this.#remote = remote;
     this.#signal = signal;
@@ -70,7 +70,7 @@ export class RemoteVersions {
   async #ask(object: Unstructured, apiVersion: string): Promise<OwnedObject | ConversionProblem> {
     if (this.#made.size >= conversionsMax) return new ConversionProblem("its field managers need too many conversions");
     try {
-      const [made] = await this.#remote.asMade([object], apiVersion, this.#signal);
+      const [made] = await this.#remote.convertRaw([object], apiVersion, this.#signal);
       const { metadata: _metadata, ...content } = made!; // as many as were sent
       const schema = this.#versions.schemaFor(apiVersion);
       const problem = schema === undefined ? undefined : checkApplied(schema, content);

@@ -39,7 +39,10 @@ export async function restoreObject(options: HistoryOptions, request: ApiRequest
   const current = store.peek(namespace, name);
   if (current !== undefined && !(wanted.overwrite && wanted.revision !== undefined)) throw stillThere(object);
   const entry = await wantedEntry(options, request, object, wanted);
-  const read = { entry, held: await store.ready([entry, ...(current === undefined ? [] : [current])], request) };
+  const read = {
+    entry,
+    held: await store.convertWithWebhook([entry, ...(current === undefined ? [] : [current])], request),
+  };
   const past = withOwnersThatAre(options, request, object, store.object(read.entry));
   const written = current === undefined ? past : replacing(object, past, store.object(current));
   const write = new RestoringRequest(request, object, current !== undefined, Buffer.from(JSON.stringify(written)));
@@ -91,7 +94,7 @@ async function wantedEntry(
     throw badRequest(`version ${revision} is the deletion: name one before it, or none`);
   }
   for (let before: Revision | undefined; ; ) {
-    const past = await options.past.past(object.key, before, deletionVersions);
+    const past = await options.past.versions(object.key, before, deletionVersions);
     const version = past.versions.find(({ entry }) => entry !== undefined);
     if (version?.entry !== undefined) return version.entry;
     if (past.next === 0 || request.aborted) throw nothingKept(object, past);

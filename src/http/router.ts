@@ -17,7 +17,7 @@ import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } f
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { PastReader } from "#storage/watch-cache.ts";
+import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealedWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
@@ -42,7 +42,7 @@ export interface RouterOptions {
   readonly stores: Stores;
   table(): ResourceTable;
   /** It tells what objects were. Left out: their history is not served. */
-  readonly past?: PastReader;
+  readonly past?: VersionReader;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** The answer of another server, if one answers for the group version; asked first. */
@@ -131,7 +131,7 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (!isDispatched) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     // A conversion webhook may be waited for.
-    if (definition.conversion?.remote !== undefined) request.seats?.slow();
+    if (definition.conversion?.webhook !== undefined) request.seats?.slow();
     return answer(scopeOf(definition, request, single), verb, handler);
   };
   const { past } = options;

@@ -8,7 +8,7 @@ import { storageReadError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Entry, WatchCache } from "#storage/watch-cache.ts";
 import { openMemoryStore } from "#storage/memory.ts";
-import { unversionedBytes } from "#storage/versioned-value.ts";
+import { withoutRevision } from "#storage/versioned-value.ts";
 import type { StreamSink } from "./api-request.ts";
 import { slowMs } from "./api-request.ts";
 import { type EventObjects, type FrameEncoder, WatchStream } from "./watch-stream.ts";
@@ -24,8 +24,8 @@ const encoder: FrameEncoder = {
 
 const put = (cache: WatchCache, name: string, text: string): Promise<unknown> =>
   cache.put(prefix + name, cache.get(prefix + name)?.revision ?? 0, {
-    ...unversionedBytes(Buffer.from(text)),
-    view: () => undefined,
+    ...withoutRevision(Buffer.from(text)),
+    decode: () => undefined,
   });
 
 /** A client that reads nothing until it is told to. */

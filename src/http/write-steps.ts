@@ -171,7 +171,7 @@ interface Ownership {
 }
 
 export function ownershipOf(scope: Scope): Ownership {
-  const remote = scope.definition.conversion?.remote;
+  const remote = scope.definition.conversion?.webhook;
   const versions = objectVersions(scope);
   return remote === undefined
     ? { versions, settled: (work) => work() }
@@ -236,7 +236,7 @@ function managedFieldsAfter(
 }
 
 const onlyRenames = ({ renamesVersions = false, conversion }: ResourceDefinition): boolean =>
-  renamesVersions && conversion?.remote === undefined;
+  renamesVersions && conversion?.webhook === undefined;
 
 /**
  * Whether an object can be converted to every version of its field managers, where versions differ only in name: a

@@ -211,9 +211,9 @@ export function objectHandlers<T extends ApiObject = ApiObject>(
     }
   };
   const hand = (entry: Entry, exists: boolean): void => {
-    const place = entry.key.slice(store.prefix.length);
-    const slash = place.indexOf("/");
-    changed(slash < 0 ? "" : place.slice(0, slash), place.slice(slash + 1), exists ? read(entry) : undefined);
+    const path = entry.key.slice(store.prefix.length);
+    const slash = path.indexOf("/");
+    changed(slash < 0 ? "" : path.slice(0, slash), path.slice(slash + 1), exists ? read(entry) : undefined);
   };
   return {
     replace(entries) {

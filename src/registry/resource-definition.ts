@@ -142,15 +142,19 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
    */
   readonly epoch?: SchemaEpoch;
   /** Takes the place of both functions between versions with different names. */
-  readonly remote?: RemoteConversion;
+  readonly webhook?: WebhookConversion;
 }
 
-/** A conversion by a webhook: it takes time, and its results are kept with the stored objects (`StoredObjects.ready`). */
-export interface RemoteConversion {
+/** A conversion by a webhook: it takes time, and its results are kept with the stored objects (`StoredObjects.convertWithWebhook`). */
+export interface WebhookConversion {
   /** Objects of one kind, in another version of it. One call for all. `signal` gives it up. */
   convert(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
   /** The same without defaults, and with nothing pruned: what the webhook makes of objects. */
-  asMade(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
+  convertRaw(
+    objects: readonly Unstructured[],
+    apiVersion: string,
+    signal?: AbortSignal,
+  ): Promise<readonly Unstructured[]>;
 }
 
 /** Identifies schemas; those of another epoch may be equal. */

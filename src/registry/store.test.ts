@@ -15,7 +15,7 @@ import { rawNumber } from "#std/raw-number.ts";
 import { WriterReplaced } from "#storage/log-store.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { StoreEvent } from "#storage/watch-cache.ts";
-import { unversionedBytes } from "#storage/versioned-value.ts";
+import { withoutRevision } from "#storage/versioned-value.ts";
 import { thingDefinition } from "./definition-for-tests.ts";
 import type { Strategy, WriteAttributes } from "./resource-definition.ts";
 import { Store } from "./store.ts";
@@ -60,8 +60,8 @@ async function refused(answer: Promise<unknown>): Promise<{ code: number; reason
 test("a corrupt object is removed on request, and by nothing else [DELST-06]", async () => {
   const { cache, store } = await setup();
   await cache.put(store.key("ns", "broken"), 0, {
-    ...unversionedBytes(Buffer.from("{\u0000")),
-    view: () => undefined,
+    ...withoutRevision(Buffer.from("{\u0000")),
+    decode: () => undefined,
   });
   const plain = await refused(store.delete("ns", "broken", { dryRun: false }));
   assert.deepEqual(plain, { code: 500, reason: "StorageReadError" });
@@ -72,7 +72,7 @@ test("a corrupt object is removed on request, and by nothing else [DELST-06]", a
 
 test("a request that may no longer write is refused when it would be stored, whatever it is", async () => {
   const { cache, store } = await setup();
-  const broken = { ...unversionedBytes(Buffer.from("{\u0000")), view: () => undefined };
+  const broken = { ...withoutRevision(Buffer.from("{\u0000")), decode: () => undefined };
   await cache.put(store.key("ns", "broken"), 0, broken);
   const { entry } = await store.create(thing("kept"), attributes);
   let leads = true;
@@ -104,7 +104,7 @@ test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELS
   const { entry } = await store.create(thing("held", { finalizers: ["example.com/hold"] }), attributes);
   assert.ok(entry !== undefined);
   const cut = entry.value.subarray(0, entry.value.length - 8);
-  await cache.put(entry.key, entry.revision, { ...unversionedBytes(cut), view: () => undefined });
+  await cache.put(entry.key, entry.revision, { ...withoutRevision(cut), decode: () => undefined });
   await store.removeUnreadable("ns", "held", readable);
   assert.equal(store.peek("ns", "held"), undefined);
 });

@@ -28,7 +28,7 @@ const entryOf = (text: string): Entry => ({
   revision: 1,
   created: 1,
   expiresAt: 0,
-  view: undefined,
+  decoded: undefined,
 });
 
 const bytes = (apiVersion: string): string =>
@@ -119,7 +119,7 @@ test("where no more than one object is to stay decoded, that is so for created o
   const objects = new StoredObjects(1);
   const { conversion: _conversion, ...thing } = version("v1", newEpoch("7"), (object) => object);
   const views = [1, 2, 3].map((revision) => {
-    const { view } = objects.encode(thing, { metadata: { name: "x" } } as Unstructured, true);
+    const { decode: view } = objects.encode(thing, { metadata: { name: "x" } } as Unstructured, true);
     return view?.(revision) as { object: Unstructured | undefined };
   });
   assert.deepEqual(

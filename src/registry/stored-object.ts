@@ -15,23 +15,29 @@ import { escapeHtml } from "#std/escape-html.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { mapCooperatively } from "#std/cooperative.ts";
 import type { Unversioned } from "#storage/log-store.ts";
-import { placeIn } from "#storage/versioned-value.ts";
+import { revisionOffsetIn } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
-import type { Conversion, RemoteConversion, ResourceDefinition, SchemaEpoch, Strategy } from "./resource-definition.ts";
+import type {
+  Conversion,
+  WebhookConversion,
+  ResourceDefinition,
+  SchemaEpoch,
+  Strategy,
+} from "./resource-definition.ts";
 
-/** Cached data of an entry beside its bytes. */
-export interface EntryView {
+/** The data that is cached with an entry beside its bytes. */
+export interface DecodedEntry {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
   object: Unstructured | undefined;
   /** Values of selectable fields, once requested, and the function that found them. */
-  fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
+  fields?: { readonly values: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** Where the metadata ends in the stored bytes, once requested; 0 where they do not begin as usual. */
   metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
   /** Webhooks converted it to these. `StoredObjects` holds the last ones, others live while a request uses them. */
-  converted?: ReadonlyMap<RemoteConversion, WeakRef<Unstructured>>;
+  converted?: ReadonlyMap<WebhookConversion, WeakRef<Unstructured>>;
 }
 
 /**
@@ -146,10 +152,10 @@ export function parseObject(text: string): Unstructured {
 }
 
 /** A value encoded by another thread's `StoredObjects`, which also passed its labels. */
-export const encodedElsewhere = ({ bytes, place }: Unversioned, labels: EntryView["labels"]): Encoded => ({
+export const encodedInThread = ({ bytes, revisionOffset }: Unversioned, labels: DecodedEntry["labels"]): Encoded => ({
   bytes,
-  place,
-  view: (): EntryView => ({ labels, object: undefined }),
+  revisionOffset,
+  decode: (): DecodedEntry => ({ labels, object: undefined }),
 });
 
 /** The text before the digits of the revision in an encoded object; its first occurrence is in the metadata. */
@@ -179,8 +185,8 @@ function endOfObject(json: Buffer, start: number): number {
   return 0;
 }
 
-/** The last so many members, fewer where they are large. */
-class Recent<T> {
+/** A queue of the last members, bounded in their number and bytes: the oldest ones are dropped. */
+class BoundedFifo<T> {
   readonly #members: (T | undefined)[] = [];
   readonly #sizes: number[] = [];
   readonly #max: number;
@@ -216,8 +222,8 @@ class Recent<T> {
   }
 }
 
-function dropObject(view: EntryView): void {
-  view.object = undefined;
+function dropObject(decoded: DecodedEntry): void {
+  decoded.object = undefined;
 }
 
 /** Decoded, an object may take twenty times the memory of its JSON. */
@@ -233,18 +239,18 @@ const convertedMax = 1024;
 const convertedBytesMax = 16 * 1024 * 1024;
 const versionsMax = 8;
 /** When there are more entries that may have to be converted, others have a turn in between. */
-const readyAtOnce = 64;
+const convertAtOnceMax = 64;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
-  readonly #recent: Recent<EntryView>;
-  readonly #created: Recent<EntryView>;
-  readonly #converted = new Recent<Unstructured>(convertedMax, convertedBytesMax);
+  readonly #recent: BoundedFifo<DecodedEntry>;
+  readonly #created: BoundedFifo<DecodedEntry>;
+  readonly #converted = new BoundedFifo<Unstructured>(convertedMax, convertedBytesMax);
 
   /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
   constructor(decodedMax = 2048) {
-    this.#recent = new Recent(decodedMax, recentBytesMax, dropObject);
-    this.#created = new Recent(Math.min(decodedMax, createdMax), createdBytesMax, dropObject);
+    this.#recent = new BoundedFifo(decodedMax, recentBytesMax, dropObject);
+    this.#created = new BoundedFifo(Math.min(decodedMax, createdMax), createdBytesMax, dropObject);
   }
 
   /** `object`, which is in the definition's version, in the stored one. */
@@ -255,8 +261,8 @@ export class StoredObjects {
   ): MaybePromise<Unstructured> {
     const { conversion, version, storage } = definition;
     if (conversion === undefined) return object;
-    if (conversion.remote === undefined || version === storage.version) return conversion.toHub(object);
-    const converted = conversion.remote.convert([object], layoutOf(definition).storedApiVersion, caller?.signal);
+    if (conversion.webhook === undefined || version === storage.version) return conversion.toHub(object);
+    const converted = conversion.webhook.convert([object], layoutOf(definition).storedApiVersion, caller?.signal);
     return converted.then(([stored]) => stored!); // as many as were sent
   }
 
@@ -269,26 +275,26 @@ export class StoredObjects {
     const bytes = Buffer.from(text);
     return {
       bytes,
-      place: placeIn(bytes, text, beforeRevision),
-      view(revision): EntryView {
+      revisionOffset: revisionOffsetIn(bytes, text, beforeRevision),
+      decode(revision): DecodedEntry {
         // Safe: no other code has the object.
         (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
-        const view: EntryView = { labels: stored.metadata.labels, object: stored };
-        recent.add(view, bytes.length);
-        return view;
+        const decoded: DecodedEntry = { labels: stored.metadata.labels, object: stored };
+        recent.add(decoded, bytes.length);
+        return decoded;
       },
     };
   }
 
   /** Cached data of an entry; decodes it on first use. */
-  view(entry: Entry): EntryView {
-    if (entry.view === undefined) {
+  decode(entry: Entry): DecodedEntry {
+    if (entry.decoded === undefined) {
       const object = decodeStored(entry);
-      const view: EntryView = { labels: object.metadata.labels, object };
-      this.#recent.add(view, entry.value.length);
-      entry.view = view;
+      const decoded: DecodedEntry = { labels: object.metadata.labels, object };
+      this.#recent.add(decoded, entry.value.length);
+      entry.decoded = decoded;
     }
-    return entry.view as EntryView; // only this class writes it
+    return entry.decoded as DecodedEntry; // only this class writes it
   }
 
   /**
@@ -296,21 +302,24 @@ export class StoredObjects {
    * whole lists can be checked before they are sent.
    */
   checkShape(definition: ResourceDefinition, entry: Entry): void {
-    if (entry.view !== undefined) return;
+    if (entry.decoded !== undefined) return;
     const layout = layoutOf(definition);
     const { value } = entry;
     const prefix = layout.head ?? layout.prefix;
     const isWhole = value.length > prefix.length && value.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
-    if (!isWhole || value[value.length - 2] !== closingBrace) this.view(entry);
+    if (!isWhole || value[value.length - 2] !== closingBrace) this.decode(entry);
   }
 
   /** The same for rare reads of large objects: nothing is added to the cache. */
   peek(entry: Entry): Unstructured {
-    return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
+    return (entry.decoded as DecodedEntry | undefined)?.object ?? decodeStored(entry); // only this class writes it
   }
 
   /** Whether it is damaged that `checkShape` would find: key and reason, in upstream's words. */
-  damage(definition: ResourceDefinition, entry: Entry): { readonly key: string; readonly problem: string } | undefined {
+  findDamage(
+    definition: ResourceDefinition,
+    entry: Entry,
+  ): { readonly key: string; readonly problem: string } | undefined {
     const key = shownKey(entry.key);
     if (entry.unreadable !== undefined) {
       return { key, problem: `data from the storage is not transformable revision=0: ${entry.unreadable}` };
@@ -326,7 +335,7 @@ export class StoredObjects {
 
   /** Whether an entry can be decoded. */
   isReadable(entry: Entry): boolean {
-    if (entry.view !== undefined) return true;
+    if (entry.decoded !== undefined) return true;
     try {
       decodeStored(entry);
       return true;
@@ -346,68 +355,70 @@ export class StoredObjects {
   metadataText(definition: ResourceDefinition, entry: Entry): string {
     const { converts, prefix } = layoutOf(definition);
     if (converts) return JSON.stringify(this.object(definition, entry).metadata);
-    const view = this.view(entry);
+    const decoded = this.decode(entry);
     const { value } = entry;
     const start = prefix.length + metadataKey.length;
-    view.metadataEnd ??= value.subarray(prefix.length, start).equals(metadataKey) ? endOfObject(value, start) : 0;
-    return view.metadataEnd > 0
-      ? value.toString("utf8", start, view.metadataEnd)
+    decoded.metadataEnd ??= value.subarray(prefix.length, start).equals(metadataKey) ? endOfObject(value, start) : 0;
+    return decoded.metadataEnd > 0
+      ? value.toString("utf8", start, decoded.metadataEnd)
       : JSON.stringify(this.stored(entry).metadata);
   }
 
   /** Labels of an entry, which webhooks may convert. */
-  labels(definition: ResourceDefinition, entry: Entry): EntryView["labels"] {
+  labels(definition: ResourceDefinition, entry: Entry): DecodedEntry["labels"] {
     const { conversion } = definition;
-    return conversion?.remote === undefined ? this.view(entry).labels : this.object(definition, entry).metadata.labels;
+    return conversion?.webhook === undefined
+      ? this.decode(entry).labels
+      : this.object(definition, entry).metadata.labels;
   }
 
   /** Whether the object of an entry is at hand without decoding. */
   isDecoded(entry: Entry): boolean {
-    return (entry.view as EntryView | undefined)?.object !== undefined; // only this class writes it
+    return (entry.decoded as DecodedEntry | undefined)?.object !== undefined; // only this class writes it
   }
 
   /** Decoded object of an entry in its stored version. Shared and read-only. */
   stored(entry: Entry): Unstructured {
-    const view = this.view(entry);
-    if (view.object === undefined) {
-      view.object = decodeStored(entry);
-      this.#recent.add(view, entry.value.length);
+    const decoded = this.decode(entry);
+    if (decoded.object === undefined) {
+      decoded.object = decodeStored(entry);
+      this.#recent.add(decoded, entry.value.length);
     }
-    return view.object;
+    return decoded.object;
   }
 
   /**
    * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
    * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
    */
-  ready(
+  convertWithWebhook(
     definition: ResourceDefinition,
     entries: readonly Entry[],
     caller: Caller | undefined,
     anew = false,
   ): MaybePromise<ConvertedObjects> {
-    const remote = definition.conversion?.remote;
-    return remote === undefined ? undefined : this.#readyBy(remote, definition, entries, caller, anew);
+    const webhook = definition.conversion?.webhook;
+    return webhook === undefined ? undefined : this.#convertMissing(webhook, definition, entries, caller, anew);
   }
 
-  #readyBy(
-    remote: RemoteConversion,
+  #convertMissing(
+    webhook: WebhookConversion,
     definition: ResourceDefinition,
     entries: readonly Entry[],
     caller: Caller | undefined,
     anew: boolean,
   ): MaybePromise<readonly Unstructured[]> {
-    if (entries.length > readyAtOnce) return this.#readyInTurns(remote, definition, entries, caller, anew);
+    if (entries.length > convertAtOnceMax) return this.#convertManyMissing(webhook, definition, entries, caller, anew);
     const layout = layoutOf(definition);
     const foreign = entries.filter((entry) => this.#isForeign(entry, layout));
-    const held = anew ? [] : foreign.flatMap((entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
-    if (held.length === foreign.length) return held;
-    return this.#convert(remote, foreign, layout.servedApiVersion, caller);
+    const converted = anew ? [] : foreign.flatMap((entry) => this.decode(entry).converted?.get(webhook)?.deref() ?? []);
+    if (converted.length === foreign.length) return converted;
+    return this.#convert(webhook, foreign, layout.servedApiVersion, caller);
   }
 
   /** The same for many, which may have to be decoded. */
-  async #readyInTurns(
-    remote: RemoteConversion,
+  async #convertManyMissing(
+    webhook: WebhookConversion,
     definition: ResourceDefinition,
     entries: readonly Entry[],
     caller: Caller | undefined,
@@ -417,10 +428,10 @@ export class StoredObjects {
     const foreign = (
       await mapCooperatively(entries, (entry) => (this.#isForeign(entry, layout) ? [entry] : []))
     ).flat();
-    const known = await mapCooperatively(foreign, (entry) => this.view(entry).converted?.get(remote)?.deref() ?? []);
-    const held = anew ? [] : known.flat();
-    if (held.length === foreign.length) return held;
-    return this.#convert(remote, foreign, layout.servedApiVersion, caller);
+    const known = await mapCooperatively(foreign, (entry) => this.decode(entry).converted?.get(webhook)?.deref() ?? []);
+    const converted = anew ? [] : known.flat();
+    if (converted.length === foreign.length) return converted;
+    return this.#convert(webhook, foreign, layout.servedApiVersion, caller);
   }
 
   /** Whether an entry is in another version than the served one; decoded only if its bytes do not say so. */
@@ -430,17 +441,19 @@ export class StoredObjects {
   }
 
   async #convert(
-    remote: RemoteConversion,
+    webhook: WebhookConversion,
     entries: readonly Entry[],
     apiVersion: string,
     caller: Caller | undefined,
   ): Promise<readonly Unstructured[]> {
     const stored = await mapCooperatively(entries, (entry) => this.stored(entry));
-    const objects = await remote.convert(stored, apiVersion, caller?.signal);
+    const objects = await webhook.convert(stored, apiVersion, caller?.signal);
     entries.forEach((entry, i) => {
-      const view = this.view(entry);
+      const decoded = this.decode(entry);
       const object = objects[i]!;
-      view.converted = new Map([...(view.converted ?? []), [remote, new WeakRef(object)] as const].slice(-versionsMax));
+      decoded.converted = new Map(
+        [...(decoded.converted ?? []), [webhook, new WeakRef(object)] as const].slice(-versionsMax),
+      );
       this.#converted.add(object, entry.value.length);
     });
     return objects;
@@ -452,12 +465,12 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined && layout.sameBytes) return stored;
-    if (conversion?.remote !== undefined && stored.apiVersion !== layout.servedApiVersion) {
-      const converted = this.view(entry).converted?.get(conversion.remote)?.deref();
+    if (conversion?.webhook !== undefined && stored.apiVersion !== layout.servedApiVersion) {
+      const converted = this.decode(entry).converted?.get(conversion.webhook)?.deref();
       if (converted === undefined) throw unclassified("the object was read before it was converted");
       return converted;
     }
-    if (conversion?.epoch !== undefined) return this.#ruled(definition, conversion, conversion.epoch, entry, stored);
+    if (conversion?.epoch !== undefined) return this.#conform(definition, conversion, conversion.epoch, entry, stored);
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
@@ -471,10 +484,10 @@ export class StoredObjects {
     const { conversion, decoder } = definition;
     if (decoder.type !== undefined || conversion === undefined) return object;
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
-    const { remote } = conversion;
-    if (remote !== undefined && apiVersion !== servedApiVersion) {
-      const there = remote.convert([object], apiVersion, caller?.signal);
-      return there.then((stored) => remote.convert(stored, servedApiVersion, caller?.signal)).then(([read]) => read!); // as many as were sent
+    const { webhook } = conversion;
+    if (webhook !== undefined && apiVersion !== servedApiVersion) {
+      const inHub = webhook.convert([object], apiVersion, caller?.signal);
+      return inHub.then((stored) => webhook.convert(stored, servedApiVersion, caller?.signal)).then(([read]) => read!); // as many as were sent
     }
     const read = conversion.fromHub({ ...conversion.toHub(object), kind, apiVersion });
     return { ...read, kind: definition.kind, apiVersion: servedApiVersion };
@@ -484,23 +497,23 @@ export class StoredObjects {
   fields(definition: ResourceDefinition, entry: Entry): Readonly<Record<string, string>> {
     const by = definition.strategy.fields;
     if (by === undefined) return noFields;
-    const view = this.view(entry);
-    if (view.fields?.by !== by) view.fields = { found: by(this.object(definition, entry)), by };
-    return view.fields.found;
+    const decoded = this.decode(entry);
+    if (decoded.fields?.by !== by) decoded.fields = { values: by(this.object(definition, entry)), by };
+    return decoded.fields.values;
   }
 
-  #ruled(
+  #conform(
     definition: ResourceDefinition,
     conversion: Conversion,
     epoch: SchemaEpoch,
     entry: Entry,
     stored: Unstructured,
   ): Unstructured {
-    const view = this.view(entry);
+    const decoded = this.decode(entry);
     let object = stored;
-    if (!conformsTo(view, epoch)) {
+    if (!conformsTo(decoded, epoch)) {
       object = conversion.fromHub(stored);
-      if (object === stored) markConforming(view, epoch);
+      if (object === stored) markConforming(decoded, epoch);
     }
     const { servedApiVersion } = layoutOf(definition);
     if (object.apiVersion === servedApiVersion && object.kind === definition.kind) return object;
@@ -515,14 +528,14 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined) return layout.prefix.length;
-    const { epoch, remote } = conversion;
+    const { epoch, webhook } = conversion;
     if (epoch === undefined) return -1;
-    if (remote !== undefined && this.stored(entry).apiVersion !== layout.servedApiVersion) return -1;
-    const view = this.view(entry);
-    if (!conformsTo(view, epoch)) {
+    if (webhook !== undefined && this.stored(entry).apiVersion !== layout.servedApiVersion) return -1;
+    const decoded = this.decode(entry);
+    if (!conformsTo(decoded, epoch)) {
       const stored = this.stored(entry);
       if (conversion.fromHub(stored) !== stored) return -1;
-      markConforming(view, epoch);
+      markConforming(decoded, epoch);
     }
     const { value } = entry;
     const { servedPrefix } = layout;
@@ -547,15 +560,15 @@ export class StoredObjects {
   }
 }
 
-function conformsTo(view: EntryView, epoch: SchemaEpoch): boolean {
-  const { epochs } = view;
+function conformsTo(decoded: DecodedEntry, epoch: SchemaEpoch): boolean {
+  const { epochs } = decoded;
   return epochs === epoch || (isArray(epochs) && epochs.includes(epoch));
 }
 
-function markConforming(view: EntryView, epoch: SchemaEpoch): void {
-  const { epochs } = view;
+function markConforming(decoded: DecodedEntry, epoch: SchemaEpoch): void {
+  const { epochs } = decoded;
   const others = epochs === undefined ? [] : (isArray(epochs) ? epochs : [epochs]).filter(({ retired }) => !retired);
-  view.epochs = others.length === 0 ? epoch : [...others, epoch];
+  decoded.epochs = others.length === 0 ? epoch : [...others, epoch];
 }
 
-const isArray = (epochs: EntryView["epochs"]): epochs is readonly SchemaEpoch[] => Array.isArray(epochs);
+const isArray = (epochs: DecodedEntry["epochs"]): epochs is readonly SchemaEpoch[] => Array.isArray(epochs);

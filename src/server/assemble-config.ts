@@ -4,7 +4,7 @@ import type { ChainOptions } from "#http/chain.ts";
 import type { RequestMetrics, RequestPlace } from "#http/request-metrics.ts";
 import type { IpRange } from "#meta/ip-range.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { PastReader, WatchCache } from "#storage/watch-cache.ts";
+import type { VersionReader, WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
 import type { AuthenticationPlan } from "./authentication/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
@@ -31,7 +31,7 @@ export interface Plans {
 export interface AssembleConfig extends ServerParts {
   readonly options: ServerOptions;
   readonly plans: Plans;
-  readonly cache: WatchCache & PastReader;
+  readonly cache: WatchCache & VersionReader;
   /** Whether values of a resource are kept encrypted, or may be. */
   encrypts(of: { readonly group: string; readonly resource: string }): boolean;
   readonly requestMetrics: RequestMetrics;

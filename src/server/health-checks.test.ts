@@ -10,7 +10,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { systemClock } from "#std/clock.ts";
 import { StorageFull, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore } from "#storage/sqlite.ts";
-import { unversionedBytes } from "#storage/versioned-value.ts";
+import { withoutRevision } from "#storage/versioned-value.ts";
 import { addHealthChecks, healthFailures, type HealthSources } from "./health-checks.ts";
 
 function setup(checked: Partial<HealthSources> = {}) {
@@ -76,14 +76,14 @@ void test("a real thread that is stuck in a commit is found", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "binnacle-health-"));
   const store = await openSqliteStore({ clock: systemClock, dataDir, faults: { commitDelayMs: 500 } });
   try {
-    const { clock, failing } = setup({ askThread: () => store.log.logged([]) });
-    const written = store.cache.put("/a", 0, { ...unversionedBytes(Buffer.from("{}")), view: () => undefined });
+    const { clock, failing } = setup({ askThread: () => store.log.entriesAt([]) });
+    const written = store.cache.put("/a", 0, { ...withoutRevision(Buffer.from("{}")), decode: () => undefined });
     await turn();
     assert.deepEqual(failing("livez"), []);
     clock.advance(10_000);
     assert.deepEqual(failing("livez"), ["log"]);
     await written;
-    await store.log.logged([]);
+    await store.log.entriesAt([]);
     assert.deepEqual(failing("livez"), []);
   } finally {
     await store.cache.close();

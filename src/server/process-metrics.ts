@@ -1,7 +1,7 @@
 /** Metrics of the process and its store, read at each scrape. Names are those of Prometheus' own clients. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Metrics, Sample } from "#std/metrics.ts";
-import type { MemoryCache, StorageObserver } from "#storage/memory.ts";
+import type { LogWatchCache, StorageObserver } from "#storage/memory.ts";
 
 const one = (value: number): readonly Sample[] => [{ labels: [], value }];
 
@@ -97,7 +97,7 @@ export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: nu
   gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => held().since);
 }
 
-export function addStorageMetrics(metrics: Metrics, cache: MemoryCache): void {
+export function addStorageMetrics(metrics: Metrics, cache: LogWatchCache): void {
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_failed", "1 when the store takes no more writes until the server is started again.", () =>
     cache.failure === undefined ? 0 : 1,

@@ -16,7 +16,7 @@ import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog, silentLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
-import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
+import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
 import { type LogStore, StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore, type SqliteStore, type StorageFaults } from "#storage/sqlite.ts";
 import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
@@ -205,7 +205,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const { cache, disk, encrypts } = store;
   addHealthChecks(health, {
     store: cache,
-    ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
+    ...(disk === undefined ? {} : { askThread: () => disk.log.entriesAt([]) }),
     isSynced: () => gate.assembled?.isSynced() === true,
     isStopping: () => gate.stopping !== "no",
     clock,
@@ -323,7 +323,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
   const { options, folder, clock, log, undo, inputs } = parts;
   const encryption = inputs.encryption && (await openEncryption(inputs.encryption, { ...parts, metrics, health }));
   undo.push(() => encryption?.close());
-  const storageOptions: EmbeddedOptions = {
+  const storageOptions: LocalStoreOptions = {
     clock,
     historyBytesMax: options.historyMemoryBytes,
     historyMs: options.historyDurationMs,
@@ -347,7 +347,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
           dataDir: folder,
           isExpected: inputs.marker?.holds.includes("store") === true,
           acceptLoss: options.acceptDataLoss,
-          kept: options.history,
+          retention: options.history,
           ...(parts.storageFaults === undefined ? {} : { faults: parts.storageFaults }),
         });
   if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
@@ -358,7 +358,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
   encryption?.opened();
-  if (disk !== undefined) addLogMetrics(metrics, () => disk.log.held);
+  if (disk !== undefined) addLogMetrics(metrics, () => disk.log.size);
   const close = async (): Promise<void> => {
     await cache.close();
     encryption?.close();
@@ -371,7 +371,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
 function wrapOf(
   { options, clock }: Pick<Start, "options" | "clock">,
   encryption: Encryption | undefined,
-): EmbeddedOptions["wrap"] {
+): LocalStoreOptions["wrap"] {
   const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
   if (!options.upstreamTiming) return encrypting;
   return (log) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock);

@@ -4,7 +4,7 @@
  */
 import { StartError } from "#std/start-error.ts";
 import { LostWrites, StorageFailure } from "#storage/log-store.ts";
-import { unversionedBytes } from "#storage/versioned-value.ts";
+import { withoutRevision } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter } from "#storage/watch-cache.ts";
 
 /** Distinct from the API's keys, whose groups have a dot or are empty. */
@@ -14,7 +14,7 @@ export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDomain: string): Promise<void> {
   const found = cache.get(domainRecordKey)?.value.toString();
   if (found === undefined) {
-    await cache.put(domainRecordKey, 0, { ...unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
+    await cache.put(domainRecordKey, 0, { ...withoutRevision(Buffer.from(apiDomain)), decode: () => undefined });
   } else if (found !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
   }

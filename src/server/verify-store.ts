@@ -20,7 +20,7 @@ import {
   type Verification,
   type VerifiedEntry,
 } from "#storage/verify.ts";
-import { atRevision } from "#storage/versioned-value.ts";
+import { insertRevision } from "#storage/versioned-value.ts";
 import { generalFlags } from "./general-flags.ts";
 import { planKinds } from "./served-kinds.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
@@ -89,7 +89,7 @@ async function planOf(verification: Verification) {
   const plan = { domain: generalFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
   await verification.read(
     (entry) => {
-      if (entry.key === domainRecordKey) plan.domain = atRevision(entry.value, entry.revision).toString();
+      if (entry.key === domainRecordKey) plan.domain = insertRevision(entry.value, entry.revision).toString();
       else if (entry.key.includes("/customresourcedefinitions/")) plan.definitions.push(entry);
     },
     () => undefined,
@@ -102,9 +102,9 @@ async function clearValue(
   { key, revision, value }: VerifiedEntry,
   values: StoredValues | undefined,
 ): Promise<Buffer | Unreadable | undefined> {
-  if (values === undefined) return isEncrypted(value) ? undefined : atRevision(value, revision);
+  if (values === undefined) return isEncrypted(value) ? undefined : insertRevision(value, revision);
   const clear = await values.clear(key, value);
-  return "problem" in clear ? clear : atRevision(clear, revision);
+  return "problem" in clear ? clear : insertRevision(clear, revision);
 }
 
 class Report {

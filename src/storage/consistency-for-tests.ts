@@ -5,7 +5,7 @@
 import type { Random } from "#std/random.ts";
 
 import type { SqliteStore } from "./sqlite.ts";
-import { atRevision } from "./versioned-value.ts";
+import { insertRevision } from "./versioned-value.ts";
 import type { Entry } from "./watch-cache.ts";
 
 /** One sentence per difference; none when memory and log agree. */
@@ -25,7 +25,7 @@ export async function checkConsistency(store: SqliteStore, random: Random, sampl
     const entry = entries[Math.floor(random.next() * entries.length)]!;
     sample.push({ entry, bytes: entry.value });
   }
-  const logged = await store.log.logged(sample.map(({ entry }) => entry.revision));
+  const logged = await store.log.entriesAt(sample.map(({ entry }) => entry.revision));
   for (const [i, { entry, bytes }] of sample.entries()) {
     const found = logged[i];
     // Replaced since, and its old version compacted: nothing to compare.
@@ -34,7 +34,7 @@ export async function checkConsistency(store: SqliteStore, random: Random, sampl
       found !== undefined &&
       found.key === entry.key &&
       found.expiresAt === entry.expiresAt &&
-      atRevision(found.value, found.revision).equals(bytes);
+      insertRevision(found.value, found.revision).equals(bytes);
     if (!agrees) differences.push(`key ${entry.key} differs at revision ${entry.revision}`);
   }
   return differences;

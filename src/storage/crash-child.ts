@@ -46,7 +46,7 @@ async function write(): Promise<void> {
     const key = `/registry//pods/shop/${Math.floor(random.next() * keys)}`;
     const current = store.cache.get(key);
     const filler = "x".repeat(Math.floor(random.next() ** 4 * 20_000));
-    const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
+    const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
     const verb = current !== undefined && random.next() < 0.25 ? "remove" : "put";
     say(`? ${verb} ${key}`);
     const result =

@@ -9,7 +9,7 @@ import { seededRandom } from "#std/random.ts";
 
 import type { Revision } from "./log-store.ts";
 import { openSqliteStore } from "./sqlite.ts";
-import { unversionedBytes } from "./versioned-value.ts";
+import { withoutRevision } from "./versioned-value.ts";
 
 /** The acknowledged state. */
 export interface Told {
@@ -32,7 +32,7 @@ for (let i = 0; i < 900; i++) {
   const key = `/registry//pods/shop/${Math.floor(random.next() * 120)}`;
   const current = store.cache.get(key)?.revision ?? 0;
   const text = `${i} `.repeat(1 + Math.floor(random.next() ** 3 * 900));
-  const encoded = { ...unversionedBytes(Buffer.from(text)), view: () => undefined };
+  const encoded = { ...withoutRevision(Buffer.from(text)), decode: () => undefined };
   if (current > 0 && random.next() < 0.3) await store.cache.remove(key, current);
   else await store.cache.put(key, current, encoded);
   if (i === 700) await store.cache.compact(500);

@@ -8,7 +8,7 @@ import { ForwardingLog } from "./forwarding-log.ts";
 import type {
   CommitResult,
   Compacted,
-  KeptVersions,
+  LogVersions,
   LogEntry,
   LogEvent,
   LogFollower,
@@ -16,7 +16,7 @@ import type {
   LogRangeOptions,
   LogStore,
   LogWrite,
-  PastEvents,
+  HistoryPage,
   Revision,
 } from "./log-store.ts";
 
@@ -72,12 +72,12 @@ export class DelayedLog extends ForwardingLog {
     exact: boolean,
     after: Revision,
     upTo: Revision,
-  ): Promise<PastEvents | undefined> {
+  ): Promise<HistoryPage | undefined> {
     await this.#later();
     return this.log.history(prefix, exact, after, upTo);
   }
 
-  override async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+  override async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     await this.#later();
     return this.log.versions(key, before, limit);
   }

@@ -6,13 +6,13 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type {
   CommitResult,
   Compacted,
-  KeptVersions,
+  LogVersions,
   LogFollower,
   LogRange,
   LogRangeOptions,
   LogStore,
   LogWrite,
-  PastEvents,
+  HistoryPage,
   Revision,
   StorageFull,
 } from "./log-store.ts";
@@ -61,11 +61,11 @@ export abstract class ForwardingLog implements LogStore {
     return this.log.range(prefix, options);
   }
 
-  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {
     return this.log.history(prefix, exact, after, upTo);
   }
 
-  versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+  versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     return this.log.versions(key, before, limit);
   }
 

@@ -1,7 +1,7 @@
 /**
  * The durable half of storage: versions of values under keys, in one sequence of revisions. It stores bytes and knows
  * no objects. All its operations are asynchronous, so it can be remote; frequent reads use the `WatchCache` above it.
- * Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`; around another log, those of `forwarding-log.ts`.
+ * Implementations: `memory.ts`, `sqlite.ts`, both over `commit-sequencer.ts`; around another log, those of `forwarding-log.ts`.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
@@ -26,11 +26,11 @@ export interface LogWrite {
   readonly mayWrite: (() => boolean) | undefined;
 }
 
-/** A value without its revision (`versioned-value.ts`). */
+/** A value without the digits of its revision (`versioned-value.ts`). */
 export interface Unversioned {
   readonly bytes: Buffer;
-  /** Where in the bytes the digits of the revision belong; -1: nowhere. */
-  readonly place: number;
+  /** The offset in the bytes at which the digits of the revision belong; -1: the value shows none. */
+  readonly revisionOffset: number;
 }
 
 /** A failed precondition is an answer, not an error. `revision` is the log's when it compared. */
@@ -55,18 +55,18 @@ export interface LogEvent extends Omit<LogEntry, "value"> {
 }
 
 /** A change of the past, with what it replaced. */
-export interface PastEvent extends LogEvent {
+export interface HistoryEvent extends LogEvent {
   readonly previous: LogEntry | undefined;
 }
 
 /** Some of the changes in (after, upTo], in order; `reached` is how far the reading got. */
-export interface PastEvents {
-  readonly events: readonly PastEvent[];
+export interface HistoryPage {
+  readonly events: readonly HistoryEvent[];
   readonly reached: Revision;
 }
 
 /** A version of one key that the log keeps, or its deletion. */
-export interface KeptVersion extends LogEvent {
+export interface LogVersion extends LogEvent {
   /** The revision of the version it replaced; 0: there was none. */
   readonly replaces: Revision;
   /** Milliseconds since the epoch shortly after it was written; `undefined`: the log does not know. */
@@ -74,8 +74,8 @@ export interface KeptVersion extends LogEvent {
 }
 
 /** Some versions of one key, newest first. Fewer than asked for, or none, says nothing about the rest. */
-export interface KeptVersions {
-  readonly versions: readonly KeptVersion[];
+export interface LogVersions {
+  readonly versions: readonly LogVersion[];
   /** Versions before this revision come next; 0: there are none. */
   readonly next: Revision;
   /** All versions that were current after this revision are kept. */
@@ -143,9 +143,9 @@ export interface LogStore {
   /** The keys that start with `prefix`, in order, as they were at a revision. */
   range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted>;
   /** Changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: no longer kept. */
-  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined>;
+  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined>;
   /** At most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
-  versions(key: string, before: Revision, limit: number): Promise<KeptVersions>;
+  versions(key: string, before: Revision, limit: number): Promise<LogVersions>;
   /** Forgets history before `revision`; `versions` may show more of it. */
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */

@@ -8,13 +8,13 @@ import { seededRandom } from "#std/random.ts";
 import { storeContract, putText } from "./store.contract.ts";
 import { DelayedLog } from "./delayed-log-for-tests.ts";
 import { openMemoryLog, openMemoryStore } from "./memory.ts";
-import { MemoryCache } from "./watch-cache/cache.ts";
+import { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 storeContract({ name: "memory", open: openMemoryStore, hasLog: false });
 
 storeContract({
   name: "a log far away",
-  open: (options) => MemoryCache.open(new DelayedLog(openMemoryLog(options), seededRandom(1)), options),
+  open: (options) => LogWatchCache.open(new DelayedLog(openMemoryLog(options), seededRandom(1)), options),
   hasLog: false,
 });
 

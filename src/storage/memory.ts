@@ -1,9 +1,9 @@
 /** A store without durability: for tests, and for servers whose state may end with the process. */
-import { EmbeddedLog } from "./embedded-log.ts";
+import { CommitSequencer } from "./commit-sequencer.ts";
 import type { LogStore } from "./log-store.ts";
-import { type CacheObserver, type CacheOptions, MemoryCache } from "./watch-cache/cache.ts";
+import { type CacheObserver, type CacheOptions, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
-export type { MemoryCache } from "./watch-cache/cache.ts";
+export type { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 /** Counters of stores in this process. Every member is called synchronously and must not throw. */
 export interface StorageObserver extends CacheObserver {
@@ -15,23 +15,23 @@ export interface StorageObserver extends CacheObserver {
   readonly failed?: (failure: Error) => void;
 }
 
-export interface EmbeddedOptions extends CacheOptions {
+export interface LocalStoreOptions extends CacheOptions {
   readonly observe?: StorageObserver;
   /** Puts a log between the cache and the one that keeps the values: one that encrypts them. */
   readonly wrap?: ((log: LogStore) => LogStore) | undefined;
 }
 
 /** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
-export function openMemoryStore(options: EmbeddedOptions): Promise<MemoryCache> {
+export function openMemoryStore(options: LocalStoreOptions): Promise<LogWatchCache> {
   const log = openMemoryLog(options);
-  return MemoryCache.open(options.wrap?.(log) ?? log, options);
+  return LogWatchCache.open(options.wrap?.(log) ?? log, options);
 }
 
 /** A log whose writes are as durable as the process. It holds no values: all there is, the cache above it has. */
-export function openMemoryLog({ clock, observe }: EmbeddedOptions): LogStore {
-  const log = new EmbeddedLog({ clock, expired: observe?.expired });
+export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
+  const log = new CommitSequencer({ clock, expired: observe?.expired });
   let compacted = 0;
-  let told: (revision: number) => void = () => undefined;
+  let reportCompacted: (revision: number) => void = () => undefined;
   return {
     keepsHistory: false,
     get revision() {
@@ -44,7 +44,7 @@ export function openMemoryLog({ clock, observe }: EmbeddedOptions): LogStore {
     full: undefined,
     follow(follower) {
       log.follow(follower);
-      told = (revision) => follower.compacted(revision);
+      reportCompacted = (revision) => follower.compacted(revision);
       return Promise.resolve();
     },
     latest: () => log.revision,
@@ -54,7 +54,7 @@ export function openMemoryLog({ clock, observe }: EmbeddedOptions): LogStore {
     versions: () => Promise.resolve({ versions: [], next: 0, since: log.revision, sinceMs: undefined }),
     compact(revision) {
       compacted = Math.max(compacted, revision);
-      told(compacted);
+      reportCompacted(compacted);
       return Promise.resolve();
     },
     close() {

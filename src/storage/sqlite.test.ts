@@ -595,7 +595,7 @@ test("the consistency check notices a log that differs from memory", async () =>
   // A store that answers with wrong bytes.
   const log: SqliteStore["log"] = Object.assign(Object.create(store.log) as SqliteStore["log"], {
     logged: async (revisions: readonly number[]) =>
-      (await store.log.logged(revisions)).map((entry) =>
+      (await store.log.entriesAt(revisions)).map((entry) =>
         entry === undefined ? undefined : { ...entry, value: unversioned("?", "") },
       ),
     digest: async (revision: number) => {

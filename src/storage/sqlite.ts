@@ -1,18 +1,18 @@
 /** The durable store: a watch cache above the log of a data folder (`sqlite/log.ts`). */
-import type { EmbeddedOptions } from "./memory.ts";
-import { type KeptHistory, SqliteLog } from "./sqlite/log.ts";
+import type { LocalStoreOptions } from "./memory.ts";
+import { type VersionRetention, SqliteLog } from "./sqlite/log.ts";
 import type { StorageFaults } from "./sqlite/messages.ts";
-import { defaultHistoryBytesMax, MemoryCache } from "./watch-cache/cache.ts";
+import { defaultHistoryBytesMax, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 export { hasStore } from "./sqlite/open-log.ts";
-export type { KeptHistory } from "./sqlite/log.ts";
+export type { VersionRetention } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 
-export interface SqliteOptions extends EmbeddedOptions {
+export interface SqliteOptions extends LocalStoreOptions {
   /** Folder of the store's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
   /** How much of the history of single keys is kept beyond `historyMs`. */
-  readonly kept?: KeptHistory | undefined;
+  readonly retention?: VersionRetention | undefined;
   /** Whether there was a store before: one without any file is incomplete then, not new. Default: false. */
   readonly isExpected?: boolean;
   /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
@@ -22,7 +22,7 @@ export interface SqliteOptions extends EmbeddedOptions {
 }
 
 export interface SqliteStore {
-  readonly cache: MemoryCache;
+  readonly cache: LogWatchCache;
   readonly log: SqliteLog;
 }
 
@@ -39,11 +39,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     acceptLoss,
     historyBytes: options.historyBytesMax ?? defaultHistoryBytesMax,
     keepsAll: options.compactionIntervalMs === 0,
-    kept: options.kept,
+    retention: options.retention,
     committed: observe?.commit,
     expired: observe?.expired,
     failed: observe?.failed,
     faults,
   });
-  return { cache: await MemoryCache.open(options.wrap?.(log) ?? log, options), log };
+  return { cache: await LogWatchCache.open(options.wrap?.(log) ?? log, options), log };
 }

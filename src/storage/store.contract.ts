@@ -10,23 +10,23 @@ import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 
 import { isCompacted, type Revision, StorageFailure, WriterReplaced } from "./log-store.ts";
-import type { EmbeddedOptions } from "./memory.ts";
-import { unversioned, unversionedBytes } from "./versioned-value.ts";
+import type { LocalStoreOptions } from "./memory.ts";
+import { unversioned, withoutRevision } from "./versioned-value.ts";
 import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions } from "./watch-cache.ts";
 
 export interface ContractSubject {
   readonly name: string;
   /** A new, empty store. */
-  readonly open: (options: EmbeddedOptions) => Promise<WatchCache>;
+  readonly open: (options: LocalStoreOptions) => Promise<WatchCache>;
   /** Whether reads at old revisions are answered when memory has forgotten them. */
   readonly hasLog: boolean;
 }
 
 /** Bytes that name the revision they are read at. */
-export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), view: () => text });
+export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), decode: () => text });
 
 /** Bytes that are the same at every revision. */
-export const bytesOf = (bytes: Uint8Array): Encoded => ({ ...unversionedBytes(bytes), view: () => undefined });
+export const bytesOf = (bytes: Uint8Array): Encoded => ({ ...withoutRevision(bytes), decode: () => undefined });
 
 export const pods = "/registry//pods/";
 const podA = `${pods}shop/a`;
@@ -104,7 +104,7 @@ export function storeContract(subject: ContractSubject): void {
   const check = (
     name: string,
     body: (cache: WatchCache, clock: FakeClock) => Promise<void>,
-    options: Partial<EmbeddedOptions> = {},
+    options: Partial<LocalStoreOptions> = {},
   ): void => {
     test(name, async () => {
       const clock = new FakeClock();
@@ -122,7 +122,7 @@ export function storeContract(subject: ContractSubject): void {
       const entry = await putText(cache, podA, 0, "a");
       assert.equal(entry.revision, 1);
       assert.equal(entry.created, 1);
-      assert.equal(entry.view, "a");
+      assert.equal(entry.decoded, "a");
       assert.equal(entry.value.toString(), "a@1");
       const second = await cache.put(podA, 0, textOf("again"));
       assert.deepEqual([second.ok, second.ok || second.current?.revision], [false, 1]);
@@ -165,15 +165,15 @@ export function storeContract(subject: ContractSubject): void {
     check("the view is made once, when the write has its revision, and not for a failed comparison", async (cache) => {
       const calls: Revision[] = [];
       const encoded: Encoded = {
-        ...unversionedBytes(Buffer.from("x")),
-        view(revision) {
+        ...withoutRevision(Buffer.from("x")),
+        decode(revision) {
           calls.push(revision);
-          assert.equal(cache.get(podA)?.view, undefined);
+          assert.equal(cache.get(podA)?.decoded, undefined);
           return `of ${revision}`;
         },
       };
       await cache.put(podA, 0, encoded);
-      assert.deepEqual([calls, cache.get(podA)?.view], [[1], "of 1"]);
+      assert.deepEqual([calls, cache.get(podA)?.decoded], [[1], "of 1"]);
       await cache.put(podA, 0, encoded);
       assert.deepEqual(calls, [1]);
     });

@@ -20,7 +20,7 @@ import { isCompacted, type Revision } from "./log-store.ts";
 import { openMemoryLog, openMemoryStore } from "./memory.ts";
 import { openSqliteStore, type SqliteStore } from "./sqlite.ts";
 import { unversioned } from "./versioned-value.ts";
-import { MemoryCache } from "./watch-cache/cache.ts";
+import { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 const runs = Number(process.env["FUZZ_RUNS"] ?? 6);
@@ -67,7 +67,7 @@ const subjects: Subject[] = [
     hasLog: false,
     async open(_dataDir, clock, historyBytesMax, random) {
       const log = new DelayedLog(openMemoryLog({ clock }), random, 1);
-      return { cache: await MemoryCache.open(log, { clock, historyBytesMax, compactionIntervalMs: 0 }) };
+      return { cache: await LogWatchCache.open(log, { clock, historyBytesMax, compactionIntervalMs: 0 }) };
     },
   },
   {
@@ -156,7 +156,7 @@ class Run {
         const current = this.#cache.get(key);
         const expected = this.#random.next() < 0.9 ? (current?.revision ?? 0) : Math.floor(this.#random.next() * 50);
         const filler = "x".repeat(Math.floor(this.#random.next() * 300));
-        const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
+        const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
         const isRemoval = current !== undefined && this.#random.next() < 0.3;
         const result = isRemoval
           ? await this.#cache.remove(key, expected)

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 
-import { type MemoryCache, openMemoryStore } from "./memory.ts";
+import { type LogWatchCache, openMemoryStore } from "./memory.ts";
 import { pods, putText, Recorder, settle, storeContract, textOf } from "./store.contract.ts";
 import { deletionPauseMs, readDelayMs, UpstreamTimingLog } from "./upstream-timing-log.ts";
 
@@ -15,7 +15,7 @@ storeContract({
   hasLog: false,
 });
 
-async function opened(): Promise<{ readonly cache: MemoryCache; readonly clock: FakeClock }> {
+async function opened(): Promise<{ readonly cache: LogWatchCache; readonly clock: FakeClock }> {
   const clock = new FakeClock();
   const wrap = (log: ConstructorParameters<typeof UpstreamTimingLog>[0]): UpstreamTimingLog =>
     new UpstreamTimingLog(log, clock);
@@ -26,7 +26,7 @@ async function opened(): Promise<{ readonly cache: MemoryCache; readonly clock: 
 const pod = `${pods}shop/a`;
 
 /** Marks the pod for deletion. */
-async function mark(cache: MemoryCache, expected: number, text = "marked"): Promise<void> {
+async function mark(cache: LogWatchCache, expected: number, text = "marked"): Promise<void> {
   assert((await cache.put(pod, expected, textOf(text), { isForDeletion: true })).ok);
 }
 

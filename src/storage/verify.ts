@@ -11,7 +11,7 @@ import { type Revision, StorageFailure, type Unversioned } from "./log-store.ts"
 import { readHead } from "./sqlite/head-file.ts";
 import { LogFile, type LogRow, logFilePath } from "./sqlite/log-file.ts";
 import { missingFrom, type Survey, surveyLog } from "./sqlite/survey.ts";
-import { unpacked } from "./versioned-value.ts";
+import { unpack } from "./versioned-value.ts";
 
 /** A data folder, or the file of a backup. */
 export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile: string };
@@ -101,7 +101,7 @@ async function read(
     if (deleted !== 0 || survey.replaced.has(revision)) continue;
     keys++;
     if (!isIntact) continue;
-    const visited = visit({ key, revision, value: unpacked(Buffer.from(value)) });
+    const visited = visit({ key, revision, value: unpack(Buffer.from(value)) });
     if (visited !== undefined) await visited;
   }
   return { revision: survey.revision, compacted: file.checkpoints.compacted, keys, rows };

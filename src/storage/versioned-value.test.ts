@@ -2,35 +2,35 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { atRevision, moved, packed, unpacked, unversioned, unversionedBytes } from "./versioned-value.ts";
+import { insertRevision, moveToRevision, pack, unpack, unversioned, withoutRevision } from "./versioned-value.ts";
 
 const member = '"resourceVersion":"';
 
 test("a value shows the revision it is read at, and can be moved to another", () => {
   const value = unversioned(`{"name":"ü","resourceVersion":"","spec":{"resourceVersion":""}}`, member);
-  const bytes = atRevision(value, 12);
+  const bytes = insertRevision(value, 12);
   assert.equal(bytes.toString(), `{"name":"ü","resourceVersion":"12","spec":{"resourceVersion":""}}`);
-  assert.deepEqual(unpacked(packed(value)), value);
-  const later = moved(bytes, value.place, 12, 3456);
+  assert.deepEqual(unpack(pack(value)), value);
+  const later = moveToRevision(bytes, value.revisionOffset, 12, 3456);
   assert.equal(later.toString(), `{"name":"ü","resourceVersion":"3456","spec":{"resourceVersion":""}}`);
 });
 
-test("what stands before the place may be any text", () => {
-  assert.equal(atRevision(unversioned("ключ-ü rest", "ключ-ü "), 5).toString(), "ключ-ü 5rest");
+test("the text before the digits may be any", () => {
+  assert.equal(insertRevision(unversioned("ключ-ü rest", "ключ-ü "), 5).toString(), "ключ-ü 5rest");
 });
 
-test("a value without a place for a revision is the same at each", () => {
-  for (const value of [unversioned("plain", member), unversionedBytes(Buffer.from("plain"))]) {
-    assert.equal(unpacked(packed(value)).place, -1);
-    assert.equal(atRevision(value, 7).toString(), "plain");
-    assert.equal(moved(Buffer.from("plain"), -1, 7, 8).toString(), "plain");
+test("a value that shows no revision is the same at each", () => {
+  for (const value of [unversioned("plain", member), withoutRevision(Buffer.from("plain"))]) {
+    assert.equal(unpack(pack(value)).revisionOffset, -1);
+    assert.equal(insertRevision(value, 7).toString(), "plain");
+    assert.equal(moveToRevision(Buffer.from("plain"), -1, 7, 8).toString(), "plain");
   }
 });
 
 test("bytes that are no value are shown without an error", () => {
   for (const bytes of ["", "a", "\u0000\u0001 no value", "\u0000\u0000\u0000\u0009short"]) {
-    const value = unpacked(Buffer.from(bytes));
-    assert.equal(value.place, -1);
-    assert.ok(atRevision(value, 7).length <= bytes.length);
+    const value = unpack(Buffer.from(bytes));
+    assert.equal(value.revisionOffset, -1);
+    assert.ok(insertRevision(value, 7).length <= bytes.length);
   }
 });

@@ -1,6 +1,6 @@
 /**
  * Storage as the server uses it: current values and recent changes in memory, above a `LogStore` that makes them
- * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/cache.ts`.
+ * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/log-watch-cache.ts`.
  *
  * Revisions are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches
  * only after it is durable, and revisions become visible strictly in order.
@@ -8,8 +8,8 @@
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type {
   Compacted,
-  KeptVersion,
-  KeptVersions,
+  LogVersion,
+  LogVersions,
   LogRangeOptions,
   Revision,
   StorageFull,
@@ -31,7 +31,7 @@ export interface Entry {
   readonly expiresAt: number;
   /** Why the value cannot be read; it is then empty. */
   readonly unreadable?: string | undefined;
-  view: unknown;
+  decoded: unknown;
 }
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
@@ -50,7 +50,7 @@ export interface StoreEvent {
 /** An encoded value to store. */
 export interface Encoded extends Unversioned {
   /** Data kept with the entry beside its bytes. Called once the write has its revision, before the entry is visible. */
-  view(revision: Revision): unknown;
+  decode(revision: Revision): unknown;
 }
 
 /** Options of a write beside its precondition. */
@@ -85,19 +85,19 @@ export interface Range {
 }
 
 /** A version of a key; without an entry it is a deletion. */
-export interface PastVersion extends Pick<KeptVersion, "revision" | "replaces" | "writtenAt"> {
+export interface KeyVersion extends Pick<LogVersion, "revision" | "replaces" | "writtenAt"> {
   readonly entry: Entry | undefined;
 }
 
-/** Some versions of a key, newest first, and what follows (`KeptVersions`). */
-export interface Past extends Omit<KeptVersions, "versions"> {
-  readonly versions: readonly PastVersion[];
+/** Some versions of a key, newest first, and what follows (`LogVersions`). */
+export interface KeyVersions extends Omit<LogVersions, "versions"> {
+  readonly versions: readonly KeyVersion[];
 }
 
 /** Reads what keys were. */
-export interface PastReader {
+export interface VersionReader {
   /** At most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
-  past(key: string, before: Revision | undefined, limit: number): Promise<Past>;
+  versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions>;
 }
 
 export interface WatchOptions {

@@ -15,7 +15,7 @@ import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
 import type { WatchCache, WatchOptions } from "#storage/watch-cache.ts";
 import { openMemoryStore } from "#storage/memory.ts";
-import { unversionedBytes } from "#storage/versioned-value.ts";
+import { withoutRevision } from "#storage/versioned-value.ts";
 import { type InformerHandlers, objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 
 const environment = {
@@ -97,8 +97,8 @@ async function setup() {
 test("what there was is handed over at the start, later writes before they are answered", async () => {
   const { cache, store, informer, names } = await setup();
   await cache.put(store.key("n", "old"), 0, {
-    ...unversionedBytes(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
-    view: () => undefined,
+    ...withoutRevision(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
+    decode: () => undefined,
   });
   await informer.start();
   assert.deepEqual(names(), ["n/old"]);
@@ -192,8 +192,8 @@ test("an informer that was closed tries no more, and lets writers go", async () 
 test("an object that cannot be read counts as none, and is told of", async () => {
   const { cache, store, informer, names, errors } = await setup();
   await cache.put(store.key("n", "torn"), 0, {
-    ...unversionedBytes(Buffer.from('{"kind":')),
-    view: () => undefined,
+    ...withoutRevision(Buffer.from('{"kind":')),
+    decode: () => undefined,
   });
   await informer.start();
   assert.deepEqual(names(), []);
@@ -208,7 +208,7 @@ async function informerOf(handlers: InformerHandlers) {
   const errors: string[] = [];
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
   const informer = new StoreInformer({ cache, prefix: "/r/", clock, log, ...handlers });
-  const put = (key: string) => cache.put(key, 0, { ...unversionedBytes(Buffer.from("{}")), view: () => undefined });
+  const put = (key: string) => cache.put(key, 0, { ...withoutRevision(Buffer.from("{}")), decode: () => undefined });
   return { cache, clock, informer, errors, put };
 }
 

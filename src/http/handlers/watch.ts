@@ -41,7 +41,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
-    if (filter !== undefined) held = await store.ready(found, scope.context);
+    if (filter !== undefined) held = await store.convertWithWebhook(found, scope.context);
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
@@ -55,7 +55,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
   const view = viewOf(scope, negotiated).events();
-  const isConverted = definition.conversion?.remote !== undefined;
+  const isConverted = definition.conversion?.webhook !== undefined;
   const events = (encoding: Encoding): WatchStream =>
     new WatchStream({
       cache,
@@ -66,7 +66,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       after,
       filter,
       encoder: frameEncoder(scope, view, encoding),
-      ...(isConverted ? { ready: (entries) => store.ready(entries, scope.context) } : {}),
+      ...(isConverted ? { ready: (entries) => store.convertWithWebhook(entries, scope.context) } : {}),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
       timeoutMs,

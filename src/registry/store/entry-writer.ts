@@ -99,6 +99,6 @@ export class EntryWriter {
   /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
   awaitEffects(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects | void> {
     const effects = this.#definition.strategy.afterCommit?.(entry.revision);
-    return effects ?? this.#reader.ready([entry], caller);
+    return effects ?? this.#reader.convertWithWebhook([entry], caller);
   }
 }

@@ -36,8 +36,8 @@ export interface Listed {
   /** Empty on the last page. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
-  /** A webhook converted these for this list; the entries can be read in the definition's version while it is held. */
-  readonly held?: ConvertedObjects | readonly ConvertedObjects[];
+  /** The objects that a webhook converted for this list. While they are referenced, the entries can be read as them. */
+  readonly conversions?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
 /** Entries between two reads of the clock, which cost as much as a short selector. */
@@ -139,11 +139,11 @@ export class ObjectLists {
     if (name !== undefined && (request.namespace !== "" || !this.#reader.definition.namespaced)) {
       const key = `${prefix}${name}`;
       const range = await read(key, 1);
-      const held = await this.#reader.ready(range.entries, caller);
+      const conversions = await this.#reader.convertWithWebhook(range.entries, caller);
       const entry = range.entries[0];
       const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
       const entries = found ? [entry] : [];
-      return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
+      return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, conversions };
     }
     let from = prefix + start;
     if (filter === undefined) {
@@ -154,15 +154,15 @@ export class ObjectLists {
         revision: range.revision,
         continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
         remainingItemCount: range.more ? range.remaining : undefined,
-        held: await this.#reader.ready(range.entries, caller),
+        conversions: await this.#reader.convertWithWebhook(range.entries, caller),
       };
     }
     const entries: Entry[] = [];
-    const held: ConvertedObjects[] = [];
+    const conversions: ConvertedObjects[] = [];
     const yielder = new Yielder(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
-      held.push(await this.#reader.ready(range.entries, caller));
+      conversions.push(await this.#reader.convertWithWebhook(range.entries, caller));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
         if (i % entriesPerLook === 0 && yielder.isDue) await yielder.pause();
@@ -175,13 +175,13 @@ export class ObjectLists {
             revision: range.revision,
             continue: more ? this.#next(prefix, entry, range.revision) : "",
             remainingItemCount: undefined,
-            held,
+            conversions,
           };
         }
       }
       const last = range.entries.at(-1);
       if (!range.more || last === undefined) {
-        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, held };
+        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, conversions };
       }
       from = `${last.key}\0`;
     }

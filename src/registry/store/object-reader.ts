@@ -54,10 +54,10 @@ export class ObjectReader {
   }
 
   /** The objects of a namespace, or all, that cannot be read, `max` of them at most. */
-  damaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
+  findDamaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
     const found: { readonly key: string; readonly problem: string }[] = [];
     for (const entry of this.peekEntries(namespace)) {
-      const damage = this.#objects.damage(this.definition, entry);
+      const damage = this.#objects.findDamage(this.definition, entry);
       if (damage !== undefined) found.push(damage);
       if (found.length === max) break;
     }
@@ -122,14 +122,14 @@ export class ObjectReader {
     return Number(text);
   }
 
-  /** Has entries converted that a webhook must convert: `StoredObjects.ready`. */
-  ready(entries: readonly Entry[], caller?: Caller): MaybePromise<ConvertedObjects> {
-    return this.#objects.ready(this.definition, entries, caller);
+  /** Has entries converted that a webhook must convert: `StoredObjects.convertWithWebhook`. */
+  convertWithWebhook(entries: readonly Entry[], caller?: Caller): MaybePromise<ConvertedObjects> {
+    return this.#objects.convertWithWebhook(this.definition, entries, caller);
   }
 
   /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
   convertAnew(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects> {
-    return this.#objects.ready(this.definition, [entry], caller, true);
+    return this.#objects.convertWithWebhook(this.definition, [entry], caller, true);
   }
 
   /** Decoded object of an entry. */

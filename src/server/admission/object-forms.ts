@@ -70,7 +70,7 @@ export class ServedForms implements ObjectForms {
       );
     }
     const given = object as Unstructured; // of any kind
-    const remote = source.conversion?.remote;
+    const remote = source.conversion?.webhook;
     if (remote !== undefined) return remote.convert([given], apiVersion).then(([converted]) => converted!); // as many as were sent
     if (source.renamesVersions === true && target.renamesVersions === true) return { ...given, apiVersion };
     const hub = source.conversion?.toHub(given) ?? given;

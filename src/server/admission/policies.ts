@@ -62,11 +62,11 @@ function paramObjects(store: Store, objects: StoredObjects): ParamObjects {
     namespaced: store.definition.namespaced,
     get(namespace, name) {
       const entry = store.peek(namespace, name);
-      return entry === undefined ? undefined : andThen(store.ready([entry]), () => store.object(entry));
+      return entry === undefined ? undefined : andThen(store.convertWithWebhook([entry]), () => store.object(entry));
     },
     list(namespace, selector) {
       const entries = store.peekEntries(namespace);
-      return andThen(store.ready(entries), () =>
+      return andThen(store.convertWithWebhook(entries), () =>
         entries
           .filter((entry) => selector.matches(objects.labels(store.definition, entry)))
           .map((entry) => store.object(entry)),

@@ -72,7 +72,7 @@ export type SentAttributes = Pick<
 /** An object encoded for storage (`#storage/versioned-value.ts`). */
 export interface SentObject {
   readonly bytes: Uint8Array;
-  readonly place: number;
+  readonly revisionOffset: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
-import { atRevision } from "#storage/versioned-value.ts";
+import { insertRevision } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter, Encoded, Entry, PutOptions, WriteResult } from "#storage/watch-cache.ts";
 import type { CallHost } from "./rpc-client.ts";
 import type { HostCalls, SentEntry, SentObject } from "./messages.ts";
@@ -43,13 +43,13 @@ export class WorkerCache implements CacheReader, CacheWriter {
   put(
     key: string,
     expected: Revision,
-    { bytes, place, view }: Encoded,
+    { bytes, revisionOffset, decode }: Encoded,
     options: PutOptions = {},
   ): Promise<WriteResult> {
     // Safe: `StoredObjects` encoded the value, and labels do not depend on its revision.
-    const { labels } = view(0) as { readonly labels?: SentObject["labels"] };
+    const { labels } = decode(0) as { readonly labels?: SentObject["labels"] };
     const { ttlSeconds = 0, isForDeletion = false } = options;
-    return this.#write({ key, expected, object: { bytes, place, labels }, ttlSeconds, isForDeletion });
+    return this.#write({ key, expected, object: { bytes, revisionOffset, labels }, ttlSeconds, isForDeletion });
   }
 
   remove(key: string, expected: Revision): Promise<WriteResult> {
@@ -68,8 +68,9 @@ export class WorkerCache implements CacheReader, CacheWriter {
     const answer = await this.#callHost("write", write);
     if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
     const { revision, created, expiresAt } = answer;
-    const value = object === undefined ? noBytes : atRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
-    return { ok: true, entry: { key, value, revision, created, expiresAt, view: undefined } };
+    const value =
+      object === undefined ? noBytes : insertRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
+    return { ok: true, entry: { key, value, revision, created, expiresAt, decoded: undefined } };
   }
 
   isStale(key: string): boolean {
@@ -79,7 +80,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
 
 const noBytes = Buffer.alloc(0);
 
-const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.value), view: undefined });
+const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.value), decoded: undefined });
 
 /** The same bytes as a buffer. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -32,7 +32,7 @@ function serviceHost() {
         parameters: {
           key: "/registry/core/services/n/s",
           expected: 0,
-          object: { bytes: json(service), place: -1, labels: undefined },
+          object: { bytes: json(service), revisionOffset: -1, labels: undefined },
           ttlSeconds: 0,
           isForDeletion: false,
         },

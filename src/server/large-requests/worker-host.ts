@@ -8,7 +8,7 @@ import type { Scope } from "#http/scope.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
-import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
+import { encodedInThread, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 import type { HostCall, HostCalls, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
@@ -120,10 +120,10 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
 
   async #convert({ objects, apiVersion }: HostCalls["convert"]["parameters"]): Promise<Uint8Array> {
     const { definition } = this.#scope;
-    const { remote } = definition.conversion ?? {};
+    const { webhook: remote } = definition.conversion ?? {};
     if (remote === undefined) throw new Error(`${definition.resource} have no conversion webhook`);
     const sent = parseObject(bufferOf(objects).toString()) as unknown as readonly Unstructured[]; // as the thread encoded them
-    return Buffer.from(JSON.stringify(await remote.asMade(sent, apiVersion, this.#scope.request.signal)));
+    return Buffer.from(JSON.stringify(await remote.convertRaw(sent, apiVersion, this.#scope.request.signal)));
   }
 
   async #write({
@@ -138,7 +138,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     const { mayWrite } = this.#scope.context;
     const result = await (object === undefined
       ? cache.remove(key, expected, { mayWrite })
-      : cache.put(key, expected, encodedElsewhere({ ...object, bytes: bufferOf(object.bytes) }, object.labels), {
+      : cache.put(key, expected, encodedInThread({ ...object, bytes: bufferOf(object.bytes) }, object.labels), {
           ttlSeconds,
           isForDeletion,
           mayWrite,

@@ -2,7 +2,7 @@
 import { boolean, bytes, choice, duration, type Flag, inert, integer, list, type OptionsOf } from "#std/flags.ts";
 import { parseGoDuration, printGoDuration } from "#std/go-duration.ts";
 import { StartError } from "#std/start-error.ts";
-import type { KeptHistory } from "#storage/sqlite.ts";
+import type { VersionRetention } from "#storage/sqlite.ts";
 
 const units: Readonly<Record<string, number>> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
 /** A table of the log has up to 8 MiB, and is dropped as a whole. */
@@ -10,7 +10,7 @@ const bytesMin = 16 * 2 ** 20;
 const msMin = 60_000;
 
 /** A time, a size, or both, in any order: `24h,1GiB`. */
-const history: Flag<KeptHistory | undefined> = {
+const history: Flag<VersionRetention | undefined> = {
   name: "history",
   group: "Binnacle",
   hint: "time,size",
@@ -20,7 +20,7 @@ const history: Flag<KeptHistory | undefined> = {
   read: (value) => (value === "" ? undefined : readHistory(value)),
 };
 
-function readHistory(value: string): KeptHistory {
+function readHistory(value: string): VersionRetention {
   const bad = (why: string): StartError =>
     new StartError(`invalid value ${JSON.stringify(value)} for --history: ${why}`);
   let ms: number | undefined;
@@ -37,7 +37,7 @@ function readHistory(value: string): KeptHistory {
   return { ms, bytes };
 }
 
-function printHistory({ ms, bytes }: KeptHistory): string {
+function printHistory({ ms, bytes }: VersionRetention): string {
   const time = ms === undefined ? [] : [printGoDuration(ms)];
   const size = bytes === undefined ? [] : [`${bytes / 2 ** 20}MiB`];
   return [...time, ...size].join(",");

@@ -70,7 +70,7 @@ export function logFilePath(dataDir: string): string {
 }
 
 /** Where the file at `path` is for a moment while it is closed without being changed. */
-export function keptPath(path: string): string {
+export function setAsidePath(path: string): string {
   return `${path}.kept`;
 }
 
@@ -323,7 +323,7 @@ export class LogFile {
    */
   abandon(): void {
     if (!this.#database.isOpen) return;
-    const kept = keptPath(this.#path);
+    const kept = setAsidePath(this.#path);
     renameSync(this.#path, kept);
     try {
       this.#database.close();

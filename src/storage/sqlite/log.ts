@@ -8,12 +8,12 @@
 import type { Clock } from "#std/clock.ts";
 import { prefixEnd } from "#std/ordered-map.ts";
 
-import { EmbeddedLog, type PendingWrite } from "../embedded-log.ts";
+import { CommitSequencer, type PendingWrite } from "../commit-sequencer.ts";
 import {
   type CommitResult,
   type Compacted,
-  type KeptVersion,
-  type KeptVersions,
+  type LogVersion,
+  type LogVersions,
   type LogEntry,
   type LogFollower,
   type LogRange,
@@ -21,22 +21,22 @@ import {
   type LogStore,
   type LogWrite,
   LostWrites,
-  type PastEvent,
-  type PastEvents,
+  type HistoryEvent,
+  type HistoryPage,
   type Revision,
   StorageFailure,
   StoreFailed,
   StorageFull,
   StoreInUse,
 } from "../log-store.ts";
-import { unpacked } from "../versioned-value.ts";
+import { unpack } from "../versioned-value.ts";
 import type { LogRow } from "./log-file.ts";
 import { commitsUnderWayMax, type FromWorker, type LogRequestOf, Mailbox, type StorageFaults } from "./messages.ts";
 import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /** Bounds of the history of single keys. */
-export interface KeptHistory {
+export interface VersionRetention {
   /** For how long; left out: as long as there is room. */
   readonly ms: number | undefined;
   /** Bytes of superseded values, about; left out: as much as the disk holds. */
@@ -56,7 +56,7 @@ export interface SqliteLogOptions {
   /** Whether history is dropped by compaction only, whatever its size. */
   readonly keepsAll: boolean;
   /** How much of the history of single keys is kept beyond what readers may go back; left out: nothing. */
-  readonly kept?: KeptHistory | undefined;
+  readonly retention?: VersionRetention | undefined;
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
   /** Keys whose time was over have been deleted. */
@@ -91,12 +91,12 @@ export class SqliteLog implements LogStore {
   readonly #options: SqliteLogOptions;
   readonly #mailbox: Mailbox;
   readonly #worker: WorkerClient;
-  readonly #log: EmbeddedLog;
+  readonly #log: CommitSequencer;
   #follower: LogFollower | undefined;
   #compacted: Revision;
   #queue: PendingWrite[] = [];
   #isDispatchScheduled = false;
-  readonly #underWay: Commit[] = [];
+  readonly #inTransit: Commit[] = [];
   /** Whether the last commit had one write and none followed it: the next one is probably alone too. */
   #isWriterAlone = false;
   #isTrimming = false;
@@ -151,7 +151,7 @@ export class SqliteLog implements LogStore {
     this.#compacted = compacted;
     this.#forgotten = forgotten;
     this.notice = notice;
-    this.#log = new EmbeddedLog({ clock, expired, submit: (write) => this.#submit(write) });
+    this.#log = new CommitSequencer({ clock, expired, submit: (write) => this.#submit(write) });
     this.#log.begin(revision);
   }
 
@@ -172,7 +172,7 @@ export class SqliteLog implements LogStore {
   }
 
   /** Bytes of all values of the log, about, and the revision up to which superseded ones are gone. */
-  get held(): { readonly bytes: number; readonly since: Revision } {
+  get size(): { readonly bytes: number; readonly since: Revision } {
     return { bytes: this.#logBytes, since: this.#forgotten };
   }
 
@@ -221,7 +221,7 @@ export class SqliteLog implements LogStore {
       reached = upTo;
     }
     const { versions, remaining } = this.#log.rangeBefore(rollback, prefix, options);
-    const found = await this.logged(versions.map(({ revision }) => revision));
+    const found = await this.entriesAt(versions.map(({ revision }) => revision));
     if (at < this.#compacted) return { compacted: this.#compacted };
     const entries = found.map((entry, i) => {
       if (entry === undefined) throw new StorageFailure(`revision ${versions[i]!.revision} is missing from the log`);
@@ -230,10 +230,10 @@ export class SqliteLog implements LogStore {
     return { entries, remaining };
   }
 
-  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {
     const { rows, reached } = await this.#worker.request({ kind: "history", prefix, exact, after, upTo });
     if (rows === undefined) return undefined;
-    const events: PastEvent[] = [];
+    const events: HistoryEvent[] = [];
     const read = readRows(rows);
     for (const row of read) {
       // Safe: the row that was replaced stands behind the one that replaced it.
@@ -244,12 +244,12 @@ export class SqliteLog implements LogStore {
     return { events, reached };
   }
 
-  async versions(key: string, before: Revision, limit: number): Promise<KeptVersions> {
+  async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     const { rows, times, ...rest } = await this.#worker.request({ kind: "versions", key, before, limit });
-    const { clock, kept } = this.#options;
+    const { clock, retention: kept } = this.#options;
     // A version that has no time yet was written since the last note of one.
     const unnoted = kept === undefined ? undefined : clock.now();
-    const versions = [...readRows(rows)].map((row, i): KeptVersion => {
+    const versions = [...readRows(rows)].map((row, i): LogVersion => {
       const entry = entryOf(row);
       const writtenAt = times[i] === 0 ? unnoted : times[i];
       return { ...entry, value: row.deleted === 0 ? entry.value : undefined, replaces: row.previous, writtenAt };
@@ -262,7 +262,7 @@ export class SqliteLog implements LogStore {
     this.#forget(revision);
     await this.#sweep({ revision, keepSince: this.#keepSince() });
     // Versions that nobody reads any more count from now on.
-    if (this.#options.kept !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
+    if (this.#options.retention !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
   }
 
   /**
@@ -285,7 +285,7 @@ export class SqliteLog implements LogStore {
     this.#cancelTimes?.();
     this.#log.seal();
     this.#dispatch();
-    if (this.#underWay.length > 0 || this.#queue.length > 0) {
+    if (this.#inTransit.length > 0 || this.#queue.length > 0) {
       await new Promise<void>((resolve) => this.#drained.push(resolve));
     }
     await this.#noteTime();
@@ -299,7 +299,7 @@ export class SqliteLog implements LogStore {
   }
 
   /** The rows of these revisions; `undefined` for one that is gone. */
-  async logged(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
+  async entriesAt(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
     const { rows } = await this.#worker.request({ kind: "rows", revisions });
     const found = new Map<Revision, LogEntry>();
     for (const row of readRows(rows)) found.set(row.revision, entryOf(row));
@@ -313,7 +313,7 @@ export class SqliteLog implements LogStore {
 
   #load(rows: Uint8Array): void {
     for (const { key, value, revision, expires } of readRows(rows)) {
-      this.#log.load({ key, value: unpacked(value), revision, expiresAt: expires });
+      this.#log.load({ key, value: unpack(value), revision, expiresAt: expires });
     }
     const buffer = rows.buffer as ArrayBuffer;
     this.#worker.send({ kind: "loaded", buffer }, [buffer]);
@@ -340,13 +340,13 @@ export class SqliteLog implements LogStore {
 
   /** Versions replaced since then stay; `undefined`: none beyond those that readers may go back to. */
   #keepSince(): number | undefined {
-    const { clock, kept } = this.#options;
+    const { clock, retention: kept } = this.#options;
     if (kept === undefined) return undefined;
     return kept.ms === undefined ? 0 : clock.now() - kept.ms;
   }
 
   #scheduleTimes(): void {
-    const { clock, kept } = this.#options;
+    const { clock, retention: kept } = this.#options;
     if (kept === undefined || this.#isClosed) return;
     this.#cancelTimes = clock.after(timesMs, () => {
       this.#scheduleTimes();
@@ -362,7 +362,7 @@ export class SqliteLog implements LogStore {
   /** Notes the time of what was written since the last note. What is not noted is only kept longer. */
   async #noteTime(): Promise<void> {
     const { revision } = this;
-    if (this.#options.kept === undefined || revision === this.#timed) return;
+    if (this.#options.retention === undefined || revision === this.#timed) return;
     this.#timed = revision;
     await this.#worker.request({ kind: "noteTime", revision, at: this.#options.clock.now() }).catch(() => undefined);
   }
@@ -373,7 +373,7 @@ export class SqliteLog implements LogStore {
    */
   async #trim(bytes: number, max: number): Promise<void> {
     const superseded = bytes - (this.#follower?.valueBytes ?? 0);
-    const { kept, historyBytes, keepsAll } = this.#options;
+    const { retention: kept, historyBytes, keepsAll } = this.#options;
     const readersMax = max * historyBytes;
     const bytesMax = kept === undefined ? readersMax : (kept.bytes ?? Number.POSITIVE_INFINITY);
     if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
@@ -409,12 +409,12 @@ export class SqliteLog implements LogStore {
   #submit(write: PendingWrite): void {
     this.#queue.push(write);
     // Enough to keep the worker busy while this turn goes on writing.
-    if ((this.#isWriterAlone && this.#underWay.length === 0) || this.#queue.length >= dispatchLength) this.#dispatch();
+    if ((this.#isWriterAlone && this.#inTransit.length === 0) || this.#queue.length >= dispatchLength) this.#dispatch();
     else this.#scheduleDispatch();
   }
 
   #scheduleDispatch(): void {
-    if (this.#isDispatchScheduled || this.#queue.length === 0 || this.#underWay.length >= commitsUnderWayMax) return;
+    if (this.#isDispatchScheduled || this.#queue.length === 0 || this.#inTransit.length >= commitsUnderWayMax) return;
     this.#isDispatchScheduled = true;
     setImmediate(() => {
       this.#isDispatchScheduled = false;
@@ -424,7 +424,7 @@ export class SqliteLog implements LogStore {
 
   /** Sends waiting writes, unless the mailbox is full of pending commits. */
   #dispatch(): void {
-    if (this.failure !== undefined || this.#underWay.length === commitsUnderWayMax) return;
+    if (this.failure !== undefined || this.#inTransit.length === commitsUnderWayMax) return;
     const writes = this.#queue;
     if (writes.length === 0) return;
     this.#queue = [];
@@ -433,7 +433,7 @@ export class SqliteLog implements LogStore {
     const slot = this.#mailbox.slot(capacityBytes);
     const writer = new RowWriter(slot ?? capacityBytes);
     for (const write of writes) writer.addWrite(write);
-    this.#underWay.push({ writes, sentAt: this.#options.clock.monotonic() });
+    this.#inTransit.push({ writes, sentAt: this.#options.clock.monotonic() });
     if (slot === undefined) {
       const rows = writer.take();
       this.#worker.send({ kind: "commit", rows }, [rows.buffer]);
@@ -443,12 +443,12 @@ export class SqliteLog implements LogStore {
 
   #committed(revision: Revision): void {
     const { clock, committed } = this.#options;
-    for (let sent = this.#underWay[0]; sent !== undefined; sent = this.#underWay[0]) {
+    for (let sent = this.#inTransit[0]; sent !== undefined; sent = this.#inTransit[0]) {
       const last = sent.writes.at(-1);
       if (last === undefined || last.revision > revision) break;
-      this.#underWay.shift();
+      this.#inTransit.shift();
       const { writes, sentAt } = sent;
-      this.#isWriterAlone = writes.length === 1 && this.#underWay.length === 0 && this.#queue.length === 0;
+      this.#isWriterAlone = writes.length === 1 && this.#inTransit.length === 0 && this.#queue.length === 0;
       for (const write of writes) this.#log.acknowledge(write);
       committed?.(writes.length, (clock.monotonic() - sentAt) / 1000);
     }
@@ -460,7 +460,7 @@ export class SqliteLog implements LogStore {
   #fail(error: Error): void {
     if (this.failure === undefined) this.#options.failed?.(error);
     this.#log.fail(error, this.#takeUnacknowledged());
-    this.#underWay.length = 0;
+    this.#inTransit.length = 0;
     this.#wakeDrained();
   }
 
@@ -469,8 +469,8 @@ export class SqliteLog implements LogStore {
    * answered.
    */
   #takeUnacknowledged(): readonly PendingWrite[] {
-    const writes = [...this.#underWay.flatMap((sent) => sent.writes), ...this.#queue];
-    for (const sent of this.#underWay) sent.writes = [];
+    const writes = [...this.#inTransit.flatMap((sent) => sent.writes), ...this.#queue];
+    for (const sent of this.#inTransit) sent.writes = [];
     this.#queue = [];
     return writes;
   }
@@ -480,10 +480,10 @@ export class SqliteLog implements LogStore {
    * would not follow the log's; all their writers are notified at once.
    */
   #refused(count: number, error: StorageFull): void {
-    const isNews = this.#underWay.slice(0, count).some((sent) => sent.writes.length > 0);
+    const isNews = this.#inTransit.slice(0, count).some((sent) => sent.writes.length > 0);
     this.#log.full = error;
     if (isNews) this.#log.refuse(error, this.#takeUnacknowledged());
-    this.#underWay.splice(0, count);
+    this.#inTransit.splice(0, count);
     void this.#makeRoom();
     this.#scheduleDispatch();
     this.#wakeDrained();
@@ -503,7 +503,7 @@ export class SqliteLog implements LogStore {
   }
 
   #wakeDrained(): void {
-    if (this.#underWay.length > 0 || this.#queue.length > 0) return;
+    if (this.#inTransit.length > 0 || this.#queue.length > 0) return;
     for (const wake of this.#drained) wake();
     this.#drained = [];
   }
@@ -516,5 +516,5 @@ function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): St
 
 /** An entry with bytes of its own, so that it does not keep the whole answer alive. */
 function entryOf({ key, value, revision, expires }: LogRow): LogEntry {
-  return { key, value: unpacked(Buffer.from(value)), revision, expiresAt: expires };
+  return { key, value: unpack(Buffer.from(value)), revision, expiresAt: expires };
 }

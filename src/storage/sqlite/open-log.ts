@@ -20,7 +20,7 @@ import { makeFolder } from "#std/folder.ts";
 
 import { LostWrites, type Revision } from "../log-store.ts";
 import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead } from "./head-file.ts";
-import { damagedFile, keptPath, LogFile, logFilePath } from "./log-file.ts";
+import { damagedFile, setAsidePath, LogFile, logFilePath } from "./log-file.ts";
 import { missingFrom, type Survey, surveyLog } from "./survey.ts";
 
 /** How far revisions move where some may have been given out that the log does not know. */
@@ -50,7 +50,7 @@ export interface OpenLogFiles {
 /** Whether a folder has a file of a store. */
 export function hasStore(dataDir: string): boolean {
   const path = logFilePath(dataDir);
-  return existsSync(path) || existsSync(keptPath(path)) || readHead(dataDir) !== "missing";
+  return existsSync(path) || existsSync(setAsidePath(path)) || readHead(dataDir) !== "missing";
 }
 
 /** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
@@ -60,7 +60,7 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   makeFolder(dataDir);
   const path = logFilePath(dataDir);
   // A refusal that was cut short.
-  if (!existsSync(path) && existsSync(keptPath(path))) renameSync(keptPath(path), path);
+  if (!existsSync(path) && existsSync(setAsidePath(path))) renameSync(setAsidePath(path), path);
   let head = readHead(dataDir);
   // Opening the log makes one.
   const walSize = sizeOf(`${path}-wal`);

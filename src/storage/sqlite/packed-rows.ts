@@ -4,7 +4,7 @@
  *
  * Hot path: one `addWrite` per write.
  */
-import type { PendingWrite } from "../embedded-log.ts";
+import type { PendingWrite } from "../commit-sequencer.ts";
 import type { Revision, Unversioned } from "../log-store.ts";
 import { headerBytes as valueHeaderBytes, packInto } from "../versioned-value.ts";
 import type { LogRow } from "./log-file.ts";

@@ -18,7 +18,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { Revision } from "../log-store.ts";
 import type { StoreEvent, Watch, WatchOptions } from "../watch-cache.ts";
-import { type Bucket, bucketPrefix, type EventLog, type History, indexAfter } from "./history.ts";
+import { type Bucket, bucketPrefix, type EventLog, type EventHistory, indexAfter } from "./event-history.ts";
 
 /** Events of a prefix from the durable log, oldest first; `reached` is how far the reading got. */
 export interface EventPage {
@@ -38,7 +38,7 @@ export interface WatchHubOptions {
   readonly clock: Clock;
   /** The longest pause of a large audience between two rounds. */
   readonly restMsMax: number;
-  readonly history: History;
+  readonly history: EventHistory;
   /** Revision that reads see. */
   readonly revision: () => Revision;
   /** Reads before this are refused. */

@@ -35,7 +35,7 @@ export class Bucket implements EventLog {
   }
 }
 
-export class History implements EventLog {
+export class EventHistory implements EventLog {
   readonly events: Deque<StoreEvent> = new Deque();
   floor: Revision;
   readonly #base: Revision;

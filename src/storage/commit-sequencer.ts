@@ -32,36 +32,30 @@ export class PendingWrite implements LogEvent {
   /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
   readonly replaces: Revision;
   readonly expiresAt: number;
-  readonly resolve: (result: CommitResult) => void;
-  readonly reject: (error: Error) => void;
+  /** The answer to the writer. */
+  readonly promise: Promise<CommitResult>;
+  resolve!: (result: CommitResult) => void;
+  reject!: (error: Error) => void;
   /** Revision of the key's durable version; 0 when there is none. Kept up to date in the key's newest pending write. */
-  durable: Revision;
+  durable: Revision = 0;
   /** Called once the outcome is known. */
   waiters: (() => void)[] | undefined = undefined;
 
-  constructor(
-    write: LogWrite,
-    key: string,
-    revision: Revision,
-    replaces: Revision,
-    durable: Revision,
-    expiresAt: number,
-    resolve: (result: CommitResult) => void,
-    reject: (error: Error) => void,
-  ) {
+  constructor(write: LogWrite, key: string, revision: Revision, replaces: Revision, expiresAt: number) {
     this.write = write;
     this.key = key;
     this.value = write.value;
     this.revision = revision;
     this.replaces = replaces;
-    this.durable = durable;
     this.expiresAt = expiresAt;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
   }
 }
 
-export interface EmbeddedLogOptions {
+export interface CommitSequencerOptions {
   readonly clock: Clock;
   /** Keys whose time was over have been deleted. */
   readonly expired?: ((keys: number) => void) | undefined;
@@ -76,7 +70,7 @@ export interface EmbeddedLogOptions {
 export type Rollback = ReadonlyMap<string, Revision>;
 
 /** A key and the revision of its version. */
-export interface KeyVersion {
+export interface KeyRevision {
   readonly key: string;
   readonly revision: Revision;
 }
@@ -85,8 +79,8 @@ const expirySweepMs = 50;
 const expirySweepKeys = 256;
 const hourMs = 60 * 60 * 1000;
 
-export class EmbeddedLog {
-  readonly #options: EmbeddedLogOptions;
+export class CommitSequencer {
+  readonly #options: CommitSequencerOptions;
   /**
    * Each key has the revision of its durable version here, or its newest write that is not durable yet. There is one
    * map, since entries that come and go with every write would keep garbage alive (`std/linked-list.ts`).
@@ -95,7 +89,7 @@ export class EmbeddedLog {
   readonly #expiry = new Expiry((key, revision) => this.#durableRevision(key) === revision);
   #follower: LogFollower | undefined;
   /** Last revision given out, and last one durable. */
-  #given: Revision = 0;
+  #lastAssigned: Revision = 0;
   #durable: Revision = 0;
   #isClosed = false;
   #cancelExpiry: (() => void) | undefined;
@@ -105,7 +99,7 @@ export class EmbeddedLog {
   /** Refuses writes that are for no deletion, while it is set. */
   full: StorageFull | undefined;
 
-  constructor(options: EmbeddedLogOptions) {
+  constructor(options: CommitSequencerOptions) {
     this.#options = options;
   }
 
@@ -116,7 +110,7 @@ export class EmbeddedLog {
 
   /** Sets the revision after which revisions continue. Call it before the first write. */
   begin(revision: Revision): void {
-    this.#given = this.#durable = revision;
+    this.#lastAssigned = this.#durable = revision;
   }
 
   /** Tells `follower` of every change from now on. */
@@ -141,12 +135,12 @@ export class EmbeddedLog {
     if (this.failure !== undefined) return Promise.reject(asFailure(this.failure));
     if (this.#isClosed) return Promise.reject(new StorageFailure("the store is closed"));
     if (this.full !== undefined && !write.isForDeletion) return Promise.reject(this.full);
-    const known = this.#keys.get(key) ?? 0;
-    const pending = typeof known === "number" ? undefined : known;
-    const durable = typeof known === "number" ? known : known.durable;
+    const latest = this.#keys.get(key) ?? 0;
+    const pending = typeof latest === "number" ? undefined : latest;
+    const durable = typeof latest === "number" ? latest : latest.durable;
     const replaces = pending === undefined ? durable : pending.value === undefined ? 0 : pending.revision;
     if (replaces !== expected || (value === undefined && expected === 0)) {
-      // A revision never comes back, and a key that exists is not absent: what is durable may settle it already.
+      // A revision never comes back, and a key that exists is not absent: the durable version may decide it already.
       if (pending === undefined || durable !== expected) {
         return Promise.resolve({ committed: false, revision: this.#durable });
       }
@@ -159,18 +153,18 @@ export class EmbeddedLog {
     const own = replaces === 0 ? Buffer.from(key, "utf8").toString("utf8") : key;
     if (own !== key) return Promise.reject(new Error("a key must be well-formed text"));
     if (write.mayWrite?.() === false) return Promise.reject(new WriterReplaced("the writer no longer leads"));
-    const revision = ++this.#given;
+    const revision = ++this.#lastAssigned;
     const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
     const { submit } = this.#options;
-    return new Promise((resolve, reject) => {
-      const submitted = new PendingWrite(write, own, revision, replaces, durable, expiresAt, resolve, reject);
-      if (submit === undefined) {
-        this.#apply(submitted);
-        return;
-      }
+    const submitted = new PendingWrite(write, own, revision, replaces, expiresAt);
+    submitted.durable = durable;
+    if (submit === undefined) {
+      this.#apply(submitted);
+    } else {
       this.#keys.set(own, submitted);
       submit(submitted);
-    });
+    }
+    return submitted.promise;
   }
 
   /** A write is durable. Called in the order of revisions. */
@@ -187,7 +181,7 @@ export class EmbeddedLog {
 
   /** The writes given, all that were pending, did not become durable, and their revisions are given out again. */
   refuse(error: Error, writes: readonly PendingWrite[]): void {
-    this.#given = this.#durable;
+    this.#lastAssigned = this.#durable;
     for (const { key } of writes) this.#setDurable(key, this.#durableRevision(key));
     for (const { reject, waiters } of writes) {
       reject(asFailure(error));
@@ -209,12 +203,12 @@ export class EmbeddedLog {
     rollback: Rollback,
     prefix: string,
     { from = prefix, limit = Number.POSITIVE_INFINITY }: Omit<LogRangeOptions, "at">,
-  ): { readonly versions: readonly KeyVersion[]; readonly remaining: number } {
+  ): { readonly versions: readonly KeyRevision[]; readonly remaining: number } {
     const first = from > prefix ? from : prefix;
     const end = prefixEnd(prefix);
     const changed = [...rollback].filter(([key]) => key >= first && (end === undefined || key < end));
     changed.sort(([a], [b]) => (a < b ? -1 : 1));
-    const versions: KeyVersion[] = [];
+    const versions: KeyRevision[] = [];
     let next = 0;
     const addChangedBefore = (key: string | undefined): void => {
       for (; next < changed.length && versions.length < limit; next++) {
@@ -257,8 +251,8 @@ export class EmbeddedLog {
 
   /** 0 for a key that does not exist. */
   #durableRevision(key: string): Revision {
-    const known = this.#keys.get(key) ?? 0;
-    return typeof known === "number" ? known : known.durable;
+    const latest = this.#keys.get(key) ?? 0;
+    return typeof latest === "number" ? latest : latest.durable;
   }
 
   /** Notes a durable version of a key without pending writes. */

@@ -14,26 +14,26 @@ import { type Digest, digestSum } from "../digest.ts";
 import {
   type Compacted,
   isCompacted,
-  type KeptVersion,
-  type KeptVersions,
+  type LogVersion,
+  type LogVersions,
   type LogEntry,
   type LogEvent,
   type LogFollower,
   type LogRangeOptions,
   type LogStore,
   type LogWrite,
-  type PastEvent,
+  type HistoryEvent,
   type Revision,
   StorageFailure,
   type StorageFull,
 } from "../log-store.ts";
-import { atRevision, moved } from "../versioned-value.ts";
+import { insertRevision } from "../versioned-value.ts";
 import type {
   Encoded,
   Entry,
   EventType,
-  Past,
-  PastReader,
+  KeyVersions,
+  VersionReader,
   PutOptions,
   Range,
   RangeOptions,
@@ -44,8 +44,8 @@ import type {
   WatchOptions,
   WriteResult,
 } from "../watch-cache.ts";
-import { bucketPrefix, type EventLog, History, indexAfter } from "./history.ts";
-import { KeyHistory, UnreadableVersion, Version, versionAt } from "./version.ts";
+import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
+import { deletedVersion, newVersion, UnreadableVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
 /** Counters of a cache. Every member is called synchronously and must not throw. */
@@ -114,15 +114,15 @@ interface Waiter {
   wake(isVisible: boolean): void;
 }
 
-export class MemoryCache implements WatchCache, PastReader, LogFollower {
+export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   readonly #options: CacheOptions;
   readonly #log: LogStore;
-  readonly #keys = new Map<string, KeyHistory>();
+  readonly #keys = new Map<string, VersionChain>();
   /** Keys that exist. */
-  readonly #live = new OrderedMap<KeyHistory>();
+  readonly #live = new OrderedMap<VersionChain>();
   /** Deleted keys that history still knows. */
-  readonly #tombstones = new OrderedMap<KeyHistory>();
-  readonly #history: History;
+  readonly #tombstones = new OrderedMap<VersionChain>();
+  readonly #history: EventHistory;
   readonly #hub: WatchHub;
   readonly #waiting = new Heap<Waiter>((a, b) => a.revision < b.revision);
   #visible: Revision;
@@ -147,14 +147,14 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     this.#options = options;
     this.#visible = log.revision;
     this.#compacted = log.compactedRevision;
-    this.#history = new History(this.#visible, historyBytesMax, (event) => this.#forget(event));
+    this.#history = new EventHistory(this.#visible, historyBytesMax, (event) => this.#forget(event));
     this.#hub = new WatchHub({
       clock,
       restMsMax,
       history: this.#history,
       revision: () => this.#visible,
       compactedRevision: () => this.#compacted,
-      source: (prefix, exact, after, upTo) => this.#pastEvents(prefix, exact, after, upTo),
+      source: (prefix, exact, after, upTo) => this.#readHistory(prefix, exact, after, upTo),
       onFlush: observe?.flush,
       onWatchError: observe?.watchError,
     });
@@ -163,8 +163,8 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   }
 
   /** Reads all that `log` holds, and follows it. A log that cannot be read is closed. */
-  static async open(log: LogStore, options: CacheOptions): Promise<MemoryCache> {
-    const cache = new MemoryCache(log, options);
+  static async open(log: LogStore, options: CacheOptions): Promise<LogWatchCache> {
+    const cache = new LogWatchCache(log, options);
     try {
       await log.follow(cache);
     } catch (error) {
@@ -196,7 +196,7 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   }
 
   scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void {
-    this.#live.scan(from, to, (_versions, key) => visit(key));
+    this.#live.scan(from, to, (_chain, key) => visit(key));
   }
 
   countKeys(from: string, to: string | undefined): number {
@@ -218,50 +218,49 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   }
 
   /** Called by the log: a current entry. */
-  load({ key, value, revision, expiresAt, unreadable }: LogEntry): void {
-    const versions = this.#openKey(key);
-    const own = atRevision(value, revision);
-    versions.head = this.#keep(key, own, value.place, revision, revision, expiresAt, false, unreadable);
-    this.#live.set(key, versions);
+  load(entry: LogEntry): void {
+    const { key, value, revision } = entry;
+    const chain = this.#openKey(key);
+    const version = newVersion(key, value, entry, revision);
+    chain.head = version;
+    this.#live.set(key, chain);
+    this.#valueBytes += version.value.length;
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
   /** Called by the log: a durable change. */
-  changed({ key, value, revision, expiresAt, unreadable }: LogEvent, write: LogWrite | undefined): void {
-    const versions = this.#keys.get(key) ?? this.#openKey(key);
-    const previous = versions.current;
+  changed(change: LogEvent, write: LogWrite | undefined): void {
+    const { key, value, revision } = change;
+    const chain = this.#keys.get(key) ?? this.#openKey(key);
+    const previous = chain.current;
     let version: Version;
     let type: EventType;
     if (value === undefined) {
       // Safe: a log deletes only what exists.
-      const { value: last, place, revision: from, created } = previous!;
-      const why = unreadableReason(previous!);
-      version = this.#keep(versions.key, moved(last, place, from, revision), place, revision, created, 0, true, why);
+      version = deletedVersion(previous!, revision);
       type = "DELETED";
-      this.#live.delete(versions.key);
-      this.#tombstones.set(versions.key, versions);
+      this.#live.delete(chain.key);
+      this.#tombstones.set(chain.key, chain);
     } else {
-      const created = previous === undefined ? revision : previous.created;
-      const { key: own } = versions;
-      const bytes = atRevision(value, revision);
-      version = this.#keep(own, bytes, value.place, revision, created, expiresAt, false, unreadable);
+      version = newVersion(chain.key, value, change, previous === undefined ? revision : previous.created);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
-        if (versions.head !== undefined) this.#tombstones.delete(versions.key);
-        this.#live.set(versions.key, versions);
+        if (chain.head !== undefined) this.#tombstones.delete(chain.key);
+        this.#live.set(chain.key, chain);
       }
     }
     if (write instanceof CacheWrite) {
-      version.view = write.value?.view(revision);
+      version.decoded = write.value?.decode(revision);
       write.entry = version;
     }
-    version.older = versions.head;
-    versions.head = version;
+    version.older = chain.head;
+    chain.head = version;
     this.#visible = revision;
+    this.#valueBytes += version.value.length;
     this.#digestSum = digestSum(this.#digestSum + (version.deleted ? 0 : revision) - (previous?.revision ?? 0));
     const event: StoreEvent = { type, revision, entry: version, previous, frames: undefined };
-    this.#history.add(event, versions.bucket);
-    this.#hub.publish(event, versions.bucket);
+    this.#history.add(event, chain.bucket);
+    this.#hub.publish(event, chain.bucket);
     while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
   }
 
@@ -276,15 +275,15 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   recovered(entries: readonly LogEntry[]): void {
     const buckets = new Set<string>();
     for (const { key, value, revision } of entries) {
-      const versions = this.#keys.get(key);
-      const version = versions?.head;
+      const chain = this.#keys.get(key);
+      const version = chain?.head;
       if (!(version instanceof UnreadableVersion) || version.revision !== revision) continue;
-      version.value = atRevision(value, revision);
-      version.place = value.place;
+      version.value = insertRevision(value, revision);
+      version.revisionOffset = value.revisionOffset;
       version.unreadable = undefined;
-      version.view = undefined;
+      version.decoded = undefined;
       this.#valueBytes += version.value.length;
-      buckets.add(versions!.bucket.prefix);
+      buckets.add(chain!.bucket.prefix);
     }
     this.#hub.endUnder(buckets);
   }
@@ -304,9 +303,9 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   range(prefix: string, options: RangeOptions = {}): Range {
     const { from, to, limit } = bounds(prefix, options);
     const entries: Entry[] = [];
-    this.#live.scan(from, to, (versions) => {
+    this.#live.scan(from, to, (chain) => {
       if (entries.length === limit) return false;
-      entries.push(versions.head!);
+      entries.push(chain.head!);
       return true;
     });
     const remaining = entries.length < limit ? 0 : this.#live.rank(to) - this.#live.rank(from) - entries.length;
@@ -333,15 +332,15 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
   }
 
   /** Versions that the log keeps, or memory where it keeps none. */
-  async past(key: string, before: Revision | undefined, limit: number): Promise<Past> {
+  async versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions> {
     const head = this.#keys.get(key)?.head;
     // The log finds a version fastest by its revision.
     const newest = head === undefined ? this.#visible : head.revision;
     const from = before === undefined || (head !== undefined && before > newest) ? newest + 1 : before;
-    const kept = this.#log.keepsHistory
+    const found = this.#log.keepsHistory
       ? await this.#log.versions(key, from, limit)
       : versionsInMemory(head, from, limit, this.#compacted);
-    const { versions, ...rest } = kept;
+    const { versions, ...rest } = found;
     return {
       ...rest,
       versions: versions.map(({ value, ...version }) => ({
@@ -439,42 +438,25 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     if (event.previous !== undefined) this.#valueBytes -= event.previous.value.length;
     if (!version.deleted) return;
     this.#valueBytes -= version.value.length;
-    const versions = this.#keys.get(version.key);
-    if (versions?.head !== version) return;
-    this.#tombstones.delete(versions.key);
-    this.#keys.delete(versions.key);
+    const chain = this.#keys.get(version.key);
+    if (chain?.head !== version) return;
+    this.#tombstones.delete(chain.key);
+    this.#keys.delete(chain.key);
   }
 
-  #openKey(key: string): KeyHistory {
-    const versions = new KeyHistory(key, this.#history.bucketOf(key));
-    this.#keys.set(key, versions);
-    return versions;
-  }
-
-  #keep(
-    key: string,
-    value: Buffer,
-    place: number,
-    revision: Revision,
-    created: Revision,
-    expiresAt: number,
-    deleted = false,
-    unreadable?: string,
-  ): Version {
-    this.#valueBytes += value.length;
-    if (unreadable === undefined) return new Version(key, value, place, revision, created, expiresAt, deleted);
-    const version = new UnreadableVersion(key, value, place, revision, created, expiresAt, deleted);
-    version.unreadable = unreadable;
-    return version;
+  #openKey(key: string): VersionChain {
+    const chain = new VersionChain(key, this.#history.bucketOf(key));
+    this.#keys.set(key, chain);
+    return chain;
   }
 
   #logOf(prefix: string, exact = false): EventLog {
     return exact || bucketPrefix(prefix) !== undefined ? this.#history.bucketOf(prefix) : this.#history;
   }
 
-  async #pastEvents(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<EventPage | undefined> {
-    const past = await this.#log.history(prefix, exact, after, upTo);
-    return past && { events: past.events.map(storeEvent), reached: past.reached };
+  async #readHistory(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<EventPage | undefined> {
+    const page = await this.#log.history(prefix, exact, after, upTo);
+    return page && { events: page.events.map(storeEvent), reached: page.reached };
   }
 
   /** The state at `at`, which memory shows. */
@@ -486,18 +468,18 @@ export class MemoryCache implements WatchCache, PastReader, LogFollower {
     }
     const { from, to, limit } = bounds(prefix, options);
     const deleted: Version[] = [];
-    this.#tombstones.scan(from, to, (versions) => {
-      const version = versionAt(versions.head, at);
+    this.#tombstones.scan(from, to, (chain) => {
+      const version = versionAt(chain.head, at);
       if (version !== undefined) deleted.push(version);
       return deleted.length < limit;
     });
     const entries: Entry[] = [];
     let next = 0;
-    this.#live.scan(from, to, (versions, key) => {
+    this.#live.scan(from, to, (chain, key) => {
       while (next < deleted.length && deleted[next]!.key < key && entries.length < limit)
         entries.push(deleted[next++]!);
       if (entries.length === limit) return false;
-      const version = versionAt(versions.head, at);
+      const version = versionAt(chain.head, at);
       if (version !== undefined) entries.push(version);
       return entries.length < limit;
     });
@@ -541,17 +523,18 @@ function versionsInMemory(
   before: Revision,
   limit: number,
   compacted: Revision,
-): KeptVersions {
-  const versions: KeptVersion[] = [];
+): LogVersions {
+  const versions: LogVersion[] = [];
   let version = head;
   while (version !== undefined && version.revision >= before) version = version.older;
   for (; version !== undefined && versions.length < limit; version = version.older) {
-    const { key, revision, created, expiresAt, deleted, value, place, older } = version;
+    const { key, revision, created, expiresAt, deleted, value, revisionOffset, older } = version;
     const replaces = created === revision ? 0 : (older?.revision ?? created);
-    const digits = place < 0 ? 0 : String(revision).length;
-    const bytes = Buffer.concat([value.subarray(0, Math.max(place, 0)), value.subarray(Math.max(place, 0) + digits)]);
-    const kept = deleted ? undefined : { bytes, place };
-    versions.push({ key, revision, expiresAt, value: kept, replaces, writtenAt: undefined });
+    const digits = revisionOffset < 0 ? 0 : String(revision).length;
+    const start = Math.max(revisionOffset, 0);
+    const bytes = Buffer.concat([value.subarray(0, start), value.subarray(start + digits)]);
+    const unversioned = deleted ? undefined : { bytes, revisionOffset };
+    versions.push({ key, revision, expiresAt, value: unversioned, replaces, writtenAt: undefined });
   }
   const next = version === undefined ? 0 : version.revision + 1;
   return { versions, next, since: compacted, sinceMs: undefined };
@@ -564,15 +547,19 @@ function bounds(prefix: string, options: RangeOptions): { from: string; to: stri
 
 /** A version of the log as an entry. */
 function entryOf({ key, value, revision, expiresAt, unreadable }: LogEntry, at = revision): Entry {
-  const entry = { key, value: atRevision(value, at), revision: at, created: revision, expiresAt, view: undefined };
+  const entry = {
+    key,
+    value: insertRevision(value, at),
+    revision: at,
+    created: revision,
+    expiresAt,
+    decoded: undefined,
+  };
   return unreadable === undefined ? entry : { ...entry, unreadable };
 }
 
-const unreadableReason = (version: Version): string | undefined =>
-  version instanceof UnreadableVersion ? version.unreadable : undefined;
-
 /** A change of the past. Of a deletion it shows the last state, at the deletion's revision. */
-function storeEvent({ value, previous, ...of }: PastEvent): StoreEvent {
+function storeEvent({ value, previous, ...of }: HistoryEvent): StoreEvent {
   const { revision } = of;
   const before = previous && entryOf(previous);
   if (value !== undefined) {

@@ -10,7 +10,7 @@ import { seededRandom } from "#std/random.ts";
 import { isCompacted, type Revision } from "./log-store.ts";
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from "./sqlite.ts";
 import { pods, putText, textOf, waitUntil } from "./store.contract.ts";
-import type { PastReader } from "./watch-cache.ts";
+import type { VersionReader } from "./watch-cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-kept-history-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -30,7 +30,7 @@ after(() => Promise.all(opened.map((store) => store.cache.close())));
 
 async function open(options: Partial<SqliteOptions> & { clock?: FakeClock } = {}): Promise<Subject> {
   const { clock = new FakeClock(), dataDir = join(root, `store-${++folders}`) } = options;
-  const store = await openSqliteStore({ kept: { ms: hourMs, bytes: undefined }, ...options, clock, dataDir });
+  const store = await openSqliteStore({ retention: { ms: hourMs, bytes: undefined }, ...options, clock, dataDir });
   opened.push(store);
   return { ...store, clock, dataDir };
 }
@@ -39,11 +39,11 @@ const podA = `${pods}shop/a`;
 const podB = `${pods}shop/b`;
 
 /** All versions of a key as `revision text`, newest first, read in pages. */
-async function versions(reader: PastReader, key: string, limit = 3): Promise<string[]> {
+async function versions(reader: VersionReader, key: string, limit = 3): Promise<string[]> {
   const found: string[] = [];
   let before: Revision | undefined;
   for (;;) {
-    const past = await reader.past(key, before, limit);
+    const past = await reader.versions(key, before, limit);
     for (const { revision, entry } of past.versions) found.push(`${revision} ${entry?.value.toString() ?? "deleted"}`);
     if (past.next === 0) return found;
     before = past.next;
@@ -51,7 +51,7 @@ async function versions(reader: PastReader, key: string, limit = 3): Promise<str
 }
 
 /** Waits until a key has these versions: what is too old goes in small steps. */
-async function until(reader: PastReader, key: string, expected: readonly string[]): Promise<void> {
+async function until(reader: VersionReader, key: string, expected: readonly string[]): Promise<void> {
   await waitUntil(async () => (await versions(reader, key)).length === expected.length);
   assert.deepEqual(await versions(reader, key), expected);
 }
@@ -61,7 +61,7 @@ async function advance({ clock, log }: Subject, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= minuteMs) {
     clock.advance(Math.min(left, minuteMs));
     for (let i = 0; i < 5; i++) await turn();
-    await log.logged([]);
+    await log.entriesAt([]);
   }
 }
 
@@ -95,7 +95,7 @@ test("what was replaced longer ago goes, also when nothing is written", async ()
   await advance(store, 30 * minuteMs);
   await until(cache, podA, ["5 three@5", "2 two@2"]);
   await until(cache, podB, []);
-  assert.equal((await cache.past(podA, undefined, 1)).since, 4);
+  assert.equal((await cache.versions(podA, undefined, 1)).since, 4);
   await advance(store, 40 * minuteMs);
   await until(cache, podA, ["5 three@5"]);
   await cache.close();
@@ -113,7 +113,7 @@ test("the history and its times outlast a restart", async () => {
   clock.advance(10 * minuteMs);
   const store = await open({ clock, dataDir });
   assert.deepEqual(await versions(store.cache, podA), ["3 deleted", "2 two@2", "1 one@1"]);
-  const { versions: found } = await store.cache.past(podA, undefined, 3);
+  const { versions: found } = await store.cache.versions(podA, undefined, 3);
   const minutes = found.map(({ writtenAt }) => Math.round(((writtenAt ?? 0) - start) / minuteMs));
   assert.deepEqual(minutes, [10, 10, 0]);
   // The first version was the current one until ten minutes after the start.
@@ -137,7 +137,7 @@ async function untilAMegabyteIsKept({ cache }: Pick<Awaited<ReturnType<typeof op
 test("history has at most about the size it was given", async () => {
   const bytes = 1024 * 1024;
   const store = await open({
-    kept: { ms: undefined, bytes },
+    retention: { ms: undefined, bytes },
     historyBytesMax: 64 * 1024,
     faults: { segmentRows: 64 },
   });
@@ -150,11 +150,11 @@ test("history has at most about the size it was given", async () => {
 
 test("a small history leaves readers what they may go back to", async () => {
   const bytes = 1024 * 1024;
-  const store = await open({ kept: { ms: undefined, bytes }, faults: { segmentRows: 64 } });
+  const store = await open({ retention: { ms: undefined, bytes }, faults: { segmentRows: 64 } });
   const text = "x".repeat(4096);
   let revision = 0;
   for (let i = 0; i < 1000; i++) ({ revision } = await putText(store.cache, podA, revision, text));
-  await store.log.logged([]);
+  await store.log.entriesAt([]);
   assert.equal(store.cache.compactedRevision, 0);
   assert.equal((await versions(store.cache, podA, 50)).length, 1000);
   await advance(store, 12 * minuteMs);
@@ -166,7 +166,7 @@ test("all that is old can be dropped at once, and the room is given back", async
   const store = await open();
   let revision = 0;
   for (let i = 0; i < 400; i++) ({ revision } = await putText(store.cache, podA, revision, "x".repeat(20_000)));
-  await store.log.logged([]);
+  await store.log.entriesAt([]);
   const { revision: reached, bytes } = await store.log.drop({ revision: revision - 1 });
   assert.equal(reached, revision - 1);
   assert.ok(bytes > 4_000_000, `${bytes} bytes`);
@@ -178,7 +178,7 @@ test("all that is old can be dropped at once, and the room is given back", async
 });
 
 test("without it history goes with what readers may go back to", async () => {
-  const store = await open({ kept: undefined });
+  const store = await open({ retention: undefined });
   await putText(store.cache, podA, 0, "one");
   await putText(store.cache, podA, 1, "two");
   assert.deepEqual(await versions(store.cache, podA), ["2 two@2", "1 one@1"]);
@@ -233,9 +233,9 @@ for (const seed of [1, 2, 3]) {
         const text = isDeletion ? "deleted" : `${step}@${revision}`;
         all.push({ revision, text, replacedAt: isDeletion ? revision : Number.POSITIVE_INFINITY });
       }
-      const { since: before } = await store.cache.past(key, undefined, 1);
+      const { since: before } = await store.cache.versions(key, undefined, 1);
       const found = await versions(store.cache, key, 1 + below(4));
-      const { since } = await store.cache.past(key, undefined, 1);
+      const { since } = await store.cache.versions(key, undefined, 1);
       const least = expectedSince(all, since);
       const most = new Set(expectedSince(all, before));
       assert.ok(
