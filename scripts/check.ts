@@ -9,7 +9,7 @@ import { type Outcome, report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
 /** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm run test:more` runs those. */
-export const slowTests = /crash\.test\.ts$/;
+const slowTests = /crash\.test\.ts$/;
 
 const typesKept = "node_modules/.cache/types.tsbuildinfo";
 
@@ -31,7 +31,7 @@ export async function checkSources(fix = false): Promise<string[]> {
   return names.filter((_, at) => !results[at]);
 }
 
-export function unitTests(): Promise<Tally> {
+function unitTests(): Promise<Tally> {
   return runStep("unit", findTests(["src/**/*.test.ts", "scripts/**/*.test.ts"], slowTests));
 }
 

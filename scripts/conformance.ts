@@ -29,7 +29,7 @@ Usage: npm run conformance -- [options]
   -v, --verbose   name the scenarios that pass and those that are skipped as well
   -h, --help      print this`;
 
-export interface ConformanceOptions {
+interface ConformanceOptions {
   /** Only scenarios whose file and name match this expression. */
   readonly only?: string;
   /** Also runs skipped scenarios. */

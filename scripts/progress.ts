@@ -15,7 +15,7 @@ const leastDone = 0.05;
 /** Where Node keeps compiled code, so that not every test file compiles the server again. */
 export const compileCache = join(cacheFolder, "compiled");
 
-export interface Progress {
+interface Progress {
   /** A test has ended. One that failed is named at once; the reasons come at the end. */
   count(passed: boolean, test: string): void;
   /** All tests of `file` have ended, which took so many seconds. */
@@ -60,7 +60,7 @@ const startSeconds = 0.5;
 export const clockText = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
-export interface Counts {
+interface Counts {
   readonly files: number;
   readonly passed: number;
   readonly failed: number;

@@ -66,18 +66,18 @@ const versionRows = [
 
 const page = join(root, "docs/requirements.md");
 
-export interface Row {
+interface Row {
   readonly id: string;
   readonly text: string;
 }
 
-export interface Later {
+interface Later {
   readonly step: string;
   readonly reason: string;
 }
 
 /** A test that cites requirement IDs. */
-export interface Proof {
+interface Proof {
   readonly ids: readonly string[];
   readonly file: string;
   readonly name: string;
@@ -143,7 +143,7 @@ function scenarioProofs(): Proof[] {
   );
 }
 
-export interface Index {
+interface Index {
   readonly page: string;
   /** Rows with neither test nor step. */
   readonly open: readonly string[];

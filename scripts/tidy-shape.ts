@@ -6,7 +6,7 @@
  */
 import { excusedState } from "./excused.ts";
 
-export interface ShapeFinding {
+interface ShapeFinding {
   readonly file: string;
   readonly line: number;
   readonly message: string;

@@ -7,9 +7,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
-import { aliasedTypes, circles, moduleState, sharedTypeNames } from "./tidy-shape.ts";
+import { aliasedTypes, circles, moduleState, roomCircles, sharedTypeNames } from "./tidy-shape.ts";
 import { measuredTimes } from "./tidy-tests.ts";
-import { unknownFiles, unusedPermissions } from "./tidy-usage.ts";
+import { unknownFiles, unusedExports, unusedPermissions } from "./tidy-usage.ts";
 import { firstWords, retired } from "./tidy-words.ts";
 
 export interface Finding {
@@ -70,10 +70,10 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
   }
   if (importCount === 0) throw new Error("no imports seen: the import check is broken");
   findings.push(...deadFiles(sources, importers, packages), ...sharedTypeNames(codes));
-  findings.push(...circles(imports)); //ROOMS
+  findings.push(...circles(imports), ...roomCircles(imports));
   findings.push(...unusedPermissions(packages.layers, edges), ...unknownFiles(sources, packages.files));
-  //EXPORTS const isExempt = (file: string): boolean => packages.entries.includes(file) || isGenerated(sources.get(file)!);
-  //EXPORTS findings.push(...unusedExports(all, resolve, isExempt));
+  const isExempt = (file: string): boolean => packages.entries.includes(file) || isGenerated(sources.get(file)!);
+  findings.push(...unusedExports(all, resolve, isExempt));
   return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 

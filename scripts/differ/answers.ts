@@ -31,7 +31,7 @@ export const randomName = /kube-api-access-\w{5}/g;
 export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
-export const withoutValues = (line: string): string =>
+const withoutValues = (line: string): string =>
   line
     .replace(/(\.nodePort: Duplicate value: )3[0-2]\d{3}$/, "$1...")
     .replace(

@@ -230,7 +230,7 @@ function objectOf(random: Random, schema: Schema, path: string, depth: number): 
 }
 
 /** Where something can be changed. */
-export interface Place {
+interface Place {
   readonly path: readonly (string | number)[];
   readonly schema: Schema;
   readonly value: unknown;

@@ -230,7 +230,7 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
 export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => sets[name]);
 
 /** A change of a stored object. */
-export interface KindChange {
+interface KindChange {
   /** Empty for the object itself. */
   readonly subresource: string;
   /** The edits, given the object as it is stored. */

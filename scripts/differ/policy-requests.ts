@@ -106,7 +106,7 @@ async function removeZones(comparison: Comparison): Promise<void> {
 }
 
 /** Files of audit events, of both servers. */
-export type AuditLogs = readonly string[];
+type AuditLogs = readonly string[];
 
 class Case {
   readonly #comparison: Comparison;

@@ -18,7 +18,7 @@ import { subjects } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
 /** The spec of a policy, and whether its expressions may use parameters. */
-export interface PolicySpec {
+interface PolicySpec {
   readonly spec: Json;
   readonly hasParams: boolean;
 }

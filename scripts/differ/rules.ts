@@ -12,7 +12,7 @@ interface Dice extends Random {
 }
 
 /** One definition, and the bodies of objects to try: each is created, then replaced by the next. */
-export interface RuleCase {
+interface RuleCase {
   readonly schema: Json;
   readonly objects: readonly Json[];
 }

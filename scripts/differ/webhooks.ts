@@ -10,7 +10,7 @@ import { webhookCase } from "./webhook-cases.ts";
 import { type Case, type Line, Session } from "../../test/webhooks/session.ts";
 import { WebhookServer } from "../../test/webhook-server.ts";
 
-export interface WebhooksOptions {
+interface WebhooksOptions {
   /** The first number of generated cases, and how many of them. */
   readonly first: number;
   readonly runs: number;

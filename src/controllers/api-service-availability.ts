@@ -13,7 +13,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { workQueue } from "./reconcile.ts";
 
-export interface AvailabilityOptions {
+interface AvailabilityOptions {
   /** Asks the server for the discovery document of its group version. Resolves with what is wrong, if anything. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
   /** Whether a service is reached at an address that was given, so that it need not exist. */

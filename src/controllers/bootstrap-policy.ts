@@ -9,7 +9,7 @@ import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "#api/rbac/v1.t
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 
-export interface BootstrapPolicyOptions {
+interface BootstrapPolicyOptions {
   readonly client: RestClient;
   readonly domain: ApiDomain;
   readonly policy: readonly PolicyObject[];

@@ -19,7 +19,7 @@ import type { SharedInformers } from "./shared-informers.ts";
 
 export type { ScaledKinds } from "./disruption/expected-pods.ts";
 
-export interface DisruptionOptions {
+interface DisruptionOptions {
   readonly informers: SharedInformers;
   readonly kinds: ScaledKinds;
 }

@@ -16,7 +16,7 @@ import { workQueue } from "./reconcile.ts";
 
 export type { ServedResource, ServedResources } from "./garbage-collector/served.ts";
 
-export interface GarbageCollectorOptions {
+interface GarbageCollectorOptions {
   readonly served: ServedResources;
 }
 

@@ -12,7 +12,7 @@ import { isNamespaceEnding } from "./expecting.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
 /** `T` is the type of the object that is kept. */
-export interface NamespacedObject<T extends ApiObject> {
+interface NamespacedObject<T extends ApiObject> {
   /** The object's description, for logs: `service account`. */
   readonly what: string;
   /** The queue of namespaces has this name in metrics. */

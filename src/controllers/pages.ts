@@ -4,7 +4,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 
 const pageLength = 500;
 
-export interface PagesOptions {
+interface PagesOptions {
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
   /** Reads the objects as they were at this revision. */

@@ -15,7 +15,7 @@ import { untilStopped } from "./repeat.ts";
 import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
-export interface PodGcOptions {
+interface PodGcOptions {
   readonly informers: SharedInformers;
   /** Pods that have ended are kept up to this number; 0: all of them. */
   readonly terminatedMax: number;

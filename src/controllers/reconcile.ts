@@ -29,7 +29,7 @@ export function workQueue(
 }
 
 /** `T` is the type of the objects. */
-export interface Followed<T extends ApiObject> extends Omit<ReflectorOptions<T>, "client" | "clock" | "signal"> {
+interface Followed<T extends ApiObject> extends Omit<ReflectorOptions<T>, "client" | "clock" | "signal"> {
   /** The objects, for logs: `claims`. */
   readonly what: string;
 }
@@ -44,7 +44,7 @@ export function follow<T extends ApiObject = ApiObject>(
 }
 
 /** `T` is the type of the objects. */
-export interface Reconciled<T extends ApiObject>
+interface Reconciled<T extends ApiObject>
   extends Pick<Followed<T>, "path" | "fieldSelector" | "what">,
     Omit<QueueOptions, "work"> {
   /** The key of an object that there is something to do about; `undefined` for others. */

@@ -18,7 +18,7 @@ import { untilStopped } from "./repeat.ts";
 import { keyOf, SharedInformer } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
-export interface ResourceClaimsOptions {
+interface ResourceClaimsOptions {
   readonly informers: SharedInformers;
   /** The served version of resource claims. */
   readonly version: string;

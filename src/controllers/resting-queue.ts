@@ -15,7 +15,7 @@ const restMaxMs = 2000;
 /** Beyond so many, those that have rested are looked for. */
 const restingMax = 1000;
 
-export interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
+interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
   work(key: string): Promise<void>;
 }
 

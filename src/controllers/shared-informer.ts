@@ -7,10 +7,10 @@ import type { ControllerEnvironment } from "./controller.ts";
 import { follow } from "./reconcile.ts";
 
 /** `before` is absent for what is new to the listener, `after` for what is gone. Both are versions of one object. */
-export type InformerListener<T extends ApiObject> = (before: T | undefined, after: T | undefined) => void;
+type InformerListener<T extends ApiObject> = (before: T | undefined, after: T | undefined) => void;
 
 /** `T` is the type of the objects. */
-export interface SharedInformerOptions<T extends ApiObject> {
+interface SharedInformerOptions<T extends ApiObject> {
   /** The objects, for logs: `pods`. */
   readonly what: string;
   /** Path of all of them. */

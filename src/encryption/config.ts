@@ -19,7 +19,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import type { Key } from "./keyed.ts";
 
-export type KeyedKind = "aescbc" | "aesgcm" | "secretbox";
+type KeyedKind = "aescbc" | "aesgcm" | "secretbox";
 
 export interface KmsSettings {
   readonly name: string;
@@ -115,7 +115,7 @@ function covers(rule: string, resource: string): boolean {
 }
 
 /** `apps` of `deployments.apps` and `*.apps`, empty for the core group. */
-export function groupOf(resource: string): string {
+function groupOf(resource: string): string {
   const dot = resource.indexOf(".");
   return dot < 0 ? "" : resource.slice(dot + 1);
 }

@@ -63,7 +63,7 @@ interface StoredForm {
 }
 
 /** Values that a new configuration has no key for. */
-export interface Unknown {
+interface Unknown {
   readonly values: number;
   /** One of their keys. */
   readonly key: string | undefined;

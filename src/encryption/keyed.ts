@@ -23,7 +23,7 @@ interface KnownKey {
   readonly cipher: Cipher;
 }
 
-export interface KeyedOptions {
+interface KeyedOptions {
   /** `k8s:enc:aescbc:v1:` */
   readonly prefix: string;
   /** Messages call it by this name. */

@@ -9,7 +9,7 @@ export interface KmsObserver extends KeyObserver {
   readonly call: CallObserver;
 }
 
-export interface KmsEnvironment {
+interface KmsEnvironment {
   readonly clock: Clock;
   readonly random: Random;
   observeKms(name: string): KmsObserver;

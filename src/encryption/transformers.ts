@@ -4,7 +4,7 @@ import { identity } from "./identity.ts";
 import { ProviderList, type ValueTransformer } from "./transformer.ts";
 
 /** A rule whose providers are open. */
-export interface OpenRule extends Pick<EncryptionRule, "resources"> {
+interface OpenRule extends Pick<EncryptionRule, "resources"> {
   readonly providers: readonly ValueTransformer[];
 }
 

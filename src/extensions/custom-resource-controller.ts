@@ -40,7 +40,7 @@ import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.
 
 type Place = Pick<ResourceDefinition, "group" | "resource">;
 
-export interface CustomResourceControllerOptions {
+interface CustomResourceControllerOptions {
   /** It defines custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Always served. Custom ones of the same group version are not. */

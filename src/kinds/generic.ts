@@ -94,7 +94,7 @@ export function row<T extends ApiObject, Hub extends ApiObject>(
   return [group, kind, make as unknown as MakeBehaviour]; // its schema makes every object of the kind a T
 }
 
-export interface GenericOptions {
+interface GenericOptions {
   readonly hasStatus: boolean;
   readonly generation: boolean;
   /** The status of a new object; `undefined` for no field at all. Computed at the first write. */

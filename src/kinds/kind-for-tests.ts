@@ -10,7 +10,7 @@ import { decodeTyped } from "#schema/typed.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
-export interface KindUnderTest {
+interface KindUnderTest {
   readonly definition: ResourceDefinition;
   /** Decodes a body by its type, with the fields that are always present. */
   decode(object: Unstructured): Unstructured;

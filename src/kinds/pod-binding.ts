@@ -11,7 +11,7 @@ import type { Store } from "#registry/store.ts";
 import { changeStored } from "./change-stored.ts";
 import { withPodCondition } from "./pod-condition.ts";
 
-export interface PodBindingOptions {
+interface PodBindingOptions {
   pods(): Store;
   /** The time, as objects say it. */
   now(): string;

@@ -23,7 +23,7 @@ import { nearestNumber } from "#std/int64.ts";
 import { changeStored } from "./change-stored.ts";
 import { withPodCondition } from "./pod-condition.ts";
 
-export interface PodEvictionOptions {
+interface PodEvictionOptions {
   readonly domain: ApiDomain;
   pods(): Store;
   /** `undefined` when budgets are not served. */

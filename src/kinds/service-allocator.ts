@@ -30,7 +30,7 @@ export interface PortRange {
   readonly size: number;
 }
 
-export interface ServiceAllocatorOptions {
+interface ServiceAllocatorOptions {
   /** One or two, of different families; services are of the first unless they ask for more. */
   readonly clusterIps: readonly IpRange[];
   readonly nodePorts: PortRange;

@@ -26,7 +26,7 @@ import type {
 } from "./resource-definition.ts";
 
 /** The data that is cached with an entry beside its bytes. */
-export interface DecodedEntry {
+interface DecodedEntry {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
   object: Unstructured | undefined;
@@ -50,7 +50,7 @@ export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
 export type ConvertedObjects = readonly Unstructured[] | undefined;
 
 /** How a resource's objects lie in bytes. */
-export interface Layout {
+interface Layout {
   /** `{"kind":"ConfigMap","apiVersion":"v1",` of the stored version. */
   readonly prefix: Buffer;
   /** The same of the served version; equal to `prefix` when the served version is the stored one. */

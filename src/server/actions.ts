@@ -21,7 +21,7 @@ import type { ServerParts } from "./server-parts.ts";
 /** Actions by Kubernetes' name of the resource (`serviceaccounts`, `tokenreviews.authentication.k8s.io`), then by subresource. */
 export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>;
 
-export interface ActionParts extends Pick<ServerParts, "domain" | "clock" | "random"> {
+interface ActionParts extends Pick<ServerParts, "domain" | "clock" | "random"> {
   readonly options: AuthenticationFlags;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly issuer: ServiceAccountIssuer;

@@ -19,7 +19,7 @@ import type { ProxyClient } from "./aggregation/proxy-client.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
+interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
   readonly options: Pick<GeneralFlags, "requestTimeoutMs">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly proxyClient: ProxyClient;

@@ -10,7 +10,7 @@ interface Named {
   readonly help: string;
 }
 
-export interface AttemptMetricsOptions {
+interface AttemptMetricsOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly attempts: Named;

@@ -16,7 +16,7 @@ import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.
 import type { ServerParts } from "./server-parts.ts";
 
 /** The parsed configuration. */
-export interface AuditPlan {
+interface AuditPlan {
   readonly policy: AuditPolicy;
   readonly webhook: WebhookConnection | undefined;
 }
@@ -36,7 +36,7 @@ export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "rand
   readonly options: AuditFlags;
 }
 
-export interface RunningAudit {
+interface RunningAudit {
   readonly filters: AuditFilters;
   /** Resolves when every event is kept, or given up after a minute. */
   close(): Promise<void>;

@@ -163,7 +163,7 @@ const ownControllers = (parts: ControllersParts): readonly NamedController[] => 
   ];
 };
 
-export interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly options: ControllerFlags & PublishedTrustFlags & Pick<ServiceFlags, "serviceAddress">;
   readonly credentials: ControllerCredentials;
   readonly proxyClient: ProxyClient;

@@ -14,7 +14,7 @@ const bytesMax = 64 * 1024 * 1024;
 const answerBytesMin = 3 * 1024 * 1024;
 const answerGrowth = 4;
 
-export interface ConversionWebhooks {
+interface ConversionWebhooks {
   readonly convert: ConvertObjects;
   /** Ends connections and pending calls. */
   close(): void;

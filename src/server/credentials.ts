@@ -269,7 +269,7 @@ class Maker {
 const isIssuedBy = (pair: KeyPair, authorityKey: KeyObject): boolean =>
   new X509Certificate(pair.certificate).verify(createPublicKey(authorityKey));
 
-export interface ClientWanted {
+interface ClientWanted {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly lifetimeMs: number;

@@ -26,7 +26,7 @@ export interface EncryptionPlan {
   read(text: string): readonly EncryptionRule[];
 }
 
-export type EncryptionParts = Pick<ServerParts, "clock" | "random" | "log" | "metrics" | "health">;
+type EncryptionParts = Pick<ServerParts, "clock" | "random" | "log" | "metrics" | "health">;
 
 /** `undefined` without the flag. Rejects with `StartError`. */
 export async function planEncryption(options: EncryptionFlags, domain: ApiDomain): Promise<EncryptionPlan | undefined> {

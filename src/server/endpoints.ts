@@ -14,7 +14,7 @@ export const backupPath = "/binnacle/v1/backup";
 /** Where `binnacle compact` asks for it; the body is `{"revision": "12"}` or `{"olderThanSeconds": 3600}`. */
 export const compactPath = "/binnacle/v1/compact";
 
-export interface EndpointParts {
+interface EndpointParts {
   readonly health: Health;
   readonly requestMetrics: RequestMetrics;
   /** Writes a consistent copy of the store to a file, and resolves with the revision that it shows. */
@@ -28,7 +28,7 @@ export interface EndpointParts {
 export type Backup = (file: string) => Promise<Revision>;
 
 /** The end of the history that is dropped: a revision, or the age of what was replaced. */
-export type HistoryEnd = { readonly revision: Revision } | { readonly olderThanMs: number };
+type HistoryEnd = { readonly revision: Revision } | { readonly olderThanMs: number };
 
 /** Drops history and gives its room back. Rejects when there is no log to compact. */
 export type Compact = (before: HistoryEnd) => Promise<{ readonly revision: Revision; readonly bytes: number }>;

@@ -25,7 +25,7 @@ import type { FairnessFlags } from "./flow-control/flags.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export interface FairnessParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
+interface FairnessParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
   readonly options: FairnessFlags & Pick<GeneralFlags, "requestTimeoutMs">;
   readonly cache: Pick<WatchCache, "count">;
   readonly stores: Stores;

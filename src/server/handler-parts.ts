@@ -26,7 +26,7 @@ type Derived =
   | "timestamps"
   | "plainOptions";
 
-export interface GivenParts extends Omit<HandlerParts, Derived> {
+interface GivenParts extends Omit<HandlerParts, Derived> {
   readonly tables: ApiTables;
   readonly gates: FeatureGates;
   /** The served resources. */

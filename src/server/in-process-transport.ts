@@ -12,7 +12,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { unknownUser } from "#http/api-request.ts";
 import { unknownInfo } from "#http/request-info.ts";
 
-export interface InProcessOptions {
+interface InProcessOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** The user of the requests. */
   readonly user: UserInfo;

@@ -50,7 +50,7 @@ users:
 
 export type ClientCredentials = KeyPair | { readonly token: string };
 
-export interface ClientConfigOptions {
+interface ClientConfigOptions {
   /** `https://host:port`. */
   readonly url: string;
   /** PEM; the machine's authorities when undefined. */

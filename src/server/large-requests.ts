@@ -12,7 +12,7 @@ import type { SentReply, ThreadStart } from "./large-requests/messages.ts";
 import { bufferOf } from "./large-requests/worker-cache.ts";
 import { type PendingJob, WorkerThread } from "./large-requests/worker-thread.ts";
 
-export interface LargeRequestOptions extends ThreadStart, WorkerHostOptions {}
+interface LargeRequestOptions extends ThreadStart, WorkerHostOptions {}
 
 /** Threads at most. A user has one at a time, so that the others find one free. */
 const threadsMax = 2;

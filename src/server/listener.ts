@@ -11,7 +11,7 @@ import { connectionLimits, connectionRefusals } from "./listener/connection-limi
 import type { ListenerFlags } from "./listener/flags.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "metrics"> {
+interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "metrics"> {
   readonly options: ListenerFlags & CredentialFlags & Pick<GeneralFlags, "bindAddress">;
   readonly credentials: ServingCredentials;
   /** Whether large bodies are compressed for clients that take it. */

@@ -47,7 +47,7 @@ export type ServerOptions = OptionsOf<typeof serverFlags>;
 /** Some of the options; the rest keeps its default. */
 export type ServerSettings = Settings<typeof serverFlags>;
 
-export interface ServeArguments {
+interface ServeArguments {
   readonly settings: ServerSettings;
   readonly help: boolean;
   readonly rest: readonly string[];

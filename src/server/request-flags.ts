@@ -1,5 +1,5 @@
 /** Flags of the handling of requests. */
-import { fraction, integer, list, type OptionsOf } from "#std/flags.ts";
+import { fraction, integer, list } from "#std/flags.ts";
 
 const generic = (name: string) => [name, "Generic"] as const;
 
@@ -23,8 +23,6 @@ export const requestFlags = {
     "Least seconds before a watch is ended; each lasts a random time between this and twice this.",
   ),
 };
-
-export type RequestFlags = OptionsOf<typeof requestFlags>;
 
 function isRegExp(expression: string): boolean {
   try {

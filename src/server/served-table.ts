@@ -14,7 +14,7 @@ import { type Actions, withActions } from "./actions.ts";
 import { metadataSchema } from "./handler-parts.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
+interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
   readonly cache: WatchCache;
   readonly tables: ApiTables;
   /** Built-in kinds, whose writers wait. */

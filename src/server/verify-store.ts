@@ -50,7 +50,7 @@ export interface EncryptionFile {
   readonly text: string;
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly store: StoreToVerify;
   readonly encryption?: EncryptionFile | undefined;
   /** Hears how many objects have been checked. */

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#std/clock.ts";
 
-export interface WatchedFileOptions {
+interface WatchedFileOptions {
   readonly file: string;
   /** The file's content when the caller read it; only other content is delivered. */
   readonly text: string;

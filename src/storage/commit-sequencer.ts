@@ -55,7 +55,7 @@ export class PendingWrite implements LogEvent {
   }
 }
 
-export interface CommitSequencerOptions {
+interface CommitSequencerOptions {
   readonly clock: Clock;
   /** Keys whose time was over have been deleted. */
   readonly expired?: ((keys: number) => void) | undefined;
@@ -67,10 +67,10 @@ export interface CommitSequencerOptions {
  * The keys at an earlier revision, derived from later changes: the revision that the first later change replaced, 0 for
  * none.
  */
-export type Rollback = ReadonlyMap<string, Revision>;
+type Rollback = ReadonlyMap<string, Revision>;
 
 /** A key and the revision of its version. */
-export interface KeyRevision {
+interface KeyRevision {
   readonly key: string;
   readonly revision: Revision;
 }

@@ -4,7 +4,7 @@ import { Heap } from "#std/heap.ts";
 import type { Revision } from "./log-store.ts";
 
 /** A key that expires, unless it has been written since that revision. */
-export interface Due {
+interface Due {
   readonly expiresAt: number;
   readonly key: string;
   readonly revision: Revision;

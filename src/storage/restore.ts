@@ -11,7 +11,7 @@ import { damagedFile, LogFile, logFilePath } from "./sqlite/log-file.ts";
 import { revisionStep as defaultRevisionStep } from "./sqlite/open-log.ts";
 import { surveyLog } from "./sqlite/survey.ts";
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** A file that a backup wrote (`SqliteLog.backup`). It is only read. */
   readonly backupFile: string;
   /** Folder of the new store; it must not hold one. */
@@ -20,7 +20,7 @@ export interface RestoreOptions {
   readonly revisionStep?: number;
 }
 
-export interface Restored {
+interface Restored {
   /** Revision of the new store; its compacted revision too. */
   readonly revision: Revision;
   readonly keys: number;

@@ -14,7 +14,7 @@ import type { LocalStoreOptions } from "./memory.ts";
 import { unversioned, withoutRevision } from "./versioned-value.ts";
 import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions } from "./watch-cache.ts";
 
-export interface ContractSubject {
+interface ContractSubject {
   readonly name: string;
   /** A new, empty store. */
   readonly open: (options: LocalStoreOptions) => Promise<WatchCache>;
@@ -26,7 +26,7 @@ export interface ContractSubject {
 export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), decode: () => text });
 
 /** Bytes that are the same at every revision. */
-export const bytesOf = (bytes: Uint8Array): Encoded => ({ ...withoutRevision(bytes), decode: () => undefined });
+const bytesOf = (bytes: Uint8Array): Encoded => ({ ...withoutRevision(bytes), decode: () => undefined });
 
 export const pods = "/registry//pods/";
 const podA = `${pods}shop/a`;

@@ -33,7 +33,7 @@ export interface StoreProblem {
   readonly problem: string;
 }
 
-export interface VerifiedStore {
+interface VerifiedStore {
   readonly revision: Revision;
   /** History of readers goes back to here. */
   readonly compacted: Revision;

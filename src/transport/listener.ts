@@ -135,6 +135,17 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   return listener;
 }
 
+interface ConnectionParts {
+  readonly reader: SocketReader;
+  readonly limits: ListenerLimits;
+  /** A user has too many connections. */
+  refused(user: string): void;
+  /** The client has said who it is. */
+  authenticated(): void;
+  /** Set when certificates are requested. */
+  readonly chains: CertificateChains | undefined;
+}
+
 /** One TLS connection and its requests. */
 class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
@@ -156,14 +167,7 @@ class Connection implements Peer {
   #problem = "";
   #checked = false;
 
-  constructor(
-    socket: TLSSocket,
-    reader: SocketReader,
-    limits: ListenerLimits,
-    refused: (user: string) => void,
-    authenticated: () => void,
-    chains: CertificateChains | undefined,
-  ) {
+  constructor(socket: TLSSocket, { reader, limits, refused, authenticated, chains }: ConnectionParts) {
     this.socket = socket;
     this.reader = reader;
     this.#limits = limits;
@@ -340,7 +344,13 @@ class TlsListener implements Listener {
     const { _parent: below } = socket as unknown as { readonly _parent: Socket };
     const authenticated = (): void => this.#acceptor.authenticated(below);
     const reader = this.#readers.get(below)!; // since it began
-    const connection = new Connection(socket, reader, this.#limits, this.#excess, authenticated, chains);
+    const connection = new Connection(socket, {
+      reader,
+      limits: this.#limits,
+      refused: this.#excess,
+      authenticated,
+      chains,
+    });
     this.#connections.set(socket, connection);
     connection.reader.secured();
     socket.on("error", ignore);

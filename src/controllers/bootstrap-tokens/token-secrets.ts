@@ -16,7 +16,7 @@ export function tokenEnd(secret: Secret): number | undefined {
   return expiration === "" ? undefined : (timeToMs(expiration) ?? 0);
 }
 
-export interface SigningToken {
+interface SigningToken {
   readonly id: string;
   /** Id and secret, as who joins has it. */
   readonly token: string;

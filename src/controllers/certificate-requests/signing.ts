@@ -30,7 +30,7 @@ export const signers = [
 
 export type Signer = (typeof signers)[number];
 
-export interface CsrSigningOptions {
+interface CsrSigningOptions {
   /** The authority of a signer; `undefined` when this server has none for it. */
   authority(signer: Signer): Authority | undefined;
   /** How long certificates are good for at most. */

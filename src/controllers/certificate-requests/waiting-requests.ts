@@ -10,7 +10,7 @@ import { reconcile } from "../reconcile.ts";
 export const requestsPath = ({ domain }: ControllerEnvironment): string =>
   `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
 
-export interface WaitingRequests {
+interface WaitingRequests {
   /** The action, for logs: `sign`. */
   readonly verb: string;
   /** The signer whose requests are processed; left out: requests to any. */

@@ -31,7 +31,7 @@ export const targetOf = ({ metadata: { namespace = "", name = "", uid = "" } }: 
   uid,
 });
 
-export interface Conditions {
+interface Conditions {
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;

@@ -17,7 +17,7 @@ import { whileNamespaceLives } from "../expecting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
-export interface EndpointSlicesOptions {
+interface EndpointSlicesOptions {
   readonly informers: SharedInformers;
   /** Endpoints of a slice, at most. */
   readonly endpointsMax: number;

@@ -15,7 +15,7 @@ import type { ResourceMap, ServedResource } from "./served.ts";
 /** A look ends with one of these: done, to be repeated later, or to be repeated when other kinds are served. */
 export type LookOutcome = "done" | "again" | "unknown kind";
 
-export interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "signal"> {
+interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "signal"> {
   readonly graph: OwnershipGraph;
   readonly objects: LiveObjects;
   resources(): ResourceMap;

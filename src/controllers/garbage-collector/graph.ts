@@ -39,7 +39,7 @@ export interface ObservedObject extends Coordinates {
 }
 
 /** Gets the objects to examine. */
-export interface GraphListener {
+interface GraphListener {
   /** An owner that no watch has reported, or that a watch reported as deleted: it is to be verified. */
   unverified(node: GraphNode): void;
   /** An object whose owners, or dependents, may have changed its fate. */

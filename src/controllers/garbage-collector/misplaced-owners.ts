@@ -15,7 +15,7 @@ import { metadataTypes } from "./live.ts";
 import { collectionPath, type ServedResource } from "./served.ts";
 
 /** An object that names an owner. */
-export interface Dependent extends Coordinates {
+interface Dependent extends Coordinates {
   readonly uid: string;
 }
 

@@ -13,7 +13,7 @@ import { metadataTypes } from "./live.ts";
 import { collectionPath, type ResourceMap, type ServedResource } from "./served.ts";
 import { affectsGraph, objectAffectsGraph, observe } from "./observed-object.ts";
 
-export interface MonitorsOptions {
+interface MonitorsOptions {
   readonly environment: ControllerEnvironment;
   readonly graph: OwnershipGraph;
   /** An object as it is now. */

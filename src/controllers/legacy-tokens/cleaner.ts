@@ -13,7 +13,7 @@ import { periodically } from "../repeat.ts";
 
 const dayMs = 86_400_000;
 
-export interface LegacyTokenCleanerOptions {
+interface LegacyTokenCleanerOptions {
   /** How long a token may go unused. */
   readonly periodMs: number;
   /** Names of the Secrets a pod uses. */

@@ -15,7 +15,7 @@ export interface TokenParties {
   readonly secret: string;
 }
 
-export interface ServiceAccountTokensOptions {
+interface ServiceAccountTokensOptions {
   /** Signs a token that is valid while Secret and account exist. */
   sign(parties: TokenParties): Promise<string>;
   /** PEM; empty for none. */

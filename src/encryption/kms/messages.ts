@@ -5,7 +5,7 @@
 import { ProtobufReader } from "#codec/protobuf-reader.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 
-export type Annotations = Readonly<Record<string, Buffer>>;
+type Annotations = Readonly<Record<string, Buffer>>;
 
 /** The status of a plugin. */
 export interface KmsStatus {

@@ -36,7 +36,7 @@ export interface KeyObserver {
   seeds?(count: number): void;
 }
 
-export interface KmsProviderOptions {
+interface KmsProviderOptions {
   readonly name: string;
   readonly plugin: KmsPlugin;
   readonly clock: Clock;

@@ -25,7 +25,7 @@ import { decodeTyped } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 
 /** The fields that the annotations hold, in the form of v2. */
-export interface AnnotatedFields {
+interface AnnotatedFields {
   readonly metrics?: readonly MetricSpec[] | undefined;
   readonly behavior?: HorizontalPodAutoscalerBehavior | undefined;
   readonly currentMetrics?: readonly MetricStatus[] | undefined;

@@ -22,7 +22,7 @@ import { checkVolumeSource, sourceOf } from "./persistent-volume-sources.ts";
 import { checkNodeSelector } from "./pod-validation/scheduling.ts";
 
 /** The rules depend on these. */
-export interface VolumeRules {
+interface VolumeRules {
   readonly hasAttributesClasses: boolean;
   readonly mountOptionsAnnotation: string;
   readonly labels: NodeLabels;
@@ -141,7 +141,7 @@ function checkMountOptions({ metadata, spec }: PersistentVolume, rules: VolumeRu
 }
 
 /** The spec is that of a persistent volume, or inline in an attachment, which may have fewer fields. */
-export type VolumeOwner = "volume" | "attachment";
+type VolumeOwner = "volume" | "attachment";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 

@@ -16,7 +16,7 @@ import { overlapWarnings, overlapWarningsMax } from "./volume-path-warnings.ts";
 
 const templatePath = FieldPath.of("spec", "template");
 
-export interface TemplateWarningOptions<T> {
+interface TemplateWarningOptions<T> {
   readonly domain: ApiDomain;
   /** Path of the template; by default `spec.template`. */
   readonly path?: FieldPath;
@@ -27,7 +27,7 @@ export interface TemplateWarningOptions<T> {
 }
 
 /** Hooks of a strategy. */
-export interface TemplateWarnings<T> {
+interface TemplateWarnings<T> {
   warningsOnCreate(object: T): string[];
   warningsOnUpdate(object: T, old: T): string[];
 }

@@ -36,7 +36,7 @@ export const ownPrefix = perDomain(({ rename }): OwnPrefix => rename("kubernetes
 /** Whether machines know a resource by themselves; the names of others have a prefix. */
 export const isNative = (name: string, own: OwnPrefix): boolean => !name.includes("/") || name.includes(own);
 
-export const isExtended = (name: string, own: OwnPrefix): boolean =>
+const isExtended = (name: string, own: OwnPrefix): boolean =>
   !isNative(name, own) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 
 export function validateResourceName(name: string, path: FieldPath): FieldError[] {

@@ -17,7 +17,7 @@ const policyPath = FieldPath.of("spec", "ipFamilyPolicy");
 const familiesPath = FieldPath.of("spec", "ipFamilies");
 const addressesPath = FieldPath.of("spec", "clusterIPs");
 
-export interface ResolvedFamilies {
+interface ResolvedFamilies {
   readonly spec: ServiceSpec;
   /** The service is refused for these alone, if there are some. */
   readonly errors: readonly FieldError[];

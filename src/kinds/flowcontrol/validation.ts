@@ -35,7 +35,7 @@ import { checkName } from "../checks.ts";
 
 export type Check<T> = (object: T) => readonly FieldError[];
 
-export interface FlowControlChecks {
+interface FlowControlChecks {
   readonly schema: Check<FlowSchema>;
   readonly level: Check<PriorityLevelConfiguration>;
   readonly status: Check<FlowSchema | PriorityLevelConfiguration>;

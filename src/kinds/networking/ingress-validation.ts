@@ -35,7 +35,7 @@ const specPath = FieldPath.of("spec");
 const addressesPath = FieldPath.of("status", "loadBalancer", "ingress");
 
 /** The annotation that named the class before the field did. */
-export const classAnnotation = perDomain(({ rename }) => rename("kubernetes.io/ingress.class"));
+const classAnnotation = perDomain(({ rename }) => rename("kubernetes.io/ingress.class"));
 
 export function validateIngress({ spec }: Ingress): FieldError[] {
   const errors: Errors = [];

@@ -6,7 +6,7 @@ import type { AdmissionPlugin } from "#admission/plugin.ts";
 import type { ServerParts } from "../server-parts.ts";
 
 /** A plugin, and what ends it with its connections. */
-export interface OpenPlugin {
+interface OpenPlugin {
   readonly plugin: AdmissionPlugin;
   close(): void;
 }

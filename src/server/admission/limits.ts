@@ -12,7 +12,7 @@ import type { StoreInformers } from "#registry/store-informers.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ServerParts } from "../server-parts.ts";
 
-export interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
+interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly cache: Pick<WatchCache, "revision">;
   readonly informers: Pick<StoreInformers, "caughtUp">;

@@ -23,7 +23,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { runCooperatively, type Steps } from "#std/cooperative.ts";
 import { largeBytes } from "#http/large-requests.ts";
 
-export interface ServedFormsOptions {
+interface ServedFormsOptions {
   /** The served resources. */
   table(): ResourceTable;
   /** Schema of a built-in kind. Throws when there is none. */

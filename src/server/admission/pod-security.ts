@@ -12,7 +12,7 @@ import type { Counter, Metrics } from "#std/metrics.ts";
 import type { Lookups, StoreFinder } from "../lookups.ts";
 import type { ServerParts } from "../server-parts.ts";
 
-export interface PodSecurityParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
+interface PodSecurityParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly lookups: Lookups;
   readonly storeOf: StoreFinder;

@@ -18,7 +18,7 @@ import type { ServedForms } from "./object-forms.ts";
 import type { Policies } from "./policy-handlers.ts";
 import { policyMetrics } from "./policy-metrics.ts";
 
-export interface PolicyParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
+interface PolicyParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> {
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly objects: StoredObjects;
   readonly stores: Stores;

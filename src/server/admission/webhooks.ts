@@ -38,7 +38,7 @@ const pluginOf: Readonly<Record<WebhookType, WebhookPlugin>> = {
   validating: "ValidatingAdmissionWebhook",
 };
 
-export interface WebhookParts extends ServerParts {
+interface WebhookParts extends ServerParts {
   readonly options: Pick<AdmissionFlags, "admissionTimeoutMs">;
   readonly plan: Pick<AdmissionPlan, "webhookCredentials">;
   readonly webhooks: WebhookLists;
@@ -47,7 +47,7 @@ export interface WebhookParts extends ServerParts {
   readonly authorizer: Authorizer;
 }
 
-export interface ServerWebhooks {
+interface ServerWebhooks {
   readonly mutating: AdmissionPlugin;
   readonly validating: AdmissionPlugin;
   /** Ends connections and pending calls. */

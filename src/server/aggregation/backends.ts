@@ -6,7 +6,7 @@ import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
 import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 
-export interface BackendsOptions {
+interface BackendsOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
   /** Returns what proves to them that it is this server that says who the user is. */
@@ -14,7 +14,7 @@ export interface BackendsOptions {
 }
 
 /** The server of an API, and the connections to it. */
-export interface Backend {
+interface Backend {
   readonly address: ServiceAddress;
   readonly forwarder: Forwarder;
   readonly serverName: string;
@@ -26,7 +26,7 @@ export interface WholeAnswer {
   readonly body: Buffer;
 }
 
-export interface BackendQuestion {
+interface BackendQuestion {
   readonly path: string;
   /** Names and values in turn. */
   readonly headers: readonly string[];

@@ -16,7 +16,7 @@ import type { Log } from "#std/log.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import { ask, type Backends, type WholeAnswer } from "./backends.ts";
 
-export interface DocumentsOptions {
+interface DocumentsOptions {
   readonly apis: AggregatedApis;
   readonly backends: Backends;
   readonly domain: ApiDomain;

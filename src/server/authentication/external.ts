@@ -9,7 +9,7 @@ import { identityHeaderTest, type RequestHeaderNames, requestHeader, standardHea
 import type { ExternalAuthenticationFlags } from "./external-flags.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
-export interface ExternalAuthenticators {
+interface ExternalAuthenticators {
   /** The authenticating proxy; asked first. */
   readonly requestHeader?: Authenticator;
   /** Asked after the proxy. */

@@ -74,7 +74,7 @@ function read<T>(file: string, parse: (pem: string) => T): T {
   return orStartError(`${file}: `, () => parse(pem));
 }
 
-export interface IssuerDocuments {
+interface IssuerDocuments {
   /**
    * Answers the paths of the two documents, with or without a slash at the end; undefined for others. Permission has
    * been checked.

@@ -7,7 +7,7 @@ import { reconcileBootstrapPolicy } from "#controllers/bootstrap-policy.ts";
 import { retriedStep } from "../retried-step.ts";
 import type { ServerParts } from "../server-parts.ts";
 
-export interface BootstrapPolicyParts extends Pick<ServerParts, "domain" | "clock" | "log" | "health"> {
+interface BootstrapPolicyParts extends Pick<ServerParts, "domain" | "clock" | "log" | "health"> {
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly client: RestClient;
 }

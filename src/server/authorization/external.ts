@@ -13,7 +13,7 @@ import type { ServerParts } from "../server-parts.ts";
 import { watchFile } from "../watched-file.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 
-export interface AuthorizerChainOptions extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+interface AuthorizerChainOptions extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly plan: AuthorizationPlan;
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;

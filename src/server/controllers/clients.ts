@@ -25,7 +25,7 @@ export interface ControllerClients {
   within(term: Term): ControllerClients;
 }
 
-export interface ControllerClientsOptions {
+interface ControllerClientsOptions {
   readonly domain: ApiDomain;
   /** Whether RBAC is among the authorizers. */
   readonly hasRoles: boolean;

@@ -32,7 +32,7 @@ export interface ControllerCredentials {
   follow(clock: Clock, log: Log): () => void;
 }
 
-export interface OwnCredentials {
+interface OwnCredentials {
   readonly ca: KeyPair;
   /** The serving certificate and key. */
   readonly serving: KeyPair;

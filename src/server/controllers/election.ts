@@ -31,7 +31,7 @@ export function leaseTimes(options: ControllerFlags): LeaseTimes {
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }
 
-export interface ElectionOptions {
+interface ElectionOptions {
   readonly options: ControllerFlags;
   readonly client: RestClient;
   readonly domain: ApiDomain;

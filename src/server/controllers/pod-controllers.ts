@@ -17,7 +17,7 @@ export interface NamedController {
   readonly controller: Controller;
 }
 
-export interface PodControllersOptions {
+interface PodControllersOptions {
   readonly options: ControllerFlags;
   readonly informers: SharedInformers;
   readonly kinds: ScaledKinds;

@@ -107,7 +107,7 @@ export function writeCredentials(folder: string, url: string, { credentials, tru
   writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, trust, credentials.admin));
 }
 
-export interface Renewal {
+interface Renewal {
   readonly url: string;
   readonly current: ServingCredentials;
   readonly log: Log;

@@ -3,7 +3,7 @@ import { getCiphers } from "node:tls";
 import { StartError } from "#std/start-error.ts";
 import type { CredentialFlags } from "./flags.ts";
 
-export interface TlsSettings {
+interface TlsSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's names with colons between; undefined for the default. */
   readonly ciphers: string | undefined;

@@ -10,7 +10,7 @@ import type { Random } from "#std/random.ts";
 import type { Lookups } from "../lookups.ts";
 import { serviceMapping, type ServiceFlags } from "./flags.ts";
 
-export interface ServiceAddressesOptions {
+interface ServiceAddressesOptions {
   readonly options: Pick<ServiceFlags, "serviceAddress" | "enableAggregatorRouting">;
   readonly lookups: Lookups;
   readonly random: Pick<Random, "next">;

@@ -30,7 +30,7 @@ const syncMs = 5000;
  * `new`: the log is being created. `open`: no commit since the last sync. `used`: commits have followed, so the log has
  * a second file. `closed`: the log is one complete file.
  */
-export type HeadState = "new" | "open" | "used" | "closed";
+type HeadState = "new" | "open" | "used" | "closed";
 const states: readonly HeadState[] = ["new", "open", "used", "closed"];
 
 export interface Head {

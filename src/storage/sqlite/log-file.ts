@@ -48,7 +48,7 @@ export interface LogRow {
 export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted">;
 
 /** The revisions of a row only: `revision`, `previous`, `deleted`. */
-export type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
+type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
 
 /** Numbers beside the log, 0 where absent. */
 export interface LogCheckpoints {
@@ -74,7 +74,7 @@ export function setAsidePath(path: string): string {
   return `${path}.kept`;
 }
 
-export interface LogFileOptions {
+interface LogFileOptions {
   /** Durable only after `finish`. */
   readonly scratch?: boolean;
   /** There was a store in it: an empty one is damaged. */

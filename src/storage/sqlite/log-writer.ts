@@ -20,7 +20,7 @@ import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
 /** How often room is looked for while the disk is full. */
 const roomCheckMs = 1000;
 
-export interface LogWriterOptions {
+interface LogWriterOptions {
   readonly dataDir: string;
   readonly opened: OpenLogFiles;
   /** On a full disk its compaction is finished at once. */

@@ -43,7 +43,7 @@ export interface VersionRetention {
   readonly bytes: number | undefined;
 }
 
-export interface SqliteLogOptions {
+interface SqliteLogOptions {
   readonly clock: Clock;
   /** Folder of the log's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;

@@ -26,7 +26,7 @@ import { missingFrom, type Survey, surveyLog } from "./survey.ts";
 /** How far revisions move where some may have been given out that the log does not know. */
 export const revisionStep = 1_000_000_000;
 
-export interface OpenLogOptions {
+interface OpenLogOptions {
   readonly dataDir: string;
   /** There was a log before, so one without any file is incomplete, not new. */
   readonly isExpected: boolean;

@@ -50,7 +50,7 @@ interface Segment {
 }
 
 /** One table as a sweep sees it. */
-export interface SegmentView {
+interface SegmentView {
   readonly first: Revision;
   /** Infinite for the one that is appended to. */
   readonly last: Revision;

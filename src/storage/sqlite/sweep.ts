@@ -22,7 +22,7 @@ import type { LogFile, LogCheckpoints } from "./log-file.ts";
 import { RevisionSet } from "./revision-set.ts";
 
 /** How much one step may do. Tests make it small. */
-export interface StepLimits {
+interface StepLimits {
   /** The maximum number of places of the log that rows are dropped at: each is a page to write. */
   readonly runs: number;
   /**

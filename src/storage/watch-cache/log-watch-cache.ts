@@ -71,7 +71,7 @@ export interface CacheOptions {
 }
 
 /** Numbers for metrics and tests. */
-export interface CacheStatistics {
+interface CacheStatistics {
   readonly keys: number;
   readonly watchers: number;
   /** Bytes of values held, and of them (with overhead) for history only. */

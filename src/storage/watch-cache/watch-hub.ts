@@ -27,14 +27,14 @@ export interface EventPage {
 }
 
 /** Reads events that left memory: those in (after, upTo] of a prefix or one key, some of them at a time. */
-export type HistorySource = (
+type HistorySource = (
   prefix: string,
   exact: boolean,
   after: Revision,
   upTo: Revision,
 ) => Promise<EventPage | undefined>;
 
-export interface WatchHubOptions {
+interface WatchHubOptions {
   readonly clock: Clock;
   /** The longest pause of a large audience between two rounds. */
   readonly restMsMax: number;

@@ -25,7 +25,7 @@ const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const protocols = ["SCTP", "TCP", "UDP"];
 
 /** The checks of all containers of a pod share these parts of it, and the list of errors. */
-export interface PodParts {
+interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
   readonly claims: ClaimNames;
