@@ -31,10 +31,10 @@ async function compareCase(comparison: Comparison, wanted: DefinitionCase, path:
   const { definition, update, objects } = wanted;
   const isMade = await send(comparison, `${what}: definition`, "POST", definitions, definition);
   if (!isMade) return;
-  await settled(comparison, path);
+  await untilEstablished(comparison, path);
   for (const [at, object] of objects.entries())
     await compareObject(comparison, definition, object, `${what}: object ${at}`);
-  await replaced(comparison, path, update, what);
+  await replace(comparison, path, update, what);
   const patch = { spec: update["spec"] as Json };
   await send(comparison, `${what}: definition patched`, "PATCH", `${path}?dryRun=All`, patch, patchTypes.merge);
   const query = "?dryRun=All&fieldManager=differ&force=true";
@@ -42,7 +42,7 @@ async function compareCase(comparison: Comparison, wanted: DefinitionCase, path:
 }
 
 /** Replaces the definition at the version that each server has; their controllers may write it at the same time. */
-async function replaced(comparison: Comparison, path: string, update: Json, what: string): Promise<void> {
+async function replace(comparison: Comparison, path: string, update: Json, what: string): Promise<void> {
   for (let attempt = 0; attempt < 20; attempt++) {
     const present = await comparison.each("GET", path);
     const bodies = present.map(({ body }) => {
@@ -56,8 +56,8 @@ async function replaced(comparison: Comparison, path: string, update: Json, what
   }
 }
 
-/** The kind is served as it is defined now; a server of 1.32 needs a while for it. */
-async function settled(comparison: Comparison, path: string): Promise<void> {
+/** Waits until the kind is served as it is defined now; a server of 1.32 needs a while for it. */
+async function untilEstablished(comparison: Comparison, path: string): Promise<void> {
   await untilEach(comparison, async () => {
     const answers = await comparison.each("GET", path);
     return answers.every(({ body }) => {
@@ -85,14 +85,14 @@ async function compareObject(comparison: Comparison, definition: Json, object: J
   const served = spec.versions.find((version) => version.served);
   if (served === undefined) return;
   const apiVersion = `${spec.group}/${served.name}`;
-  const place = spec.scope === "Namespaced" ? "/namespaces/default" : "";
-  const path = `/apis/${apiVersion}${place}/${spec.names.plural}`;
+  const scope = spec.scope === "Namespaced" ? "/namespaces/default" : "";
+  const path = `/apis/${apiVersion}${scope}/${spec.names.plural}`;
   await comparison.until(200, "GET", path);
   const metadata = object["metadata"] as Json & { readonly name: string };
   const body = (name: string): Json => ({
     ...object,
     apiVersion,
-    metadata: { ...metadata, name, ...(place === "" ? {} : { namespace: "default" }) },
+    metadata: { ...metadata, name, ...(scope === "" ? {} : { namespace: "default" }) },
   });
   const query = "?fieldManager=one&fieldValidation=Warn";
   await send(comparison, `${what} created`, "POST", `${path}${query}`, body("made"));

@@ -229,8 +229,8 @@ function objectOf(random: Random, schema: Schema, path: string, depth: number): 
   return value;
 }
 
-/** Where something can be changed. */
-interface Place {
+/** A value that can be changed, with its path and type. */
+interface TypedValue {
   readonly path: readonly (string | number)[];
   readonly schema: Schema;
   readonly value: unknown;
@@ -242,9 +242,9 @@ const textPath = (path: readonly (string | number)[]): string =>
     .map((part) => ` ${part}`)
     .join("");
 
-function collect(place: Place, present: Place[], absent: Place[]): void {
-  const { path, schema, value } = place;
-  present.push(place);
+function collect(typed: TypedValue, present: TypedValue[], absent: TypedValue[]): void {
+  const { path, schema, value } = typed;
+  present.push(typed);
   if (schema.type === "array" && Array.isArray(value)) {
     value.forEach((item, at) => collect({ path: [...path, at], schema: schema.items!, value: item }, present, absent)); // lists have items
     absent.push({ path: [...path, value.length], schema: schema.items!, value: undefined });
@@ -257,21 +257,21 @@ function collect(place: Place, present: Place[], absent: Place[]): void {
   }
 }
 
-/** The places in what is at `root` in an object: of values that are there, and of those that could be. */
-export function placesOf(
+/** Lists the values below `root` in an object: those that are present, and those that could be. */
+export function valuesIn(
   schema: Schema,
   value: unknown,
   root: readonly string[],
-): { readonly present: readonly Place[]; readonly absent: readonly Place[] } {
-  const present: Place[] = [];
-  const absent: Place[] = [];
+): { readonly present: readonly TypedValue[]; readonly absent: readonly TypedValue[] } {
+  const present: TypedValue[] = [];
+  const absent: TypedValue[] = [];
   collect({ path: root, schema, value }, present, absent);
   // A whole object in the place of another would have no name.
   if (root.length === 0) present.shift();
   return { present, absent };
 }
 
-/** A few edits of what is at `root` in an object. */
+/** Makes a few edits below `root` in an object. */
 export function editsOf(
   random: Random,
   schema: Schema,
@@ -279,32 +279,32 @@ export function editsOf(
   root: readonly string[],
   count: number,
 ): Edit[] {
-  const { present, absent } = placesOf(schema, value, root);
+  const { present, absent } = valuesIn(schema, value, root);
   return Array.from({ length: count }, () => {
     if (absent.length > 0 && (present.length === 0 || chance(random, 0.45))) {
       const { path, schema: inner } = pick(random, absent);
       return { path, value: valueOf(random, inner, textPath(path), 2) };
     }
-    const place = pick(random, present);
-    const list = place.schema.type === "array" && Array.isArray(place.value) ? place.value : [];
-    if (list.length > 0 && chance(random, 0.5)) return { path: place.path, value: [...list, pick(random, list)] };
-    if (place.path.length > root.length && chance(random, 0.25)) return { path: place.path, value: undefined };
-    return { path: place.path, value: valueOf(random, place.schema, textPath(place.path), 2) };
+    const chosen = pick(random, present);
+    const list = chosen.schema.type === "array" && Array.isArray(chosen.value) ? chosen.value : [];
+    if (list.length > 0 && chance(random, 0.5)) return { path: chosen.path, value: [...list, pick(random, list)] };
+    if (chosen.path.length > root.length && chance(random, 0.25)) return { path: chosen.path, value: undefined };
+    return { path: chosen.path, value: valueOf(random, chosen.schema, textPath(chosen.path), 2) };
   });
 }
 
-/** The object with an edit; as it is where the edit's place is not there. */
-export function edited(value: unknown, { path, value: next }: Edit): unknown {
+/** Returns the object with an edit; as it is where the path of the edit leads nowhere. */
+export function applyEdit(value: unknown, { path, value: next }: Edit): unknown {
   const [first, ...rest] = path;
   if (first === undefined) return next;
   if (Array.isArray(value) && typeof first === "number") {
     if (first > value.length) return value;
-    const item = edited(value[first], { path: rest, value: next });
+    const item = applyEdit(value[first], { path: rest, value: next });
     return item === undefined ? value.toSpliced(first, 1) : value.toSpliced(first, 1, item);
   }
   if (typeof value !== "object" || value === null) return value;
   const members = value as Record<string, unknown>; // an object
   const { [first]: before, ...others } = members;
-  const item = edited(before, { path: rest, value: next });
+  const item = applyEdit(before, { path: rest, value: next });
   return item === undefined ? others : { ...members, [first]: item };
 }

@@ -1,6 +1,6 @@
 /** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
 import { differing, linesOf, randomName } from "./answers.ts";
-import { type Edit, edited } from "./edits.ts";
+import { type Edit, applyEdit } from "./edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./kinds.ts";
 import { isExcused } from "./excused.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
@@ -59,15 +59,15 @@ const readEach = async (comparison: Comparison, path: string): Promise<readonly 
   (await comparison.each("GET", path)).map(({ body }) => body);
 
 /** An object whose status servers write, as both have it once they have done so. */
-export async function whenSettled(comparison: Comparison, path: string): Promise<readonly Json[]> {
+export async function whenStatusWritten(comparison: Comparison, path: string): Promise<readonly Json[]> {
   for (let attempt = 0; ; attempt++) {
     const stored = await readEach(comparison, path);
-    if (attempt >= 200 || stored.every(isSettled)) return stored;
+    if (attempt >= 200 || stored.every(isStatusWritten)) return stored;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 
-function isSettled({ metadata, status }: Json): boolean {
+function isStatusWritten({ metadata, status }: Json): boolean {
   const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
   // A definition is established a while after its names are accepted.
   const isWritten = (conditions ?? []).some(
@@ -103,7 +103,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
   }
   if (!isThere) return;
   const stored = (): Promise<readonly Json[]> =>
-    kind.hasServerStatus === true ? whenSettled(comparison, one) : readEach(comparison, one);
+    kind.hasServerStatus === true ? whenStatusWritten(comparison, one) : readEach(comparison, one);
   for (const [at, { subresource, edits }] of changes.entries()) {
     let wanted: readonly Edit[] | undefined;
     let answers: readonly Answer[] = [];
@@ -114,7 +114,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
       const now = await stored();
       if (now.some(({ metadata }) => metadata === undefined)) return;
       const chosen = (wanted ??= edits(now[0]!));
-      const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(edited, body) as Json); // edits of a field leave an object
+      const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(applyEdit, body) as Json); // edits of a field leave an object
       sent = next[0]!;
       answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
       shown = { edits: chosen, of: kind.root === undefined ? now[0] : now[0]![kind.root] };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { edited } from "./edits.ts";
+import { applyEdit } from "./edits.ts";
 import { kindCase, type KindCase, kindSets } from "./kinds.ts";
 import { asReceived } from "./compared.ts";
 import type { Json } from "./servers.ts";
@@ -49,13 +49,13 @@ void test("edits stay within the type, and change what they name", () => {
       const { known } = underTest({ bodies, changes, kind });
       const stored = bodies.at(-1)!;
       for (const { edits } of changes) {
-        for (const edit of edits(stored)) known.decode(edited(stored, edit) as Unstructured); // throws for what is not of the type
+        for (const edit of edits(stored)) known.decode(applyEdit(stored, edit) as Unstructured); // throws for what is not of the type
       }
     }
   }
   const object: Json = { a: [{ b: 1 }, { b: 2 }] };
-  assert.deepEqual(edited(object, { path: ["a", 1, "b"], value: 3 }), { a: [{ b: 1 }, { b: 3 }] });
-  assert.deepEqual(edited(object, { path: ["a", 0], value: undefined }), { a: [{ b: 2 }] });
-  assert.deepEqual(edited(object, { path: ["a", 2], value: { b: 4 } }), { a: [{ b: 1 }, { b: 2 }, { b: 4 }] });
-  assert.deepEqual(edited(object, { path: ["c", "d"], value: 1 }), object);
+  assert.deepEqual(applyEdit(object, { path: ["a", 1, "b"], value: 3 }), { a: [{ b: 1 }, { b: 3 }] });
+  assert.deepEqual(applyEdit(object, { path: ["a", 0], value: undefined }), { a: [{ b: 2 }] });
+  assert.deepEqual(applyEdit(object, { path: ["a", 2], value: { b: 4 } }), { a: [{ b: 1 }, { b: 2 }, { b: 4 }] });
+  assert.deepEqual(applyEdit(object, { path: ["c", "d"], value: 1 }), object);
 });

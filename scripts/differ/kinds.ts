@@ -5,7 +5,7 @@
 import { type Random, seededRandom } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
 import { compared, type ComparedKind, contentOf } from "./compared.ts";
-import { editsOf, edited, type Edit } from "./edits.ts";
+import { editsOf, applyEdit, type Edit } from "./edits.ts";
 import { otherKinds } from "./other-kinds.ts";
 import type { Json } from "./servers.ts";
 
@@ -256,7 +256,7 @@ export function kindCase(set: KindSet, seed: number): KindCase {
     const { schema, value, path } = contentOf(kind, object, field);
     return editsOf(from, schema, value, path, 1 + upTo(from, 2));
   };
-  const wrong = Array.from({ length: attempts }, () => edits(random, body, kind.root).reduce<unknown>(edited, body));
+  const wrong = Array.from({ length: attempts }, () => edits(random, body, kind.root).reduce<unknown>(applyEdit, body));
   return {
     kind,
     bodies: [...(wrong as Json[]), body], // edits of a field leave an object

@@ -6,7 +6,7 @@ import { seededRandom } from "#std/random.ts";
 import { pick } from "./choices.ts";
 import { differing, foundBy, leaves, randomName, uid } from "./answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
-import { makeNamespace, remove, whenSettled } from "./kind-requests.ts";
+import { makeNamespace, remove, whenStatusWritten } from "./kind-requests.ts";
 import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
 import { isExcused } from "./excused.ts";
@@ -248,8 +248,8 @@ class Written {
   }
 
   /** Waits for what the servers write by themselves. */
-  async settle(): Promise<void> {
-    if (this.#pair.kind.hasServerStatus === true) this.stored = await whenSettled(this.#comparison, this.#path);
+  async waitForStatus(): Promise<void> {
+    if (this.#pair.kind.hasServerStatus === true) this.stored = await whenStatusWritten(this.#comparison, this.#path);
   }
 }
 
@@ -259,7 +259,7 @@ async function compareMerges(comparison: Comparison, what: string, pair: Pair, l
   const written = new Written(comparison, what, pair, path);
   try {
     if ((await written.write("made", () => make(list, first))) !== "taken") return;
-    await written.settle();
+    await written.waitForStatus();
     const merged = await written.write("there", (stored) => send({ next: second, before: first, stored, path, pair }));
     if (merged === "differs") return;
     const before = merged === "taken" ? second : first;

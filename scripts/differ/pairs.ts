@@ -7,7 +7,7 @@ import { type Random, seededRandom } from "#std/random.ts";
 import type { Schema } from "#schema/schema.ts";
 import { chance, maybe, pick, upTo } from "./choices.ts";
 import { type ComparedKind, contentOf, ofCluster, whole, withStatus } from "./compared.ts";
-import { edited, editsOf, type Edit, placesOf, valueOf } from "./edits.ts";
+import { applyEdit, editsOf, type Edit, valuesIn, valueOf } from "./edits.ts";
 import { comparedKinds } from "./kinds.ts";
 import type { Json } from "./servers.ts";
 
@@ -95,20 +95,20 @@ function emptyValues(schema: Schema): readonly unknown[] {
 
 /** Makes a value empty, or one that is absent present and empty; or moves or removes items of a list. */
 function shapeEdit(random: Random, schema: Schema, value: unknown, root: readonly string[]): Edit | undefined {
-  const { present, absent } = placesOf(schema, value, root);
-  const lists = present.filter((place) => Array.isArray(place.value) && place.value.length > 1);
+  const { present, absent } = valuesIn(schema, value, root);
+  const lists = present.filter((one) => Array.isArray(one.value) && one.value.length > 1);
   if (lists.length > 0 && chance(random, 0.3)) {
     const { path, value: list } = pick(random, lists);
     const items = list as readonly unknown[]; // chosen for it
     return { path, value: chance(random, 0.5) ? items.toReversed() : items.slice(1) };
   }
   const from = chance(random, 0.6) ? present : absent;
-  const places = from.filter(
-    (place) => place.path.length > 0 && (from === present || typeof place.path.at(-1) === "string"),
+  const candidates = from.filter(
+    ({ path }) => path.length > 0 && (from === present || typeof path.at(-1) === "string"),
   );
-  if (places.length === 0) return undefined;
-  const place = pick(random, places);
-  return { path: place.path, value: pick(random, emptyValues(place.schema)) };
+  if (candidates.length === 0) return undefined;
+  const chosen = pick(random, candidates);
+  return { path: chosen.path, value: pick(random, emptyValues(chosen.schema)) };
 }
 
 function withEdits(random: Random, kind: ComparedKind, object: Json, count: number): Json {
@@ -118,7 +118,7 @@ function withEdits(random: Random, kind: ComparedKind, object: Json, count: numb
     const edits = chance(random, 0.5)
       ? editsOf(random, schema, value, path, 1)
       : [shapeEdit(random, schema, value, path)].filter((edit) => edit !== undefined);
-    next = edits.reduce<unknown>(edited, next);
+    next = edits.reduce<unknown>(applyEdit, next);
   }
   return next as Json; // edits of a field leave an object
 }
@@ -150,7 +150,7 @@ export function pairOf(kind: ComparedKind, seed: number, name: string): Pair {
   const status = (): Json => {
     const made = valueOf(random, schema!, " status", 3); // asked for where there is one
     const edit = chance(random, 0.7) ? shapeEdit(random, schema!, made, []) : undefined;
-    return (edit === undefined ? made : edited(made, edit)) as Json; // its type is an object
+    return (edit === undefined ? made : applyEdit(made, edit)) as Json; // its type is an object
   };
   const hasStatus = schema !== undefined && "status" in kind.subresources && kind.hasServerStatus !== true;
   return { kind, objects: [first, second], statuses: hasStatus ? [status(), status()] : undefined };
