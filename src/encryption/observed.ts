@@ -3,7 +3,7 @@ import type { Clock } from "#std/clock.ts";
 import { type MaybePromise } from "#std/maybe-promise.ts";
 import { type Decrypted, TransformError, type ValueTransformer } from "./transformer.ts";
 
-/** Called synchronously; must not throw. `error`: why it failed. */
+/** Hears of each transformation, synchronously, and must not throw. `error` is why it failed. */
 export type TransformObserver = (
   type: "to_storage" | "from_storage",
   prefix: string,

@@ -25,7 +25,7 @@ export function rulesFor<T extends Pick<EncryptionRule, "resources">>(
 
 export class Transformers {
   readonly #rules: readonly OpenRule[];
-  /** By the part of keys that names group and resource. */
+  /** The transformers by the part of keys that names group and resource. */
   readonly #byResource = new Map<string, ValueTransformer>();
 
   constructor(rules: readonly OpenRule[]) {

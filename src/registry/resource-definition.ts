@@ -19,7 +19,7 @@ import type { Revision } from "#storage/log-store.ts";
 export interface SubresourceDefinition
   extends Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs">,
     Partial<Pick<SubresourceFacts, "connect" | "proxyPath">> {
-  /** Given when it shows a Scale that the server makes of the object. */
+  /** How the server makes its Scale of the object, where it shows one. */
   readonly scale?: ScaleDefinition;
 }
 
@@ -128,7 +128,7 @@ export function updateStrategy(strategy: Strategy, subresource: string): UpdateS
 
 /** Between a version that is served and the one that is stored (the hub). */
 export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
-  /** From this definition's version to the stored one; group, version and kind are set by the caller. */
+  /** Converts from this definition's version to the stored one; group, version and kind are set by the caller. */
   toHub(object: T): Hub;
   fromHub(object: Hub): T;
   /**
@@ -207,7 +207,7 @@ export interface ResourceDefinition extends KindDescription {
   readonly renamesVersions?: boolean;
   /** Custom kinds: all versions of their definition by `apiVersion`, this one and those that are not served included. */
   readonly versions?: ReadonlyMap<string, ResourceDefinition>;
-  /** For kinds without stored objects: the current objects. Kind and version are added. */
+  /** The current objects of kinds that store none. Kind and version are added. */
   readonly computed?: () => readonly Unstructured[];
   /** POST actions that store nothing, by subresource (empty: the resource itself). */
   readonly actions?: ReadonlyMap<string, Action>;
@@ -235,7 +235,7 @@ export interface ResourceDefinition extends KindDescription {
   published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
-  /** For custom kinds: aborted when long-running requests (watches) must start again. */
+  /** Aborted when long-running requests (watches) of a custom kind must start again. */
   readonly served?: AbortSignal;
   /** The definition of a custom kind is being deleted: no new objects. */
   readonly terminating?: boolean;

@@ -28,7 +28,7 @@ import type {
 /** The data that is cached with an entry beside its bytes. */
 interface DecodedEntry {
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** In the stored version; dropped when the cache is full. */
+  /** The object in the stored version; dropped when the cache is full. */
   object: Unstructured | undefined;
   /** Values of selectable fields, once requested, and the function that found them. */
   fields?: { readonly values: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
@@ -416,7 +416,7 @@ export class StoredObjects {
     return this.#convert(webhook, foreign, layout.servedApiVersion, caller);
   }
 
-  /** The same for many, which may have to be decoded. */
+  /** Does the same for many, which may have to be decoded. */
   async #convertManyMissing(
     webhook: WebhookConversion,
     definition: ResourceDefinition,

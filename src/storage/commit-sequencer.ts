@@ -1,5 +1,5 @@
 /**
- * Common to the logs of this process: the revision of each key, preconditions that see pending writes, revisions in
+ * The sequence of commits that the logs of this process share: the revision of each key, preconditions that see pending writes, revisions in
  * order, and expiry. The owner makes writes durable: it gets each with its revision through `submit`, and answers by
  * `acknowledge`, `refuse` or `fail`.
  *
@@ -38,7 +38,7 @@ export class PendingWrite implements LogEvent {
   reject!: (error: Error) => void;
   /** Revision of the key's durable version; 0 when there is none. Kept up to date in the key's newest pending write. */
   durable: Revision = 0;
-  /** Called once the outcome is known. */
+  /** Writers that wait for the outcome, and compare again then. */
   waiters: (() => void)[] | undefined = undefined;
 
   constructor(write: LogWrite, key: string, revision: Revision, replaces: Revision, expiresAt: number) {

@@ -1,5 +1,5 @@
 /**
- * For tests: simulates a remote log. Every operation takes up to 5 ms. Answers to commits overtake each other and the
+ * A log that simulates a remote one, for tests. Every operation takes up to 5 ms. Answers to commits overtake each other and the
  * changes they belong to; changes come in order.
  */
 import { setTimeout as sleep } from "node:timers/promises";

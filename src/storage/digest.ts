@@ -4,7 +4,7 @@ import type { Revision } from "./log-store.ts";
 export interface Digest {
   readonly revision: Revision;
   readonly keys: number;
-  /** As `digestSum` makes it. */
+  /** The sum that `digestSum` makes. */
   readonly sum: number;
 }
 

@@ -20,8 +20,8 @@ export interface LogWrite {
   /** A step of a deletion: it passes while there is no room for other writes, as deletions do. */
   readonly isForDeletion: boolean;
   /**
-   * Asked when all else is right, in the moment in which the write gets its revision; false refuses it with `WriterReplaced`.
-   * So nothing of a leader comes after what its successor writes.
+   * Tells whether the writer still may, when all else is right and the write gets its revision. False refuses it with
+   * `WriterReplaced`, so that no write of a leader follows one of its successor.
    */
   readonly mayWrite: (() => boolean) | undefined;
 }

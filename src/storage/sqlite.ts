@@ -11,7 +11,7 @@ export type { StorageFaults } from "./sqlite/messages.ts";
 export interface SqliteOptions extends LocalStoreOptions {
   /** Folder of the store's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
-  /** How much of the history of single keys is kept beyond `historyMs`. */
+  /** The versions of single keys that are kept beyond `historyMs`. */
   readonly retention?: VersionRetention | undefined;
   /** Whether there was a store before: one without any file is incomplete then, not new. Default: false. */
   readonly isExpected?: boolean;

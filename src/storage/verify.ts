@@ -20,7 +20,7 @@ export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile
 export interface VerifiedEntry {
   readonly key: string;
   readonly revision: Revision;
-  /** As it is stored. */
+  /** The value as it is stored. */
   readonly value: Unversioned;
 }
 

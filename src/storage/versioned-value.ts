@@ -16,7 +16,7 @@ export function unversioned(text: string, before: string): Unversioned {
 
 /** Returns the offset in the bytes of a text at which the digits belong, right after `before`; -1 for none. */
 export function revisionOffsetIn(bytes: Buffer, text: string, before: string): number {
-  // In ASCII, as most are, characters are bytes.
+  // Most texts are ASCII, where characters are bytes.
   const isAscii = bytes.length === text.length;
   const at = isAscii ? text.indexOf(before) : bytes.indexOf(before);
   return at < 0 ? -1 : at + (isAscii ? before.length : Buffer.byteLength(before));

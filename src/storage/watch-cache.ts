@@ -110,7 +110,7 @@ export interface WatchOptions {
   /** Most events that may wait undelivered; beyond it the watch ends with reason `slow`. */
   readonly queueLengthMax?: number;
   /**
-   * Called with events in revision order, never twice for one event, at most once a turn. Watchers of one prefix that
+   * Takes events in revision order, never one of them twice, at most once a turn. Watchers of one prefix that
    * have received the same events share the array: use its identity as a cache key. Return false to pause until
    * `resume()`.
    */

@@ -131,7 +131,7 @@ function writeAnnotations(to: ProtobufWriter, number: number, annotations: Annot
   }
 }
 
-/** Without the names that every object has. */
+/** Makes an empty record, without the names that every object has. */
 const noAnnotations = (): Record<string, Buffer> => Object.create(null) as Record<string, Buffer>; // an empty record
 
 function readAnnotation(from: ProtobufReader, annotations: Record<string, Buffer>): void {

@@ -24,7 +24,7 @@ import {
 } from "./messages.ts";
 import { seedBytes, seedCipher } from "./seed.ts";
 
-/** Called synchronously; must not throw. Hashes are texts such as `sha256:…`. */
+/** Hears of calls, synchronously; no member may throw. Hashes are texts such as `sha256:…`. */
 export interface KeyObserver {
   /** The status was good and named this key. */
   statusKey?(keyIdHash: string): void;
@@ -32,7 +32,7 @@ export interface KeyObserver {
   invalidKeyId?(problem: string): void;
   /** A value was transformed by a seed of this key. */
   used?(type: "to_storage" | "from_storage", keyIdHash: string): void;
-  /** So many seeds are in memory. */
+  /** Hears how many seeds are in memory. */
   seeds?(count: number): void;
 }
 

@@ -40,7 +40,7 @@ export interface Listed {
   readonly conversions?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
-/** Entries between two reads of the clock, which cost as much as a short selector. */
+/** The number of entries between two reads of the clock, which cost as much as a short selector. */
 const entriesPerLook = 32;
 /** Going through so many takes a millisecond. */
 const manyEntries = 5000;
@@ -86,7 +86,7 @@ export class ObjectLists {
     return this.#cache.range(prefix);
   }
 
-  /** The state there is now, or was when the first of several reads began. */
+  /** Lists the present state, or that of the first of several reads. */
   #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
     let at: Revision | undefined;
     return this.#collect(prefix, request, start, async (from, count) => {
@@ -126,7 +126,7 @@ export class ObjectLists {
   }
 
   /**
-   * With pauses: reads ranges until `limit` entries pass the filter, the only possible match was seen, or the range
+   * Reads ranges, with pauses, until `limit` entries pass the filter, the only possible match was seen, or the range
    * ends.
    */
   async #collect(

@@ -50,7 +50,7 @@ export interface UpdateOptions {
 type Allocate = (object: Unstructured, old: Unstructured | undefined) => MaybePromise<Unstructured>;
 
 const generatedNameTries = 8;
-/** For kinds that allocate nothing. */
+/** Allocates nothing, as most kinds. */
 const unallocated: Allocate = (object) => object;
 const modified = "the object has been modified; please apply your changes to the latest version and try again";
 

@@ -40,7 +40,7 @@ export interface LogRow {
   readonly expires: number;
   /** 1 for a deletion, which has no value. */
   readonly deleted: number;
-  /** Without its revision, packed (`versioned-value.ts`). */
+  /** The value without its revision, packed (`versioned-value.ts`). */
   readonly value: Uint8Array;
 }
 
@@ -69,7 +69,7 @@ export function logFilePath(dataDir: string): string {
   return join(dataDir, "store.db");
 }
 
-/** Where the file at `path` is for a moment while it is closed without being changed. */
+/** The path of the file at `path` for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
   return `${path}.kept`;
 }
@@ -391,7 +391,7 @@ export class LogFile {
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = ${checkpointPages};
       PRAGMA temp_store = MEMORY;`);
-    // In exclusive mode the lock is kept until the file is closed. A file that exists is not written to.
+    // The lock of the exclusive mode is kept until the file is closed. A file that exists is not written to.
     if (!isNew) {
       database.exec("BEGIN IMMEDIATE; ROLLBACK");
       return;
@@ -404,7 +404,7 @@ export class LogFile {
       PRAGMA application_id = ${applicationId};
       PRAGMA user_version = ${layout};
       COMMIT;`);
-    // So that a file whose write-ahead log is lost has its tables at least.
+    // A file whose write-ahead log is lost has its tables at least.
     database.exec("PRAGMA wal_checkpoint");
   }
 }

@@ -37,9 +37,9 @@ import { WorkerClient } from "./worker-client.ts";
 
 /** Bounds of the history of single keys. */
 export interface VersionRetention {
-  /** For how long; left out: as long as there is room. */
+  /** The time for which versions are kept, in milliseconds. Left out: as long as there is room. */
   readonly ms: number | undefined;
-  /** Bytes of superseded values, about; left out: as much as the disk holds. */
+  /** The bytes of superseded values that are kept, about. Left out: as much as the disk holds. */
   readonly bytes: number | undefined;
 }
 
@@ -55,7 +55,7 @@ interface SqliteLogOptions {
   readonly historyBytes: number;
   /** Whether history is dropped by compaction only, whatever its size. */
   readonly keepsAll: boolean;
-  /** How much of the history of single keys is kept beyond what readers may go back; left out: nothing. */
+  /** The versions of single keys that are kept beyond what readers may go back to. Left out: none. */
   readonly retention?: VersionRetention | undefined;
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
@@ -75,7 +75,7 @@ interface Commit {
 const oldHistoryMax = 2;
 const logHistoryMax = 16;
 
-/** So many waiting writes are sent without waiting for the end of the turn. */
+/** The number of waiting writes that are sent without waiting for the end of the turn. */
 const dispatchLength = 64;
 
 /** How often it is noted when what was written, and how often what is too old goes. */

@@ -62,7 +62,7 @@ export class Segments {
   readonly #database: DatabaseSync;
   readonly #rowsMax: number;
   readonly #statements = new Map<string, StatementSync>();
-  /** In order; the last one is appended to. */
+  /** The tables in the order of revisions. The last one is appended to. */
   #list: Segment[] = [];
   /** Empty tables for later use. */
   #spare: number[] = [];
@@ -294,7 +294,7 @@ export class Segments {
   }
 
   #empty(segment: Segment): void {
-    // Without a condition, and so without looking at rows.
+    // A deletion without a condition does not look at rows.
     this.#statement(`DELETE FROM ${segment.table}`).run();
     this.#list.splice(this.#list.indexOf(segment), 1);
     this.#spare.push(segment.id);

@@ -33,7 +33,7 @@ interface StepLimits {
 }
 
 const defaultLimits: StepLimits = { runs: 32, rows: 128 };
-/** For a full disk. */
+/** The limits on a full disk, which has no room for moves. */
 export const withoutMoves: StepLimits = { runs: 32, rows: 0 };
 
 const scanRows = 512;

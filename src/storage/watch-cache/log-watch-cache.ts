@@ -84,7 +84,7 @@ export const defaultHistoryBytesMax = 64 * 1024 * 1024;
 const defaultCompactionMs = 5 * 60 * 1000;
 const defaultWatchRestMsMax = 4;
 
-/** A write of this process, with what it leaves on the entry. */
+/** A write of this process, which notes the entry that it becomes. */
 class CacheWrite implements LogWrite {
   readonly key: string;
   readonly expected: Revision;
@@ -217,7 +217,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return { revision: this.#visible, keys: this.#live.size, sum: this.#digestSum };
   }
 
-  /** Called by the log: a current entry. */
+  /** Takes a current entry from the log. */
   load(entry: LogEntry): void {
     const { key, value, revision } = entry;
     const chain = this.#openKey(key);
@@ -228,7 +228,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
-  /** Called by the log: a durable change. */
+  /** Takes a durable change from the log. */
   changed(change: LogEvent, write: LogWrite | undefined): void {
     const { key, value, revision } = change;
     const chain = this.#keys.get(key) ?? this.#openKey(key);
@@ -264,14 +264,14 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
   }
 
-  /** Called by the log: compacted history. */
+  /** Hears from the log that history is compacted. */
   compacted(revision: Revision): void {
     if (revision <= this.#compacted) return;
     this.#compacted = revision;
     this.#history.dropTo(revision);
   }
 
-  /** Called by the log: values that can be read now. Watches that may have failed on them are ended. */
+  /** Takes values from the log that can be read now. Watches that may have failed on them are ended. */
   recovered(entries: readonly LogEntry[]): void {
     const buckets = new Set<string>();
     for (const { key, value, revision } of entries) {
