@@ -28,6 +28,8 @@ interface ObjectMetaRules {
   readonly nameRule: string;
   /** Path of the metadata; left out: `metadata`. */
   readonly field?: FieldPath;
+  /** For updates: how many more times upstream checks all of it and reports the same. -1: once less than usual. */
+  readonly repeats?: number;
   /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
   readonly standardFinalizers?: boolean;
 }
@@ -89,16 +91,19 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 }
 
 /**
- * Findings about the metadata of an update: the new metadata is checked as that of a create, with any path segment as the
- * name, and compared with the old.
+ * Findings about the metadata of an update. Upstream checks the new metadata as that of a create, with any path segment
+ * as the name, and compares it twice with the old (once for all kinds, once in the kind's own update check); many kinds
+ * check it once more with all else. Clients see each cause that often, so the findings are repeated here too.
  */
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: Pick<ObjectMetaRules, "standardFinalizers"> = {},
+  options: Pick<ObjectMetaRules, "repeats" | "standardFinalizers"> = {},
 ): FieldError[] {
+  const { repeats = 0 } = options;
   const namespaced = old.namespace !== undefined && old.namespace !== "";
-  const errors = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
+  const created = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
+  const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, metadataParts.finalizers, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
     errors.push(invalid(metadataPath.child("resourceVersion"), "", "must be specified for an update"));
@@ -109,7 +114,14 @@ export function validateObjectMetaUpdate(
   for (const key of unchanging) {
     if (!isSame(next[key], old[key])) errors.push(immutableError(key, next[key]));
   }
-  return errors;
+  if (created.length > 0) {
+    validateLabels(next.labels, metadataParts.labels, errors);
+    validateAnnotations(next.annotations, metadataParts.annotations, errors);
+    checkOwnerReferences(next.ownerReferences, metadataParts.ownerReferences, errors);
+    checkManagedFields(next.managedFields, metadataParts.managedFields, errors);
+  }
+  const found = errors.length === 0 ? created : [...created, ...errors, ...(repeats < 0 ? [] : errors)];
+  return repeats > 0 && created.length > 0 ? [...found, ...Array(repeats).fill(created).flat()] : found;
 }
 
 function immutableError(key: (typeof unchanging)[number], value: unknown): FieldError {

@@ -26,19 +26,6 @@ test("what is said is amended, everything else stays as recorded", () => {
   });
 });
 
-test("a finding that was recorded several times counts once", () => {
-  const { from, to } = recordings();
-  const [one, other] = [
-    { field: "a", message: "no" },
-    { field: "b", message: "no" },
-  ];
-  writeFileSync(join(from, "core.json"), JSON.stringify({ "it fails": [{ body: { causes: [one, other, one] } }] }));
-  amendedRecordings(from, to, []);
-  assert.deepEqual(JSON.parse(readFileSync(join(to, "core.json"), "utf8")), {
-    "it fails": [{ body: { causes: [one, other] } }],
-  });
-});
-
 test("an answer that is not there, or is as it is to be, cannot be amended", () => {
   assert.throws(() => amended({ 2: { status: 400 } }), /nothing is recorded for core: it fails/);
   assert.throws(() => amended({ 1: { status: 400 } }, "it works"), /nothing is recorded for core: it works/);

@@ -1,6 +1,6 @@
 /** Recorded answers that the specification wants to be others: `amended.yaml`, and the recordings with them. */
 import { load } from "js-yaml";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** This is answered instead, by the path in the answer, `body.code`. */
@@ -18,16 +18,9 @@ function readAmendments(): readonly Amendment[] {
 
 type Golden = Record<string, Record<string, unknown>[]>;
 
-/**
- * Copies the recordings to a folder, amended, and with each finding of a refusal once, however often kube-apiserver
- * repeats it. Throws for what was not recorded, or is so already.
- */
+/** Copies the recordings to a folder, amended. Throws for what was not recorded, or is so already. */
 export function amendedRecordings(from: string, to: string, amendments = readAmendments()): void {
-  mkdirSync(to);
-  for (const file of readdirSync(from)) {
-    const golden: unknown = JSON.parse(readFileSync(join(from, file), "utf8"), withDistinctCauses);
-    writeFileSync(join(to, file), JSON.stringify(golden));
-  }
+  cpSync(from, to, { recursive: true });
   for (const { recorded } of amendments) {
     for (const [file, scenarios] of Object.entries(recorded)) {
       const path = join(to, `${file}.json`);
@@ -39,12 +32,6 @@ export function amendedRecordings(from: string, to: string, amendments = readAme
       writeFileSync(path, JSON.stringify(golden));
     }
   }
-}
-
-/** Findings are a set: a cause that comes again is left out. */
-function withDistinctCauses(key: string, value: unknown): unknown {
-  if (key !== "causes" || !Array.isArray(value)) return value;
-  return [...new Set(value.map((cause) => JSON.stringify(cause)))].map((text): unknown => JSON.parse(text));
 }
 
 function amend(answer: Record<string, unknown> | undefined, values: Answer, where: string): void {

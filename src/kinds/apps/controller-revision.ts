@@ -10,6 +10,7 @@ import { validateNotNegative } from "../numbers.ts";
 
 export function controllerRevisions(): KindBehaviour<ControllerRevision> {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Controller", "Workload that the state is of.", controllerText),

@@ -15,6 +15,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
     namesPods: true,
   });
   return {
+    metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
     // Upstream names the scale, in the group its author thought it was in.
     missingScale: { group: "autoscaling", resource: "replicationcontrollers/scale" },
@@ -30,11 +31,15 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
     strategy: {
       defaults,
       validate: (object) => validateReplicationController(object, domain),
-      validateUpdate: (object) => validateReplicationController(object, domain),
+      // Upstream: tells each finding twice.
+      validateUpdate(object) {
+        const errors = validateReplicationController(object, domain);
+        return [...errors, ...errors];
+      },
       warningsOnCreate,
       // Upstream: warns of the template before the update.
       warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),
-      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
+      subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

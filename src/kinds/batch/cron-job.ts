@@ -38,6 +38,7 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
         path: templatePath,
         namesPods: true,
       }),
+      subresources: { status: { metadataRepeats: -1 } },
     },
   };
 }

@@ -10,6 +10,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function configMaps(): KindBehaviour<ConfigMap> {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text(

@@ -20,6 +20,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
     return [...new Set(roles.filter((role) => role !== ""))].sort().join(",") || "<none>";
   };
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Status", "Whether the node is ready for pods.", statusText),
@@ -50,7 +51,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
       validate: (object) => validateNode(object, own),
       validateUpdate: (object, old) => validateNodeUpdate(object, old, own),
       subresources: {
-        status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own) },
+        status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own), metadataRepeats: 0 },
       },
       warningsOnCreate: warnings,
       warningsOnUpdate: warnings,

@@ -9,7 +9,6 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
-import { addAll } from "#std/add-all.ts";
 import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
@@ -40,7 +39,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   const errors = validateLabels(metadata.labels, path.child("labels"));
   const annotationsPath = path.child("annotations");
   validateAnnotations(metadata.annotations, annotationsPath, errors);
-  addAll(errors, validateKnownAnnotations(template, annotationsPath, domain));
+  checkPodAnnotations(template, annotationsPath, domain, errors);
   checkSpec(spec, "", specPath, domain, errors);
   checkAgreement(metadata.annotations, spec, specPath, podAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
@@ -56,7 +55,8 @@ const annotationsPath = FieldPath.of("metadata", "annotations");
 /** Findings about the metadata and spec of a pod, defaults already in them. */
 export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   const { metadata, spec } = pod;
-  const errors = validatePodAnnotations(pod, domain);
+  const errors: FieldError[] = [];
+  checkPodAnnotations(pod, annotationsPath, domain, errors);
   checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
   checkTokenSources(spec, podSpecPath.child("volumes"), errors);
   checkImages(spec, podSpecPath, errors);
@@ -90,7 +90,7 @@ export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): Fiel
   return errors;
 }
 
-/** Findings about annotations of a pod that may not be changed. */
+/** Findings about annotations of a pod that may not be changed, and (in updates once more) those about what they say. */
 export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain): FieldError[] {
   const [now = {}, before = {}] = [pod.metadata.annotations, old.metadata.annotations];
   const names = podAnnotations(domain);
@@ -100,20 +100,17 @@ export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain)
     const change = before[mirror] === undefined ? "may not add" : "may not remove or update";
     errors.push(forbidden(annotationsPath.key(mirror), `${change} mirror pod annotation`));
   }
+  checkPodAnnotations(pod, annotationsPath, domain, errors);
   return errors;
 }
 
-/** Findings about annotations of a pod that have a meaning. */
-export const validatePodAnnotations = (pod: Pod, domain: ApiDomain): FieldError[] =>
-  validateKnownAnnotations(pod, annotationsPath, domain);
-
-function validateKnownAnnotations(
+function checkPodAnnotations(
   { metadata: { annotations }, spec }: Pick<PodTemplateSpec, "metadata" | "spec">,
   path: FieldPath,
   domain: ApiDomain,
-): FieldError[] {
-  if (annotations === undefined) return [];
-  const errors: FieldError[] = [];
+  errors: Errors,
+): void {
+  if (annotations === undefined) return;
   const names = podAnnotations(domain);
   const { mirror, deletionCost } = names;
   const mirrored = annotations[mirror];
@@ -126,7 +123,6 @@ function validateKnownAnnotations(
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
   checkSecurityAnnotations(annotations, spec, path, names, errors);
-  return errors;
 }
 
 const isInt32 = (text: string): boolean =>

@@ -14,6 +14,7 @@ const hostsMax = 3;
 
 export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Class", "Who implements the routes.", ({ spec }) => orNone(spec.ingressClassName)),
@@ -25,7 +26,7 @@ export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
     strategy: {
       validate: (object) => validateIngressCreate(object, domain),
       validateUpdate: validateIngress,
-      subresources: { status: { validateUpdate: validateIngressStatus } },
+      subresources: { status: { validateUpdate: validateIngressStatus, metadataRepeats: 0 } },
       warningsOnCreate: (object) => ingressWarnings(object, domain),
     },
   };

@@ -8,6 +8,7 @@ import { validateNetworkPolicy } from "./network-policy-validation.ts";
 
 export function networkPolicies(): KindBehaviour<NetworkPolicy> {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Pod-Selector", "Labels of the pods that the policy is for.", ({ spec }) =>
@@ -18,7 +19,11 @@ export function networkPolicies(): KindBehaviour<NetworkPolicy> {
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: validateNetworkPolicy,
-      validateUpdate: validateNetworkPolicy,
+      // Upstream: each finding about an update comes twice.
+      validateUpdate: (object) => {
+        const errors = validateNetworkPolicy(object);
+        return [...errors, ...errors];
+      },
     },
   };
 }

@@ -20,6 +20,7 @@ export function runtimeClasses({ domain }: KindEnvironment): KindBehaviour<Runti
   const warnings = schedulingWarnings(domain);
   return {
     anyFinalizers: true,
+    metadataRepeats: 1,
     createOnUpdate: true,
     columns: [nameColumn, text("Handler", "Configuration of the node's runtime.", ({ handler }) => handler), ageColumn],
     strategy: {

@@ -11,6 +11,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function csiNodes(): KindBehaviour<CSINode> {
   return {
+    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,
@@ -21,7 +22,9 @@ export function csiNodes(): KindBehaviour<CSINode> {
       validate: ({ spec }) => validateDrivers(spec.drivers ?? []),
       validateUpdate({ spec }, old) {
         const drivers = spec.drivers ?? [];
-        return [...validateDrivers(drivers), ...validateChanges(drivers, old.spec.drivers ?? [])];
+        const errors = validateDrivers(drivers);
+        // Upstream: each finding about the object comes twice.
+        return [...errors, ...errors, ...validateChanges(drivers, old.spec.drivers ?? [])];
       },
     },
   };

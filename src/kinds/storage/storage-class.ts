@@ -17,6 +17,7 @@ import { checkParameters, checkProvisioner } from "./class-rules.ts";
 export function storageClasses({ domain }: KindEnvironment): KindBehaviour<StorageClass> {
   const warnings = topologyWarnings(domain);
   return {
+    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       classNameColumn(defaultClassCheck("StorageClass", domain)),

@@ -21,6 +21,7 @@ import { validateImmutable } from "../immutable.ts";
 export function volumeAttachments(): KindBehaviour<VolumeAttachment> {
   return {
     statusKeeps: writtenMetadata,
+    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,
@@ -43,7 +44,9 @@ const defaultSpec = (spec: VolumeAttachmentSpec): VolumeAttachmentSpec =>
   editField(spec, "source", (source) => editField(source, "inlineVolumeSpec", defaultVolumeSources));
 
 function validateUpdate(object: VolumeAttachment, old: VolumeAttachment): FieldError[] {
-  return [...validateSpec(object.spec), ...validateStatus(object.status), ...validateImmutable(object, old, ["spec"])];
+  const errors = [...validateSpec(object.spec), ...validateStatus(object.status)];
+  // Upstream: each finding about the object comes twice.
+  return [...errors, ...errors, ...validateImmutable(object, old, ["spec"])];
 }
 
 const specPath = FieldPath.of("spec");
