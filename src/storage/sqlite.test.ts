@@ -594,7 +594,7 @@ test("the consistency check notices a log that differs from memory", async () =>
   assert.deepEqual(await checkConsistency(store, seededRandom(5)), []);
   // A store that answers with wrong bytes.
   const log: SqliteStore["log"] = Object.assign(Object.create(store.log) as SqliteStore["log"], {
-    logged: async (revisions: readonly number[]) =>
+    entriesAt: async (revisions: readonly number[]) =>
       (await store.log.entriesAt(revisions)).map((entry) =>
         entry === undefined ? undefined : { ...entry, value: unversioned("?", "") },
       ),
