@@ -41,9 +41,9 @@ export class MustRunInWorker extends Error {
 export interface Sizes {
   /** Throws when a body or an object of this weight (`weightOf`) is handled elsewhere. */
   check(weight: number): void;
-  /** The budget of what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
+  /** Limits what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
   room(): ByteBudget;
-  /** The budget of what a JSON patch copies; left out: as much as any may. */
+  /** Limits what a JSON patch copies. Where it is absent, the limit of all JSON patches counts alone. */
   copies?(): ByteBudget;
 }
 

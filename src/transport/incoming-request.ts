@@ -41,7 +41,7 @@ export interface Message {
 }
 
 /** The head of a request, as far as it is read before anybody handles it. */
-interface ReadHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
+interface ParsedHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
   readonly target: { readonly path: string; readonly query: string };
   readonly refusal?: StatusError | undefined;
   readonly upgrade?: string | undefined;
@@ -49,7 +49,7 @@ interface ReadHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "rec
 }
 
 /** Requests of one listener have these in common. */
-export interface RequestSource {
+export interface RequestDependencies {
   readonly newId: () => string;
   readonly bodies: BodyBudget;
 }
@@ -73,7 +73,7 @@ export class IncomingRequest implements ApiRequest {
   readonly #peer: Peer;
   readonly #message: Message;
   readonly #queryText: string;
-  readonly #source: RequestSource;
+  readonly #dependencies: RequestDependencies;
   #query: URLSearchParams | undefined;
   #annotations: Map<string, string> | undefined;
   #auditId: string | undefined;
@@ -84,7 +84,7 @@ export class IncomingRequest implements ApiRequest {
   #bodyRead = false;
   #share: BodyShare | undefined;
 
-  constructor(head: ReadHead, peer: Peer, message: Message, source: RequestSource) {
+  constructor(head: ParsedHead, peer: Peer, message: Message, dependencies: RequestDependencies) {
     this.method = head.method;
     this.url = head.url;
     this.path = head.target.path;
@@ -96,7 +96,7 @@ export class IncomingRequest implements ApiRequest {
     this.#queryText = head.target.query;
     this.#peer = peer;
     this.#message = message;
-    this.#source = source;
+    this.#dependencies = dependencies;
   }
 
   get annotations(): ReadonlyMap<string, string> | undefined {
@@ -156,7 +156,7 @@ export class IncomingRequest implements ApiRequest {
   get auditId(): string {
     if (this.#auditId === undefined) {
       const own = this.headers["audit-id"];
-      this.#auditId = own === undefined || own === "" ? this.#source.newId() : own.slice(0, auditIdLengthMax);
+      this.#auditId = own === undefined || own === "" ? this.#dependencies.newId() : own.slice(0, auditIdLengthMax);
     }
     return this.#auditId;
   }
@@ -225,7 +225,7 @@ export class IncomingRequest implements ApiRequest {
       return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
 
     return new Promise((resolve, reject) => {
-      const share = (this.#share = this.#source.bodies.open(this.user.name));
+      const share = (this.#share = this.#dependencies.bodies.open(this.user.name));
       const pieces: Buffer[] = [];
       let length = 0;
       const fail = (reason: Error): void => {

@@ -34,7 +34,7 @@ import { HeaderNames } from "./header-names.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
 import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
-import { IncomingRequest, type RequestSource, type Peer } from "./incoming-request.ts";
+import { IncomingRequest, type RequestDependencies, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
 import { type SocketReader, ReadTurns } from "./read-turns.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
@@ -255,7 +255,7 @@ class TlsListener implements Listener {
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
   readonly #http1: Http1Server;
-  readonly #source: RequestSource;
+  readonly #dependencies: RequestDependencies;
   readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
   readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
@@ -277,7 +277,7 @@ class TlsListener implements Listener {
     };
     this.#turns = new ReadTurns(options.clock);
     const random = options.random ?? systemRandom;
-    this.#source = { newId: () => random.uuid(), bodies: new BodyBudget() };
+    this.#dependencies = { newId: () => random.uuid(), bodies: new BodyBudget() };
     this.#server = this.#createServer();
     this.#acceptor = new Acceptor({
       limits: this.#limits,
@@ -438,7 +438,7 @@ class TlsListener implements Listener {
       { method, url, target, protocol: "HTTP/1.1", receivedMs: this.#options.clock.now(), refusal, upgrade },
       connection,
       new Http1Message(exchange),
-      this.#source,
+      this.#dependencies,
     );
     const writer = new Http1ResponseWriter(exchange, incoming, this.#options.clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
@@ -471,7 +471,7 @@ class TlsListener implements Listener {
       connection,
       // There is no body.
       { headers, rawHeaders, body: undefined, sendContinue: ignore },
-      this.#source,
+      this.#dependencies,
     );
     const writer = new WebSocketResponseWriter(socket, connection.reader, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
@@ -505,7 +505,7 @@ class TlsListener implements Listener {
       receivedMs: this.#options.clock.now(),
       refusal: headProblem(url, rawHeaders, this.#limits),
     } as const;
-    const incoming = new IncomingRequest(head, connection, message, this.#source);
+    const incoming = new IncomingRequest(head, connection, message, this.#dependencies);
     const writer = new Http2ResponseWriter(stream, incoming, connection.reader);
     const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
     // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep

@@ -15,7 +15,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict, unclassified } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Reply } from "../api-request.ts";
-import { isStored } from "../is-stored.ts";
+import { isUnchanged } from "../is-unchanged.ts";
 import { weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
@@ -144,7 +144,7 @@ function apply(
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
   const withoutEmptyLists = written.hasEmptyLists ? nullEmptyLists(definition.schema, object) : object;
-  const isSame = current !== undefined && isStored(withoutEmptyLists, current);
+  const isSame = current !== undefined && isUnchanged(withoutEmptyLists, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
 

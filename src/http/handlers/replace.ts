@@ -10,7 +10,7 @@ import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { attributesOf } from "../filters/authorize.ts";
-import { isStored } from "../is-stored.ts";
+import { isUnchanged } from "../is-unchanged.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -71,7 +71,7 @@ export async function replaceObject(
           // An update cannot change the name either; that is found with what else is immutable.
           if (current === undefined) checkName(scope, object);
           // Plugins may take back what was new, as the tolerations that each pod gets.
-          else if (object !== next && isStored(object, current)) return current;
+          else if (object !== next && isUnchanged(object, current)) return current;
           return object;
         });
       });

@@ -6,7 +6,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 
 /** Whether the server would store the object as it is stored already, but for the times of its field managers. */
-export function isStored(object: Unstructured, current: Unstructured): boolean {
+export function isUnchanged(object: Unstructured, current: Unstructured): boolean {
   const { metadata, ...rest } = object;
   const { metadata: old, ...oldRest } = current;
   // Most writes change more than metadata.
