@@ -1,32 +1,23 @@
 /** Answers about kinds as lines, and which lines are compared: findings of a refusal, and values that are stored. */
 import { type Answer, essence } from "./servers.ts";
 
-/** An answer as lines: the findings of a refusal, each as often as it comes, or a line for each value that a write stored. */
+/** An answer as lines: the findings of a refusal, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
   const found = foundBy(answer);
-  if (answer.code >= 300) return numbered(found);
+  if (answer.code >= 300) return found;
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
   const { status: _status, ...withoutStatus } = whole;
   const content = hasServerStatus ? withoutStatus : whole;
   return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
 }
 
-/** The code, findings and warnings of an answer. */
-export const foundBy = (answer: Answer): string[] =>
-  essence(answer)
+/** The code, findings and warnings of an answer, each once. */
+export function foundBy(answer: Answer): string[] {
+  // Other lines than findings are differences in Go syntax.
+  const lines = essence(answer)
     .split("\n")
-    // Other lines than findings are differences in Go syntax.
-    .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line))
-    .map(withoutValues);
-
-/** The lines, where one comes again with a number: how often a finding comes is compared. */
-export function numbered(lines: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  return lines.map((line) => {
-    const count = (counts.get(line) ?? 0) + 1;
-    counts.set(line, count);
-    return count === 1 ? line : `${line} (${count})`;
-  });
+    .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line));
+  return [...new Set(lines.map(withoutValues))];
 }
 
 /** Addresses and ports that each server gives from a range of its own. */

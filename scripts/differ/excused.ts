@@ -62,7 +62,7 @@ const excuses: readonly Excuse[] = [
     ours: [
       /^422 Invalid$/,
       /^FieldValueInvalid \S*\.resources\.requests\[storage\]: .*: must be less than or equal to storage limit of \w+$/,
-      /^FieldValueNotFound \S*\.volumeMounts\[\d+\]\.name: Not found: "[^"]*"(?: \(\d+\))?$/,
+      /^FieldValueNotFound \S*\.volumeMounts\[\d+\]\.name: Not found: "[^"]*"$/,
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
@@ -74,15 +74,6 @@ const excuses: readonly Excuse[] = [
   },
   // An object that cannot be applied is the client's mistake.
   { ours: [/^400 BadRequest$/], theirs: [/^500 $/] },
-  // Terms that mean the same are findings in another number.
-  {
-    resource: "storageclasses",
-    ours: [/^422 Invalid$/],
-    theirs: [
-      /^422 Invalid$/,
-      /^FieldValueDuplicate allowedTopologies\[\d+\]\.matchLabelExpressions: Duplicate value: "" \(\d+\)$/,
-    ],
-  },
   // Empty members that are as if there were none in what may not change.
   {
     resource: "storageclasses",

@@ -4,7 +4,7 @@
  */
 import { seededRandom } from "#std/random.ts";
 import { pick } from "./choices.ts";
-import { differing, foundBy, leaves, numbered, randomName, uid } from "./answers.ts";
+import { differing, foundBy, leaves, randomName, uid } from "./answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
 import { makeNamespace, remove, whenStatusWritten } from "./kind-requests.ts";
 import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
@@ -172,7 +172,7 @@ class Shown {
   /** An answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
     const found = foundBy(answer).map((line) => this.text(line));
-    if (answer.code >= 300 || answer.code === 0) return numbered(found);
+    if (answer.code >= 300 || answer.code === 0) return found;
     const { metadata, status, ...rest } = answer.body;
     const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have some
     const version = resourceVersion === this.#version ? "as before" : "another";

@@ -83,7 +83,12 @@ const isSuccess = (code: number): boolean => code > 0 && code < 400;
 export function essence({ code, body, warnings }: Answer): string {
   const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or none of its members
   const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();
-  const lines = [`${code} ${reason}`, ...(causes ?? [message]), ...warnings.map((text) => `warning: ${text}`).sort()];
+  // Findings are a set: upstream repeats many of them.
+  const lines = [
+    `${code} ${reason}`,
+    ...new Set(causes ?? [message]),
+    ...warnings.map((text) => `warning: ${text}`).sort(),
+  ];
   return lines
     .join("\n")
     .replace(/selfType\d+/g, "selfType")

@@ -87,7 +87,6 @@ function definitionOf(
     storage: storageOf(facts, tables),
     ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
     anyFinalizers: behaviour.anyFinalizers ?? false,
-    metadataRepeats: behaviour.metadataRepeats ?? 0,
     returnDeletedObject: behaviour.returnsDeleted ?? false,
     nameRule: behaviour.nameRule ?? facts.nameRule,
     createOnUpdate: behaviour.createOnUpdate ?? facts.createOnUpdate,

@@ -59,11 +59,6 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly fieldAnnotations?: readonly string[];
   /** Finalizers may have any name. */
   readonly anyFinalizers?: boolean;
-  /**
-   * How often errors about the metadata of an update are repeated, as by upstream's several checks. By default errors
-   * about changed metadata come twice; n > 0 adds the others n more times; with -1 each comes once.
-   */
-  readonly metadataRepeats?: number;
   /** DELETE answers with the object that went, where others answer with a Status. */
   readonly returnsDeleted?: boolean;
   /** The behaviour of 1.32 where the tables differ. */
@@ -191,7 +186,7 @@ function subresourceStrategy(
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
-  const { validateUpdate, checkRules, warningsOnUpdate, metadataRepeats } = own;
+  const { validateUpdate, checkRules, warningsOnUpdate } = own;
   const drop = rules.drops === undefined ? undefined : drops[rules.drops];
   return {
     ...rules.resets?.(behaviour, mainResets),
@@ -205,7 +200,6 @@ function subresourceStrategy(
     ...(validateUpdate === undefined ? {} : { validateUpdate }),
     ...(checkRules === undefined ? {} : { checkRules }),
     ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
-    ...(metadataRepeats === undefined ? {} : { metadataRepeats }),
   };
 }
 

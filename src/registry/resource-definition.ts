@@ -69,8 +69,6 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
     attributes: WriteAttributes,
   ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
-  /** How often findings about the metadata are repeated; left out: as the definition says. */
-  readonly metadataRepeats?: number;
   /** Fields that such a write never changes, so never owns. */
   readonly resetFields?: FieldSet;
 }
@@ -215,8 +213,6 @@ export interface ResourceDefinition extends KindDescription {
   readonly actions?: ReadonlyMap<string, Action>;
   /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
   readonly anyFinalizers?: boolean;
-  /** How often findings about the metadata of an update are repeated: as upstream does, kind by kind. */
-  readonly metadataRepeats?: number;
   /** DELETE answers with the object that was removed instead of a Status. */
   readonly returnDeletedObject: boolean;
   /** DELETE of a collection answers with the list as it was instead of a Status. Default: false. */

@@ -279,12 +279,12 @@ inBothDomains(
       clusterRole("r", [{ ...rule("get", "pods"), ...path }]),
       `${urls}rules cannot apply to both regular resources and non-resource URLs`,
     );
-    // A mistake of an update is a cause twice, and named once.
+    // A mistake of an update is one cause.
     const noVerbs = "Required value: verbs must contain at least one value";
     (await api.post(`${rbac}/${roles}`, role("r", rule("get", "pods")))).expect(201);
     (await api.put(`${rbac}/${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
       message: `Role.${group} "r" is invalid: rules[0].verbs: ${noVerbs}`,
-      "details.causes.1": { reason: "FieldValueRequired", message: noVerbs, field: "rules[0].verbs" },
+      "details.causes": [{ reason: "FieldValueRequired", message: noVerbs, field: "rules[0].verbs" }],
     });
     const selectors = [{ matchExpressions: [{ key: "a", operator: "Like" }] }];
     const at = "aggregationRule.clusterRoleSelectors[0]";

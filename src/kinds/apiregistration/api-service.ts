@@ -13,7 +13,6 @@ export function apiServices(): KindBehaviour<APIService> {
   return {
     statusKeeps: writtenMetadata,
     anyFinalizers: true,
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Service", "Service that answers; Local is this server.", ({ spec: { service } }) =>

@@ -10,7 +10,6 @@ import { validateNotNegative } from "../numbers.ts";
 
 export function controllerRevisions(): KindBehaviour<ControllerRevision> {
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Controller", "Workload that the state is of.", controllerText),

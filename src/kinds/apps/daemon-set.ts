@@ -16,7 +16,6 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
   const counter = domain.rename("deprecated.daemonset.template.generation");
   const countOf = ({ metadata }: DaemonSet): bigint => parseCount(metadata.annotations?.[counter] ?? "") ?? 0n;
   return {
-    metadataRepeats: 1,
     fieldAnnotations: [counter],
     columns: [
       nameColumn,
@@ -54,16 +53,11 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         return withCount(object, counter, countOf(old) + (isChanged ? 1n : 0n));
       },
       validate: (object) => validateDaemonSet(object, domain),
-      // Upstream: tells each finding about the object twice.
-      validateUpdate(object, old) {
-        const errors = validateDaemonSet(object, domain);
-        return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
-      },
+      validateUpdate: (object, old) => [...validateDaemonSet(object, domain), ...validateSelectorUpdate(object, old)],
       // Upstream: warns by the counter of changes of the template.
       ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain, generationOf: countOf }),
       subresources: {
         status: {
-          metadataRepeats: 0,
           prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)),
           validateUpdate: validateDaemonSetStatus,
         },

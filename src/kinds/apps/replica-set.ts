@@ -13,7 +13,6 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
   return {
     // Upstream names the scale.
     missingScale: { group: "apps", resource: "replicasets/scale" },
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       integer("Desired", "How many pods are wanted.", ({ spec }) => spec.replicas ?? 0),
@@ -29,13 +28,9 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
       validate: (object) => validateReplicaSet(object, domain),
-      // Upstream: tells each finding about the object twice.
-      validateUpdate(object, old) {
-        const errors = validateReplicaSet(object, domain);
-        return [...errors, ...errors, ...validateSelectorUpdate(object, old)];
-      },
+      validateUpdate: (object, old) => [...validateReplicaSet(object, domain), ...validateSelectorUpdate(object, old)],
       ...templateWarnings<ReplicaSet>(({ spec }) => spec.template, { domain, namesPods: true }),
-      subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
+      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
     },
   };
 }

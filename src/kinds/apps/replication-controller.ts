@@ -15,7 +15,6 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
     namesPods: true,
   });
   return {
-    metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
     // Upstream names the scale, in the group its author thought it was in.
     missingScale: { group: "autoscaling", resource: "replicationcontrollers/scale" },
@@ -31,15 +30,11 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
     strategy: {
       defaults,
       validate: (object) => validateReplicationController(object, domain),
-      // Upstream: tells each finding twice.
-      validateUpdate(object) {
-        const errors = validateReplicationController(object, domain);
-        return [...errors, ...errors];
-      },
+      validateUpdate: (object) => validateReplicationController(object, domain),
       warningsOnCreate,
       // Upstream: warns of the template before the update.
       warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),
-      subresources: { status: { validateUpdate: validateReplicaSetStatus, metadataRepeats: 0 } },
+      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

@@ -140,10 +140,12 @@ test("a replication controller selects the pods of its template by labels", () =
   ]);
 });
 
-test("findings about an update of a replica set are told twice, as 1.32 does", () => {
-  const { create, refuseUpdate } = kind("ReplicaSet");
-  const told = notNegative("spec.replicas");
-  assert.deepEqual(refuseUpdate(workload({ replicas: -1 }), create(workload({}))), [told, told]);
+test("an update is checked as a whole, and each finding comes once", () => {
+  for (const called of ["ReplicaSet", "DaemonSet"]) {
+    const { create, refuseUpdate } = kind(called);
+    const changed = workload({ minReadySeconds: -1 });
+    assert.deepEqual(refuseUpdate(changed, create(workload({}))), [notNegative("spec.minReadySeconds")]);
+  }
 });
 
 test("no part of the replicas is larger than all of them", () => {

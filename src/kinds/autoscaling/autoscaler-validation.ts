@@ -107,9 +107,7 @@ function validateSourceType(metric: MetricSpec, path: FieldPath): FieldError[] {
   const typePath = path.child("type");
   if (!isSource(type)) {
     const unknown = notSupported(typePath, type, sourceTypes);
-    // Upstream: two checks say the same.
-    const all = [unknown, unknown];
-    return type === "" ? [required(typePath, "must specify a metric source type"), ...all] : all;
+    return type === "" ? [required(typePath, "must specify a metric source type"), unknown] : [unknown];
   }
   const member = members[type];
   if (metric[member] !== undefined) return [];

@@ -38,7 +38,6 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
         path: templatePath,
         namesPods: true,
       }),
-      subresources: { status: { metadataRepeats: -1 } },
     },
   };
 }

@@ -65,7 +65,7 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
 }
 
 /** The spec of a job, its selector included. */
-export function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
+function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
   const errors = validateJobSpec(spec, specPath, domain);
   if (spec.selector === undefined) {
     return [...errors, required(specPath.child("selector")), mismatch(spec.template.metadata.labels)];

@@ -13,7 +13,7 @@ import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.t
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateJobStatus } from "./job-status-validation.ts";
 import { validateJobUpdate } from "./job-update.ts";
-import { jobLabels, validateJob, validateSpec } from "./job-validation.ts";
+import { jobLabels, validateJob } from "./job-validation.ts";
 
 const unlimited = 2147483647;
 
@@ -21,7 +21,6 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
   const hasReplacement = gate("JobPodReplacementPolicy");
   const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
-    metadataRepeats: 1,
     namesKindOfFields: true,
     columns,
     strategy: {
@@ -41,14 +40,9 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
       },
       complete: (object) => withTemplateLabels(object, templateLabels(object)),
       validate: (object) => validateJob(object, domain),
-      // Upstream: tells findings about the spec twice.
-      validateUpdate: (object, old) => [
-        ...validateJob(object, domain, old),
-        ...validateSpec(object.spec, domain),
-        ...validateJobUpdate(object, old),
-      ],
+      validateUpdate: (object, old) => [...validateJob(object, domain, old), ...validateJobUpdate(object, old)],
       ...templateWarnings<Job>(({ spec }) => spec.template, { domain, namesPods: true }),
-      subresources: { status: { validateUpdate: validateJobStatus, metadataRepeats: 0 } },
+      subresources: { status: { validateUpdate: validateJobStatus } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

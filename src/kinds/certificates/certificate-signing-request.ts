@@ -41,7 +41,6 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
   const resetByApproval = fieldSetOf([["f:spec"], ["f:status", "f:certificate"]]);
   return {
     nameRule: "pathSegment",
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       ageColumn,

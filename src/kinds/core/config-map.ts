@@ -10,7 +10,6 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function configMaps(): KindBehaviour<ConfigMap> {
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text(

@@ -18,7 +18,6 @@ const subsetsPath = FieldPath.of("subsets");
 
 export function endpoints(): KindBehaviour<Endpoints> {
   return {
-    metadataRepeats: 1,
     columns: [nameColumn, text("Endpoints", "Addresses and ports that are ready.", addressesText), ageColumn],
     strategy: {
       defaults: (object) =>

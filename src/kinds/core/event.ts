@@ -20,7 +20,6 @@ export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
   return {
     anyFinalizers: true,
     nameRule: "pathSegment",
-    metadataRepeats: -1,
     columns: eventColumns,
     strategy: {
       validate,
@@ -117,7 +116,7 @@ const goReference = ({ kind = "", namespace = "", name = "", uid = "", ...more }
   });
 };
 
-/** Fields that never change, in the order and with the names and values of findings. Upstream: names the reason twice. */
+/** Fields that never change, with their names and values in findings. */
 const immutable: readonly (readonly [keyof Event, field: string, shown: (event: Event) => unknown])[] = [
   ["involvedObject", "involvedObject", ({ involvedObject }) => goReference(involvedObject)],
   ["reason", "reason", ({ reason = "" }) => reason],
@@ -130,7 +129,6 @@ const immutable: readonly (readonly [keyof Event, field: string, shown: (event: 
   ["firstTimestamp", "firstTimestamp", ({ firstTimestamp }) => goTime(firstTimestamp)],
   ["lastTimestamp", "lastTimestamp", ({ lastTimestamp }) => goTime(lastTimestamp)],
   ["count", "count", ({ count = 0 }) => count],
-  ["reason", "reason", ({ reason = "" }) => reason],
   ["type", "type", ({ type = "" }) => type],
   ["eventTime", "eventTime", ({ eventTime }) => goTime(eventTime)],
   ["action", "action", ({ action = "" }) => action],

@@ -21,7 +21,6 @@ export function namespaces(environment: KindEnvironment): KindBehaviour<Namespac
     return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [nameLabel]: name } } };
   };
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Status", "Whether the namespace is in use or being deleted.", ({ status }) => status.phase ?? ""),

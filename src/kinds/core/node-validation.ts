@@ -45,8 +45,6 @@ export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): Field
   checkAddresses(status, errors);
   checkRanges(spec.podCIDRs ?? [], errors);
   checkGivenOnce(spec, old.spec, errors);
-  // Upstream: once more.
-  checkTaints(spec.taints ?? [], errors);
   if ((spec.externalID ?? "") !== (old.spec.externalID ?? "")) {
     errors.push(forbidden(specPath.child("externalID"), "may not be updated"));
   }

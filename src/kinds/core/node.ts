@@ -20,7 +20,6 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
     return [...new Set(roles.filter((role) => role !== ""))].sort().join(",") || "<none>";
   };
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Status", "Whether the node is ready for pods.", statusText),
@@ -51,7 +50,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
       validate: (object) => validateNode(object, own),
       validateUpdate: (object, old) => validateNodeUpdate(object, old, own),
       subresources: {
-        status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own), metadataRepeats: 0 },
+        status: { validateUpdate: (object, old) => validateNodeUpdate(object, old, own) },
       },
       warningsOnCreate: warnings,
       warningsOnUpdate: warnings,

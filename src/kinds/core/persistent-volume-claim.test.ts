@@ -354,15 +354,14 @@ test("sizes in the status are not negative", () => {
   );
 });
 
-test("a spec that may not change is checked too, and each finding comes twice", () => {
+test("a spec that may not change is checked too", () => {
   const old = claims.create(claim());
   const change = (more: Record<string, unknown>) =>
     claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...more } }, old);
   const none = "spec.accessModes: Required value: at least 1 access mode is required";
-  assert.deepEqual(change({ accessModes: [] }), [none, none, immutable]);
+  assert.deepEqual(change({ accessModes: [] }), [none, immutable]);
   const missing = "spec.resources[storage]: Required value";
   assert.deepEqual(change({ resources: {} }), [
-    missing,
     missing,
     immutable,
     "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity",

@@ -50,7 +50,6 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
   const own = ownPrefix(environment.domain);
   const classAnnotation = rename("volume.beta.kubernetes.io/storage-class");
   return {
-    metadataRepeats: 2,
     returnsDeleted: true,
     columns: columns(classAnnotation),
     strategy: {
@@ -69,16 +68,12 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
       warningsOnCreate: (object) => warnings(object, classAnnotation),
       warningsOnUpdate: (object) => warnings(object, classAnnotation),
       subresources: {
-        status: {
-          metadataRepeats: 0,
-          validateUpdate: (object) => validateStatus(object, gates, own),
-        },
+        status: { validateUpdate: (object) => validateStatus(object, gates, own) },
       },
-      validateUpdate(object, old) {
-        const errors = validateClaimSpec(object.spec, gates, specPath, old.spec);
-        // Upstream: each finding about the spec comes twice.
-        return [...errors, ...errors, ...validateSpecUpdate(object, old, gates, classAnnotation)];
-      },
+      validateUpdate: (object, old) => [
+        ...validateClaimSpec(object.spec, gates, specPath, old.spec),
+        ...validateSpecUpdate(object, old, gates, classAnnotation),
+      ],
     },
   };
 }

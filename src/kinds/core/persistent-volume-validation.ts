@@ -38,23 +38,14 @@ const specPath = FieldPath.of("spec");
 const classPath = specPath.child("volumeAttributesClassName");
 
 export function validateVolume(volume: PersistentVolume, rules: VolumeRules): FieldError[] {
-  const errors = specErrors(volume);
-  checkMountOptions(volume, rules, errors);
-  return errors;
-}
-
-function specErrors({ metadata, spec }: PersistentVolume): FieldError[] {
   const errors: FieldError[] = [];
-  checkVolumeSpec(spec, metadata.name ?? "", "volume", specPath, errors);
+  checkVolumeSpec(volume.spec, volume.metadata.name ?? "", "volume", specPath, errors);
+  checkMountOptions(volume, rules, errors);
   return errors;
 }
 
 export function validateVolumeUpdate(volume: PersistentVolume, old: PersistentVolume, rules: VolumeRules) {
-  const ofSpec = specErrors(volume);
-  const errors = [...ofSpec];
-  checkMountOptions(volume, rules, errors);
-  // Upstream: each finding about the spec comes twice.
-  for (const error of ofSpec) errors.push(error);
+  const errors = validateVolume(volume, rules);
   const { spec } = volume;
   if (!jsonEquals(sourceOf(spec), replaceableSource(spec, old.spec))) {
     const path = specPath.child("persistentvolumesource");

@@ -16,7 +16,6 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
   const warnings = volumeWarnings(environment.domain);
   const now = (): string => timestampOf(environment.now());
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: columns(classAnnotation),
     strategy: {
@@ -43,7 +42,6 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
       warningsOnUpdate: warnings,
       subresources: {
         status: {
-          metadataRepeats: 0,
           prepareForUpdate: (object, old) => ({
             ...object,
             status: withTransitionTime(object.status, old.status, now),

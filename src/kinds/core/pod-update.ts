@@ -7,10 +7,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { checkRequired } from "../checks.ts";
 import { withField } from "../edit.ts";
-import { checkImage } from "./pod-validation/containers.ts";
-import { checkTolerations } from "./pod-validation/scheduling.ts";
 
 const int32Max = 2 ** 31 - 1;
 
@@ -27,24 +24,16 @@ const termsPath = specPath.child(
 
 /** Findings about a pod's spec against the stored one. */
 export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[] {
-  const images: FieldError[] = [];
   for (const list of ["containers", "initContainers"] as const) {
     if ((spec[list] ?? []).length !== (old[list] ?? []).length) {
-      return [...images, forbidden(specPath.child(list), "pod updates may not add or remove containers")];
-    }
-    // Upstream: images are checked a second time.
-    for (const [i, { image = "" }] of (spec[list] ?? []).entries()) {
-      const at = specPath.child(list).index(i).child("image");
-      checkRequired(image, at, images);
-      checkImage(image, at, images);
+      return [forbidden(specPath.child(list), "pod updates may not add or remove containers")];
     }
   }
   const isGated = (old.schedulingGates ?? []).length > 0;
   const deadline = validateDeadline(spec, old);
   // Upstream: nothing else is looked at.
-  if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return [...images, ...deadline];
+  if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return deadline;
   return [
-    ...images,
     ...deadline,
     ...validateTolerations(spec, old),
     ...validateGates(spec, old),
@@ -74,11 +63,8 @@ function validateTolerations({ tolerations = [] }: PodSpec, { tolerations: befor
     JSON.stringify([key, operator, value, effect]);
   const now = new Set(tolerations.map(timeless));
   const isKept = before.every((toleration) => now.has(timeless(toleration)));
-  const errors: FieldError[] = [];
-  const detail = "existing toleration can not be modified except its tolerationSeconds";
-  if (isKept) checkTolerations(tolerations, tolerationsPath, errors);
-  else errors.push(forbidden(tolerationsPath, detail));
-  return errors;
+  if (isKept) return [];
+  return [forbidden(tolerationsPath, "existing toleration can not be modified except its tolerationSeconds")];
 }
 
 function validateGates({ schedulingGates = [] }: PodSpec, { schedulingGates: before = [] }: PodSpec): FieldError[] {

@@ -9,6 +9,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { addAll } from "#std/add-all.ts";
 import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
@@ -39,7 +40,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
   const errors = validateLabels(metadata.labels, path.child("labels"));
   const annotationsPath = path.child("annotations");
   validateAnnotations(metadata.annotations, annotationsPath, errors);
-  checkPodAnnotations(template, annotationsPath, domain, errors);
+  addAll(errors, validateKnownAnnotations(template, annotationsPath, domain));
   checkSpec(spec, "", specPath, domain, errors);
   checkAgreement(metadata.annotations, spec, specPath, podAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
@@ -55,8 +56,7 @@ const annotationsPath = FieldPath.of("metadata", "annotations");
 /** Findings about the metadata and spec of a pod, defaults already in them. */
 export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   const { metadata, spec } = pod;
-  const errors: FieldError[] = [];
-  checkPodAnnotations(pod, annotationsPath, domain, errors);
+  const errors = validatePodAnnotations(pod, domain);
   checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
   checkTokenSources(spec, podSpecPath.child("volumes"), errors);
   checkImages(spec, podSpecPath, errors);
@@ -90,7 +90,7 @@ export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): Fiel
   return errors;
 }
 
-/** Findings about annotations of a pod that may not be changed, and (in updates once more) those about what they say. */
+/** Findings about annotations of a pod that may not be changed. */
 export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain): FieldError[] {
   const [now = {}, before = {}] = [pod.metadata.annotations, old.metadata.annotations];
   const names = podAnnotations(domain);
@@ -100,17 +100,20 @@ export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain)
     const change = before[mirror] === undefined ? "may not add" : "may not remove or update";
     errors.push(forbidden(annotationsPath.key(mirror), `${change} mirror pod annotation`));
   }
-  checkPodAnnotations(pod, annotationsPath, domain, errors);
   return errors;
 }
 
-function checkPodAnnotations(
+/** Findings about annotations of a pod that have a meaning. */
+export const validatePodAnnotations = (pod: Pod, domain: ApiDomain): FieldError[] =>
+  validateKnownAnnotations(pod, annotationsPath, domain);
+
+function validateKnownAnnotations(
   { metadata: { annotations }, spec }: Pick<PodTemplateSpec, "metadata" | "spec">,
   path: FieldPath,
   domain: ApiDomain,
-  errors: Errors,
-): void {
-  if (annotations === undefined) return;
+): FieldError[] {
+  if (annotations === undefined) return [];
+  const errors: FieldError[] = [];
   const names = podAnnotations(domain);
   const { mirror, deletionCost } = names;
   const mirrored = annotations[mirror];
@@ -123,6 +126,7 @@ function checkPodAnnotations(
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
   checkSecurityAnnotations(annotations, spec, path, names, errors);
+  return errors;
 }
 
 const isInt32 = (text: string): boolean =>

@@ -25,7 +25,7 @@ import { resizePod, validateResize } from "./pod-resize.ts";
 import { defaultPod, type PodDefaults, withoutOldAnnotations } from "./pod-spec.ts";
 import { validatePodSpecUpdate } from "./pod-update.ts";
 import { validatePodStatus } from "./pod-status.ts";
-import { validateAnnotationsUpdate, validateNewPod, validatePod } from "./pod-validation.ts";
+import { validateAnnotationsUpdate, validateNewPod, validatePod, validatePodAnnotations } from "./pod-validation.ts";
 import { nameWarnings, podWarnings } from "./pod-warnings.ts";
 import { appArmorWarning, withAppArmor } from "./security-annotations.ts";
 
@@ -42,7 +42,6 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   const annotations = podAnnotations(domain);
   const warnings = podWarnings(domain, { hasAppArmor: false });
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns,
     statusOnCreate: true,
@@ -80,7 +79,6 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
               : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {
-          metadataRepeats: 0,
           // Fields that a client leaves out stay.
           prepareForUpdate: (object, old) =>
             editField(object, "status", (status) =>
@@ -88,6 +86,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
             ),
           validateUpdate: (object, old) => [
             ...validateAnnotationsUpdate(object, old, domain),
+            ...validatePodAnnotations(object, domain),
             ...validatePodStatus(object, old),
           ],
         },

@@ -53,7 +53,6 @@ export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
     return problem === undefined ? [] : [problem];
   };
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Type", "What kind of secret it is.", ({ type = "" }) => type),

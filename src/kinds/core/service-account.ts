@@ -9,7 +9,6 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour<Serv
   const warning = `metadata.annotations[${enforce}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
   const isMarked = ({ metadata }: ServiceAccount): boolean => metadata.annotations?.[enforce] !== undefined;
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,

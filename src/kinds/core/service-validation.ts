@@ -70,7 +70,6 @@ export function validateServiceUpdate(object: Service, oldObject: Service, domai
     ...(areBalancers && spec.loadBalancerClass !== old.loadBalancerClass
       ? [invalid(classPath, spec.loadBalancerClass, "may not change once set")]
       : []),
-    ...validateBalancerClass(spec), // upstream: once more than all others
     ...(haveHealthChecks && (spec.healthCheckNodePort ?? 0) !== (old.healthCheckNodePort ?? 0)
       ? [forbidden(specPath.child("healthCheckNodePort"), "field is immutable")]
       : []),

@@ -16,7 +16,6 @@ const addressWidth = 16;
 
 export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,
@@ -34,7 +33,7 @@ export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
       prepareForUpdate: (object, old) => withoutUnused(withoutOldType(object, old)),
       validate: (object) => validateService(object, domain),
       validateUpdate: (object, old) => validateServiceUpdate(object, old, domain),
-      subresources: { status: { validateUpdate: validateServiceStatus, metadataRepeats: 0 } },
+      subresources: { status: { validateUpdate: validateServiceStatus } },
       warningsOnCreate: (object) => serviceWarnings(object, domain),
       warningsOnUpdate: (object) => serviceWarnings(object, domain),
       fields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),

@@ -18,7 +18,6 @@ const scopes = ["Cluster", "Namespace"];
 
 export function ingressClasses(): KindBehaviour<IngressClass> {
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Controller", "Program that implements the class.", ({ spec }) => spec.controller ?? ""),

@@ -14,7 +14,6 @@ const hostsMax = 3;
 
 export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Class", "Who implements the routes.", ({ spec }) => orNone(spec.ingressClassName)),
@@ -26,7 +25,7 @@ export function ingresses({ domain }: KindEnvironment): KindBehaviour<Ingress> {
     strategy: {
       validate: (object) => validateIngressCreate(object, domain),
       validateUpdate: validateIngress,
-      subresources: { status: { validateUpdate: validateIngressStatus, metadataRepeats: 0 } },
+      subresources: { status: { validateUpdate: validateIngressStatus } },
       warningsOnCreate: (object) => ingressWarnings(object, domain),
     },
   };

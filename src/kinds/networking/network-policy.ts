@@ -8,7 +8,6 @@ import { validateNetworkPolicy } from "./network-policy-validation.ts";
 
 export function networkPolicies(): KindBehaviour<NetworkPolicy> {
   return {
-    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Pod-Selector", "Labels of the pods that the policy is for.", ({ spec }) =>
@@ -19,11 +18,7 @@ export function networkPolicies(): KindBehaviour<NetworkPolicy> {
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: validateNetworkPolicy,
-      // Upstream: each finding about an update comes twice.
-      validateUpdate: (object) => {
-        const errors = validateNetworkPolicy(object);
-        return [...errors, ...errors];
-      },
+      validateUpdate: validateNetworkPolicy,
     },
   };
 }

@@ -207,6 +207,6 @@ test("a network policy names peers, ports and at most two types", () => {
     ],
   ]);
   const [before, after] = [{ podSelector }, { podSelector, policyTypes: ["X"] }];
-  const twice = policies.refuseUpdate(object("NetworkPolicy", after), object("NetworkPolicy", before));
-  assert.equal(twice.length, 2);
+  const refused = policies.refuseUpdate(object("NetworkPolicy", after), object("NetworkPolicy", before));
+  assert.equal(refused.length, 1);
 });

@@ -20,7 +20,6 @@ export function runtimeClasses({ domain }: KindEnvironment): KindBehaviour<Runti
   const warnings = schedulingWarnings(domain);
   return {
     anyFinalizers: true,
-    metadataRepeats: 1,
     createOnUpdate: true,
     columns: [nameColumn, text("Handler", "Configuration of the node's runtime.", ({ handler }) => handler), ageColumn],
     strategy: {
@@ -46,7 +45,7 @@ function validate({ handler, overhead, scheduling }: RuntimeClass, own: string):
 
 function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors: Errors): void {
   validateLabels(nodeSelector, schedulingPath.child("nodeSelector"), errors);
-  // Upstream: names the field twice here, and once where one is repeated.
+  // The name of the field is in the path twice here, and once where one is repeated, as in 1.32.
   const path = schedulingPath.child("tolerations");
   // Seconds make no difference.
   const seen = new Set<string>();

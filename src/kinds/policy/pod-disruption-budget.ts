@@ -15,7 +15,6 @@ import { validateAtMost100Percent, validateNotNegative, validateNumberOrPercent 
 export function podDisruptionBudgets(): KindBehaviour<PodDisruptionBudget> {
   return {
     anyFinalizers: true,
-    metadataRepeats: -1,
     nameRule: "pathSegment",
     columns: [
       nameColumn,

@@ -9,7 +9,6 @@ import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { checkName, checkRequiredName } from "../checks.ts";
 import { editItems, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { twice } from "./role.ts";
 
 export function roleBindings(environment: KindEnvironment): KindBehaviour<RoleBinding> {
   return bindings(environment, ["Role", "ClusterRole"], true);
@@ -33,7 +32,6 @@ function bindings(
     ...subjects.flatMap((subject, index) => validateSubject(subject, subjectsPath.index(index), { group, namespaced })),
   ];
   return {
-    metadataRepeats: 2,
     columns,
     strategy: {
       defaults(object) {
@@ -43,7 +41,7 @@ function bindings(
         );
       },
       validate,
-      validateUpdate: (object, old) => [...twice(validate(object)), ...validateRoleUpdate(object.roleRef, old.roleRef)],
+      validateUpdate: (object, old) => [...validate(object), ...validateRoleUpdate(object.roleRef, old.roleRef)],
     },
   };
 }

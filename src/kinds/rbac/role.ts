@@ -8,8 +8,7 @@ import type { KindBehaviour } from "../generic.ts";
 export function roles(): KindBehaviour<Role> {
   const validate = ({ rules }: Role): FieldError[] => validateRules(rules, true);
   return {
-    metadataRepeats: 2,
-    strategy: { validate, validateUpdate: (object) => twice(validate(object)) },
+    strategy: { validate, validateUpdate: validate },
   };
 }
 
@@ -19,8 +18,7 @@ export function clusterRoles(): KindBehaviour<ClusterRole> {
     ...validateAggregation(aggregationRule),
   ];
   return {
-    metadataRepeats: 2,
-    strategy: { validate, validateUpdate: (object) => twice(validate(object)) },
+    strategy: { validate, validateUpdate: validate },
   };
 }
 
@@ -66,7 +64,3 @@ function validateAggregation(rule: AggregationRule | undefined): FieldError[] {
     return errors.length === 0 ? errors : [...errors, invalid(path, null, "invalid label selector.")];
   });
 }
-
-/** Errors of an update. Upstream validates it twice, so each cause occurs twice. */
-export const twice = (errors: readonly FieldError[]): readonly FieldError[] =>
-  errors.length === 0 ? errors : [...errors, ...errors];

@@ -11,7 +11,6 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function csiNodes(): KindBehaviour<CSINode> {
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,
@@ -22,9 +21,7 @@ export function csiNodes(): KindBehaviour<CSINode> {
       validate: ({ spec }) => validateDrivers(spec.drivers ?? []),
       validateUpdate({ spec }, old) {
         const drivers = spec.drivers ?? [];
-        const errors = validateDrivers(drivers);
-        // Upstream: each finding about the object comes twice.
-        return [...errors, ...errors, ...validateChanges(drivers, old.spec.drivers ?? [])];
+        return [...validateDrivers(drivers), ...validateChanges(drivers, old.spec.drivers ?? [])];
       },
     },
   };

@@ -15,7 +15,6 @@ import { labelWarnings, nodeLabels, requirementWarnings } from "../node-labels.t
 export function csiStorageCapacities({ domain }: KindEnvironment): KindBehaviour<CSIStorageCapacity> {
   const warnings = topologyWarnings(domain);
   return {
-    metadataRepeats: 1,
     strategy: {
       validate,
       validateUpdate: (object, old) => [...validate(object), ...validateUpdate(object, old)],

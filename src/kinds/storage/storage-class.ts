@@ -17,7 +17,6 @@ import { checkParameters, checkProvisioner } from "./class-rules.ts";
 export function storageClasses({ domain }: KindEnvironment): KindBehaviour<StorageClass> {
   const warnings = topologyWarnings(domain);
   return {
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       classNameColumn(defaultClassCheck("StorageClass", domain)),

@@ -21,7 +21,6 @@ import { validateImmutable } from "../immutable.ts";
 export function volumeAttachments(): KindBehaviour<VolumeAttachment> {
   return {
     statusKeeps: writtenMetadata,
-    metadataRepeats: 1,
     returnsDeleted: true,
     columns: [
       nameColumn,
@@ -44,9 +43,7 @@ const defaultSpec = (spec: VolumeAttachmentSpec): VolumeAttachmentSpec =>
   editField(spec, "source", (source) => editField(source, "inlineVolumeSpec", defaultVolumeSources));
 
 function validateUpdate(object: VolumeAttachment, old: VolumeAttachment): FieldError[] {
-  const errors = [...validateSpec(object.spec), ...validateStatus(object.status)];
-  // Upstream: each finding about the object comes twice.
-  return [...errors, ...errors, ...validateImmutable(object, old, ["spec"])];
+  return [...validateSpec(object.spec), ...validateStatus(object.status), ...validateImmutable(object, old, ["spec"])];
 }
 
 const specPath = FieldPath.of("spec");

@@ -10,7 +10,6 @@ import { checkParameters, checkProvisioner } from "./class-rules.ts";
 
 export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehaviour<VolumeAttributesClass> {
   return {
-    metadataRepeats: 2,
     returnsDeleted: true,
     columns: [
       classNameColumn(defaultClassCheck("VolumeAttributesClass", domain)),
@@ -19,11 +18,10 @@ export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehavi
     ],
     strategy: {
       validate,
-      validateUpdate(object, old) {
-        const errors = validate(object);
-        // Upstream: each finding about the object comes twice.
-        return [...errors, ...forbidUpdates(object, old, ["driverName", "parameters"]), ...errors];
-      },
+      validateUpdate: (object, old) => [
+        ...validate(object),
+        ...forbidUpdates(object, old, ["driverName", "parameters"]),
+      ],
     },
   };
 }

@@ -254,7 +254,6 @@ export class ObjectWriter {
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
         standardFinalizers: definition.anyFinalizers !== true,
-        repeats: hooks.metadataRepeats ?? definition.metadataRepeats ?? 0,
       }),
       ...errors,
       ...(ruleErrors instanceof Promise ? await ruleErrors : ruleErrors),

@@ -208,11 +208,9 @@ const sorts = ["containers", "initContainers", "ephemeralContainers"] as const;
 export function checkImages(spec: PodSpec, path: FieldPath, errors: Errors): void {
   for (const sort of sorts) {
     for (const [i, { image = "" }] of (spec[sort] ?? []).entries()) {
-      checkImage(image, path.child(sort).index(i).child("image"), errors);
+      if (image.trim() === image) continue;
+      const at = path.child(sort).index(i).child("image");
+      errors.push(invalid(at, image, "must not have leading or trailing whitespace"));
     }
   }
-}
-
-export function checkImage(image: string, path: FieldPath, errors: Errors): void {
-  if (image.trim() !== image) errors.push(invalid(path, image, "must not have leading or trailing whitespace"));
 }
