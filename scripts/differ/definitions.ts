@@ -3,16 +3,11 @@
  * them, right ones and with one mutation. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
-import { certificates } from "../../test/real-world/certificates.ts";
-import { databases } from "../../test/real-world/databases.ts";
-import { gateways } from "../../test/real-world/gateways.ts";
-import { monitoring } from "../../test/real-world/monitoring.ts";
-import type { OperatorSet } from "../../test/real-world/operator-set.ts";
-import { pipelines } from "../../test/real-world/pipelines.ts";
+import { readOperatorSet } from "../../test/real-world/operator-set.ts";
 import { chance, pick } from "./choices.ts";
 import type { Json } from "./servers.ts";
 
-const sets: readonly OperatorSet[] = [certificates, databases, gateways, monitoring, pipelines];
+const sets = ["certificates", "databases", "gateways", "monitoring", "pipelines"].map(readOperatorSet);
 
 /** A definition that is created, then replaced, and objects of its kind. */
 export interface DefinitionCase {

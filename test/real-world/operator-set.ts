@@ -1,7 +1,13 @@
-/** The contents of a set of definitions for these tests, and helpers to write definitions. */
+/**
+ * Sets of definitions like those of well-known operators, as YAML files of this folder: the definitions as a client sends
+ * them, and what is done with them. `!part NAME` is a schema of parts.yaml, which several operators copy into theirs.
+ */
+import { load } from "js-yaml";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expectations, yamlTag } from "../expectations.ts";
 import type { ObjectBody } from "../objects.ts";
 import type { Fields } from "../view.ts";
-import { conditions, object, type Schema } from "./schema.ts";
 
 export interface OperatorSet {
   readonly title: string;
@@ -42,7 +48,7 @@ interface Shared {
 interface Upgrade {
   readonly kind: string;
   /** The definition's `spec.versions` afterwards; a new one is stored. */
-  readonly versions: readonly VersionFields[];
+  readonly versions: readonly ObjectBody[];
   readonly stored: string;
   readonly storedVersions: readonly string[];
   /** An old object as seen in the new version. */
@@ -62,90 +68,68 @@ interface Explained {
   readonly shows: Fields;
 }
 
-export interface VersionFields {
-  readonly name: string;
-  readonly spec?: Schema;
-  readonly status?: Schema;
-  /** The whole schema instead of the two above. */
-  readonly whole?: Schema;
-  readonly served?: boolean;
-  readonly storage?: boolean;
-  readonly deprecationWarning?: string;
-  readonly columns?: readonly (readonly [name: string, jsonPath: string, type?: string, priority?: number])[];
-  readonly scale?: object;
-  readonly withoutStatus?: boolean;
-  readonly selectable?: readonly string[];
+/** A set as it is written: descriptions of so many words are added to all schemas, as generated definitions carry them. */
+type WrittenSet = OperatorSet & { readonly descriptionWords: number };
+
+const read = (file: string): string => readFileSync(join(import.meta.dirname, file), "utf8");
+
+const parts = load(read("parts.yaml"), { schema: expectations }) as Readonly<Record<string, unknown>>; // written by hand
+
+const schema = expectations.withTags(
+  yamlTag("!part", (name) => {
+    if (!(name in parts)) throw new Error(`test/real-world/parts.yaml has no part ${name}`);
+    return parts[name];
+  }),
+);
+
+/** Reads the set of a file of this folder, named without `.yaml`. */
+export function readOperatorSet(name: string): OperatorSet {
+  const { descriptionWords, ...set } = load(read(`${name}.yaml`), { schema, filename: `${name}.yaml` }) as WrittenSet; // written by hand
+  if (descriptionWords === 0) return set;
+  return described(set, descriptionWords);
 }
 
-interface NamesAndVersions {
-  readonly group: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope?: "Cluster" | "Namespaced";
-  readonly shortNames?: readonly string[];
-  readonly categories?: readonly string[];
-  readonly annotations?: object;
-  readonly versions: readonly VersionFields[];
-}
-
-export function versionOf(fields: VersionFields): ObjectBody {
-  const { name, served = true, storage = false, columns = [] } = fields;
-  const schema =
-    fields.whole ??
-    object({
-      apiVersion: { type: "string" },
-      kind: { type: "string" },
-      metadata: { type: "object" },
-      ...(fields.spec === undefined ? {} : { spec: fields.spec }),
-      status: fields.status ?? object({ conditions, observedGeneration: { type: "integer", format: "int64" } }),
-    });
+/** The same set with a description at every field of its schemas. */
+export function described(set: OperatorSet, words: number): OperatorSet {
+  const version = (from: ObjectBody): ObjectBody => {
+    const { openAPIV3Schema } = from["schema"] as { readonly openAPIV3Schema: JsonSchema }; // a version has one
+    return { ...from, schema: { openAPIV3Schema: describedSchema(openAPIV3Schema, words, "the object") } };
+  };
   return {
-    name,
-    served,
-    storage,
-    schema: { openAPIV3Schema: schema },
-    ...(fields.deprecationWarning === undefined
-      ? {}
-      : { deprecated: true, deprecationWarning: fields.deprecationWarning }),
-    ...(fields.withoutStatus === true
-      ? {}
-      : { subresources: { status: {}, ...(fields.scale === undefined ? {} : { scale: fields.scale }) } }),
-    additionalPrinterColumns: [
-      ...columns.map(([title, jsonPath, type = "string", priority = 0]) => ({ name: title, jsonPath, type, priority })),
-      { name: "Age", jsonPath: ".metadata.creationTimestamp", type: "date" },
-    ],
-    ...(fields.selectable === undefined
-      ? {}
-      : { selectableFields: fields.selectable.map((jsonPath) => ({ jsonPath })) }),
+    ...set,
+    definitions: set.definitions.map((definition) => {
+      const spec = definition["spec"] as { readonly versions: readonly ObjectBody[] }; // a definition has one
+      return { ...definition, spec: { ...spec, versions: spec.versions.map(version) } };
+    }),
+    upgrade: { ...set.upgrade, versions: set.upgrade.versions.map(version) },
   };
 }
 
-export function definitionOf(fields: NamesAndVersions): ObjectBody {
-  const { group, kind, plural, scope = "Namespaced", shortNames, categories, annotations, versions } = fields;
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}`, ...(annotations === undefined ? {} : { annotations }) },
-    spec: {
-      group,
-      scope,
-      names: {
-        plural,
-        singular: kind.toLowerCase(),
-        kind,
-        listKind: `${kind}List`,
-        ...(shortNames === undefined ? {} : { shortNames }),
-        ...(categories === undefined ? {} : { categories }),
-      },
-      versions: versions.map(versionOf),
-    },
-  };
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
 }
 
-/** An object of a kind. */
-export const thing = (apiVersion: string, kind: string, name: string, fields: object): ObjectBody => ({
-  apiVersion,
-  kind,
-  metadata: { name },
-  ...fields,
-});
+const filler = "decides together with its neighbours what the controller makes of it and when that is looked at again";
+
+/** Adds descriptions that differ from field to field. Metadata must have none. */
+function describedSchema(schema: JsonSchema, words: number, path: string): JsonSchema {
+  if (path === "metadata") return schema;
+  const all = filler.split(" ");
+  const description = [`At ${path}:`, ...Array.from({ length: words }, (_, i) => all[(i + path.length) % all.length]!)];
+  const { properties, items, additionalProperties } = schema;
+  return {
+    description: description.join(" "),
+    ...schema,
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, child]) => [name, describedSchema(child, words, name)]),
+      ),
+    }),
+    ...(items !== undefined && { items: describedSchema(items, words, `items of ${path}`) }),
+    ...(typeof additionalProperties === "object" && {
+      additionalProperties: describedSchema(additionalProperties, words, `values of ${path}`),
+    }),
+  } as JsonSchema; // of the same form
+}

@@ -1,17 +1,6 @@
 /** A generated definition of about one megabyte: thousands of fields in sections, as cloud bridges generate them. */
-import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
-import {
-  described,
-  flag,
-  integer,
-  listMap,
-  mapOf,
-  object,
-  oneOf,
-  type Properties,
-  type Schema,
-  text,
-} from "./schema.ts";
+import type { ObjectBody } from "../objects.ts";
+import { described, type OperatorSet } from "./operator-set.ts";
 
 const group = "platforms.example.com";
 const sections = 40;
@@ -20,36 +9,60 @@ const resourcesPerSection = 12;
 const numbered = <T>(count: number, name: string, make: (index: number) => T): Record<string, T> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, make(index)]));
 
+type Properties = Readonly<Record<string, object>>;
+
+const object = (properties: Properties, more: object = {}): object => ({ type: "object", properties, ...more });
+
 /** Options of one resource of the other system. */
-const options = (index: number): Schema =>
+const options = (index: number): object =>
   object(
     {
-      name: text({ maxLength: 64, pattern: `^[a-z]{1,${(index % 9) + 1}}[a-z0-9-]*$` }),
-      size: integer({ minimum: 1, maximum: 1000 + index, default: 1 }),
-      mode: { ...oneOf("Auto", "Manual", `Mode${index}`), default: "Auto" },
-      enabled: flag({ default: index % 2 === 0 }),
-      tags: mapOf(text({ maxLength: 256 })),
-      rules: listMap(
-        ["name"],
-        object({ name: text(), from: text(), to: text(), weight: integer({ default: 100 }) }, ["name"]),
-      ),
+      name: { type: "string", maxLength: 64, pattern: `^[a-z]{1,${(index % 9) + 1}}[a-z0-9-]*$` },
+      size: { type: "integer", minimum: 1, maximum: 1000 + index, default: 1 },
+      mode: { type: "string", enum: ["Auto", "Manual", `Mode${index}`], default: "Auto" },
+      enabled: { type: "boolean", default: index % 2 === 0 },
+      tags: { type: "object", additionalProperties: { type: "string", maxLength: 256 } },
+      rules: {
+        type: "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        items: object(
+          {
+            name: { type: "string" },
+            from: { type: "string" },
+            to: { type: "string" },
+            weight: { type: "integer", default: 100 },
+          },
+          { required: ["name"] },
+        ),
+      },
     },
-    [],
     { maxProperties: 20 },
   );
 
-const spec = (extra: Properties = {}): Schema =>
+const spec = (extra: Properties = {}): object =>
   object({
     ...numbered(sections, "section", () =>
-      object({ ...numbered(resourcesPerSection, "resource", options), note: text() }),
+      object({ ...numbered(resourcesPerSection, "resource", options), note: { type: "string" } }),
     ),
     ...extra,
   });
 
-const version = (name: string, more: Partial<VersionFields> = {}, extra: Properties = {}): VersionFields => ({
+const version = (name: string, more: object, extra: Properties = {}): ObjectBody => ({
   name,
-  spec: described(spec(extra), 14),
+  served: true,
+  storage: false,
+  schema: { openAPIV3Schema: object({ spec: spec(extra), status: { type: "object" } }) },
+  subresources: { status: {} },
   ...more,
+});
+
+/** An object of the kind. */
+const thing = (name: string, of: object, inVersion = "v1"): ObjectBody => ({
+  apiVersion: `${group}/${inVersion}`,
+  kind: "Platform",
+  metadata: { name },
+  spec: of,
 });
 
 /** Something in every resource of the first sections. */
@@ -63,20 +76,24 @@ const filled = {
   ),
 };
 
-export const platform: OperatorSet = {
+const written: OperatorSet = {
   title: "a definition of a megabyte",
   definitions: [
-    definitionOf({
-      group,
-      kind: "Platform",
-      plural: "platforms",
-      scope: "Cluster",
-      versions: [version("v1", { storage: true })],
-    }),
+    {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `platforms.${group}` },
+      spec: {
+        group,
+        scope: "Cluster",
+        names: { plural: "platforms", singular: "platform", kind: "Platform", listKind: "PlatformList" },
+        versions: [version("v1", { storage: true })],
+      },
+    },
   ],
   accepted: [
     {
-      object: thing(`${group}/v1`, "Platform", "main", { spec: filled }),
+      object: thing("main", filled),
       shows: {
         "spec.section7.resource11": {
           name: "abc",
@@ -93,8 +110,9 @@ export const platform: OperatorSet = {
   ],
   refused: [
     {
-      object: thing(`${group}/v1`, "Platform", "bad", {
-        spec: { section39: { resource11: { name: "UPPER", size: 5000, mode: "Mode10" } }, section0: { note: 1 } },
+      object: thing("bad", {
+        section39: { resource11: { name: "UPPER", size: 5000, mode: "Mode10" } },
+        section0: { note: 1 },
       }),
       causes: [
         'spec.section0.note: Invalid value: "integer": spec.section0.note in body must be of type string: "integer"',
@@ -109,34 +127,35 @@ export const platform: OperatorSet = {
     named: ["spec.section1.resource12", "spec.section40"],
   },
   shared: {
-    first: thing(`${group}/v1`, "Platform", "both", { spec: filled }),
-    second: thing(`${group}/v1`, "Platform", "both", {
-      spec: { section0: { resource0: { rules: [{ name: "c" }], tags: { a: "b" } } } },
-    }),
+    first: thing("both", filled),
+    second: thing("both", { section0: { resource0: { rules: [{ name: "c" }], tags: { a: "b" } } } }),
     merged: {
       "spec.section0.resource0.rules.length": 3,
       "spec.section0.resource0.tags": { a: "b" },
       "spec.section7.resource11.name": "abc",
     },
-    disputed: thing(`${group}/v1`, "Platform", "both", {
-      spec: { section0: { resource0: { size: 7 } }, section3: { resource3: { name: "x" } } },
-    }),
+    disputed: thing("both", { section0: { resource0: { size: 7 } }, section3: { resource3: { name: "x" } } }),
     disputedFields: [".spec.section0.resource0.size", ".spec.section3.resource3.name"],
     settled: { "spec.section0.resource0.size": 7, "spec.section0.resource0.rules.length": 2 },
   },
   upgrade: {
     kind: "Platform",
     versions: [
-      version("v2", { storage: true }, { region: text({ default: "eu" }) }),
+      version("v2", { storage: true }, { region: { type: "string", default: "eu" } }),
       // Both at full size would be more than a request may hold.
-      { name: "v1", whole: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      {
+        name: "v1",
+        served: true,
+        storage: false,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
     ],
     stored: "v2",
     storedVersions: ["v1", "v2"],
     old: "main",
     shows: { "spec.section7.resource11.size": 12 },
     rewritten: { "spec.section7.resource11.size": 12, "spec.region": "eu" },
-    fresh: thing(`${group}/v2`, "Platform", "fresh", { spec: { section1: { resource1: {} } } }),
+    fresh: thing("fresh", { section1: { resource1: {} } }, "v2"),
     olderVersion: "v1",
     freshInOlder: { "spec.section1.resource1": { size: 1, mode: "Auto", enabled: false }, "spec.region": "eu" },
   },
@@ -148,3 +167,5 @@ export const platform: OperatorSet = {
     },
   ],
 };
+
+export const platform: OperatorSet = described(written, 14);

@@ -1,8 +1,9 @@
 /** Scenarios as data: parses and validates the YAML files of this folder (format: README.md). */
-import { CORE_SCHEMA, defineScalarTag, load, mergeTag } from "js-yaml";
+import { load } from "js-yaml";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { absent, type Fields, present } from "../view.ts";
+import { expectations } from "../expectations.ts";
+import type { Fields } from "../view.ts";
 
 export interface RequestStep {
   /** `POST /api/v1/namespaces`. */
@@ -55,17 +56,6 @@ interface ScenarioFile {
 
 const folder = import.meta.dirname;
 
-/** A tag for values that YAML cannot express. */
-const tag = (name: string, resolve: (source: string) => unknown) =>
-  defineScalarTag(name, { resolve, identify: () => false });
-
-const schema = CORE_SCHEMA.withTags(
-  mergeTag,
-  tag("!absent", () => absent),
-  tag("!present", () => present),
-  tag("!match", (source) => new RegExp(source)),
-);
-
 /** All files of this folder, sorted. Throws with the place of the first mistake. */
 export function readScenarios(): ScenarioFile[] {
   return globSync("*/*.yaml", { cwd: folder })
@@ -79,7 +69,7 @@ export function readScenarios(): ScenarioFile[] {
 
 /** The scenarios of a text. Throws an error that names `path` and the mistake. */
 export function parseScenarios(path: string, text: string): Scenario[] {
-  const document: unknown = load(text, { schema, filename: path });
+  const document: unknown = load(text, { schema: expectations, filename: path });
   const check = new Checker(path);
   const { scenarios } = check.members(document, "", ["shared", "scenarios"]);
   return check.list(scenarios, "scenarios").map((one, index) => {
