@@ -4,7 +4,7 @@
  */
 import { connect, type TLSSocket } from "node:tls";
 
-/** Where to connect; without a `ca` the certificate is not checked. */
+/** The address to connect to; without a `ca` the certificate is not checked. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
@@ -13,7 +13,7 @@ export interface Endpoint {
 
 interface Answer {
   readonly code: number;
-  /** As received, including the framing of chunks. */
+  /** The body as received, including the framing of chunks. */
   readonly body: Buffer;
   readonly isChunked: boolean;
 }

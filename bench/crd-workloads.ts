@@ -17,7 +17,10 @@ export const createWorkloads: readonly Workload[] = [false, true].flatMap((isRul
   }),
 );
 
-/** From POST of a definition until its first object is created, trying again where the server is not ready. */
+/**
+ * Measures the time from POST of a definition until its first object is created, trying again where the server is not
+ * ready.
+ */
 export const readyWorkload: Workload = { name: "crd-ready", prepare: prepareReady };
 
 /** Path of definitions. */

@@ -111,7 +111,7 @@ async function measureMany(run: Run): Promise<void> {
   }
 }
 
-/** From a change of one definition until it is in force, with all the others there. */
+/** Measures the time from a change of one definition until it is in force, with all the others there. */
 function timeChanges(server: Server, schema: Json): Promise<Omit<Measurement, "name">> {
   return timeEach(server, 20, async (client, at) => {
     const added = {

@@ -41,7 +41,9 @@ export interface HostileSetting {
   readonly definitions: number;
   /** Watches of one client that reads none of them. */
   readonly watches: number;
-  /** How long clients hold what they neither finish nor read. */
+  /**
+   * The time for which clients keep open the requests that they do not finish and the answers that they do not read.
+   */
   readonly holdMs: number;
 }
 
@@ -69,7 +71,7 @@ function definition(domain: string, plural: string, kind: string, schema: object
   return definitionOf(domain, { plural, kind }, [version]);
 }
 
-/** With 1,000 versions, as many columns in each as there is room for, and 1,000 short names. */
+/** A definition with 1,000 versions, as many columns in each as there is room for, and 1,000 short names. */
 function wideDefinition(domain: string, plural: string, kind: string): string {
   const openAPIV3Schema = { type: "object", properties: { a: { type: "string" } } };
   const column = { name: "A", type: "string", jsonPath: ".a" };

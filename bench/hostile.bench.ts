@@ -101,7 +101,7 @@ export async function prepareHostile(
   return { client, namespace, domain: server.domain, ...size };
 }
 
-/** With the codes of the answers. */
+/** A measurement, with the codes of the answers. */
 type Seen = Measurement & {
   readonly p99Ms: number;
   readonly longestMs: number;
@@ -120,7 +120,7 @@ export async function besideGets(server: Target, setting: HostileSetting, name: 
   const sessions: ClientHttp2Session[] = [];
   const sent = requests.flatMap((list) =>
     list.map((request, i) => {
-      // As a client of the library does: up to a hundred requests on a connection.
+      // A client library also sends up to a hundred requests on a connection.
       if (i % 100 === 0) {
         const session = connect(`https://${host}:${port}`, ca === undefined ? {} : { ca, servername: "localhost" });
         session.on("error", () => undefined);

@@ -52,7 +52,7 @@ export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed
 }
 
 const pauseMs = 2;
-/** Between new connections, which cost both sides more. */
+/** The pause between new connections, which cost both sides more. */
 const newPauseMs = 20;
 /** The minimum observation of short cases, since their effects may come later. */
 const leastMs = 750;

@@ -271,7 +271,7 @@ class Http2Pusher implements Pusher {
       this.#all.sentBytes += floods[flood].length;
     }
     while (this.#left > 0 && socket.writable && !socket.writableNeedDrain) {
-      // Who is deaf sends for ever.
+      // A deaf client ignores the window of its stream, and never ends its body.
       const window = isDeaf === true ? this.#window : Math.min(this.#window, this.#streamWindow);
       const length = Math.min(isDeaf === true ? pieceBytes : this.#left, slowBytes ?? pieceBytes, window);
       if (length <= 0) return;

@@ -78,13 +78,13 @@ const floods: readonly Row[] = (["windowUpdate", "unknown"] as const).map((frame
 
 const nobody = "push-nobody";
 
-/** Their names and descriptions. */
+/** The descriptions of the workloads, by name. */
 export const pushRows: Readonly<Record<string, string>> = {
   [nobody]: "no connections that push",
   ...Object.fromEntries([...pushes, ...floods].map(({ name, about }) => [name, about])),
 };
 
-/** How long they push. */
+/** The time in seconds for which the clients push. */
 const seconds = 25;
 
 /** Measures those that are wanted. */

@@ -91,7 +91,7 @@ async function ready(port: number, caFile: string, child: ChildProcess): Promise
       connection.close();
       if (code === 200) return ca;
     } catch {
-      // Not there yet.
+      // The file is not there yet.
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }

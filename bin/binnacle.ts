@@ -4,7 +4,7 @@
  * The flag above bounds the young part of the heap (`docs/performance.md`).
  */
 
-/** As `engines` in `package.json` says. */
+/** The oldest version of Node that `engines` in `package.json` allows. */
 const needed = [24, 15] as const;
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);

@@ -172,7 +172,7 @@ async function bundle(): Promise<void> {
     external: isOutside,
     // Packages have two forms, and give the one for bundlers these names.
     resolve: { mainFields: ["module", "main"], conditionNames: ["module", "import", "node"] },
-    // Only what is used of packages is taken: their files do nothing but declare.
+    // The bundle takes only the used parts of packages: their files do nothing but declare.
     treeshake: { moduleSideEffects: (id) => packageOf(id) === undefined },
     plugins: [ownImports, asciiOnly, threadFiles, tables, licenses, builtInModules],
   });

@@ -30,16 +30,16 @@ Usage: npm run conformance -- [options]
   -h, --help      print this`;
 
 interface ConformanceOptions {
-  /** Only scenarios whose file and name match this expression. */
+  /** Runs only scenarios whose file and name match this expression. */
   readonly only?: string;
-  /** Also runs skipped scenarios. */
+  /** Whether skipped scenarios run, too. */
   readonly all?: boolean;
   readonly domains?: readonly string[];
-  /** Also names scenarios that pass. */
+  /** Whether scenarios that pass are named, too. */
   readonly verbose?: boolean;
 }
 
-/** Why the scenarios cannot be replayed here; undefined when they can. */
+/** Returns why the scenarios cannot be replayed here; `undefined` when they can. */
 export const missingReason = (): string | undefined =>
   existsSync(join(shared, "replay.mjs")) ? undefined : "the recorded scenarios (../shared/conformance) are not here";
 

@@ -26,7 +26,7 @@ Usage: npm run e2e -- GROUP [options]
 Needs Go, bash and kubectl. The first run builds the tests: ten minutes. Closing lines are printed; the tests' whole output
 is in e2e-GROUP.log in the folder $REFERENCE_HOME (default: reference in the system's temporary folder).`;
 
-/** Why the tests cannot run here; undefined when they can. */
+/** Returns why the tests cannot run here; `undefined` when they can. */
 async function missingReason(): Promise<string | undefined> {
   if (!existsSync(script)) return "the end-to-end tests (../shared/reference) are not here";
   if (!(await run("kubectl", ["version", "--client"])).ok) return "there is no kubectl on the PATH";
@@ -64,7 +64,7 @@ async function runTests(kubeconfig: string, group: string, flags: readonly strin
   return code;
 }
 
-/** How the log of tests that did not run ends. */
+/** The last ten lines of the log of tests that did not run; empty when there is no log. */
 function lastWords(group: string): string {
   const log = join(process.env["REFERENCE_HOME"] ?? join(tmpdir(), "reference"), `e2e-${group}.log`);
   return existsSync(log) ? `${readFileSync(log, "utf8").trimEnd().split("\n").slice(-10).join("\n")}\n` : "";

@@ -4,7 +4,7 @@
  */
 
 export interface FieldShape {
-  /** As the tables write it (`src/api/definitions.ts`), names of types in full. */
+  /** The type as the tables write it (`src/api/definitions.ts`), with full names of types. */
   readonly type: string;
   readonly isPointer: boolean;
   /** Whether JSON leaves it out when it is empty. */

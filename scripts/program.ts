@@ -6,7 +6,7 @@ import { root } from "./steps.ts";
 
 export interface Program {
   readonly url: string;
-  /** Where the administrator's kubeconfig lies. */
+  /** The path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
   /** Asks it to stop, and waits until it has. */
   stop(): Promise<void>;

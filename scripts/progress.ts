@@ -1,6 +1,7 @@
 /**
- * How far a run of test files is: on a terminal a line that is rewritten in place, elsewhere a line now and then. What
- * remains is estimated from how long each file took the last time, which a file below `node_modules/` remembers.
+ * Shows the progress of a run of test files: on a terminal a line that is rewritten in place, elsewhere a line now and
+ * then. The remaining time is estimated from the times that the files took in their last run, which a file below
+ * `node_modules/` remembers.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +10,10 @@ import { root } from "./steps.ts";
 const cacheFolder = join(root, "node_modules/.cache/binnacle");
 const memory = join(cacheFolder, "test-seconds.json");
 const everyMs = 20_000;
-/** Before this part of a run is done, nothing is said of the rest. */
+/** The part of a run that must be done before the remaining time is shown. */
 const leastDone = 0.05;
 
-/** Where Node keeps compiled code, so that not every test file compiles the server again. */
+/** The folder in which Node keeps compiled code, so that not every test file compiles the server again. */
 export const compileCache = join(cacheFolder, "compiled");
 
 interface Progress {
@@ -41,7 +42,7 @@ function remember(seconds: Readonly<Record<string, number>>): void {
   }
 }
 
-/** About how long a file that never ran here takes: one that starts servers is slow, and so is a long one. */
+/** Estimates the time of a file that never ran here: one that starts servers is slow, and so is a long one. */
 function guessed(file: string): number {
   const kilobytes = statSync(join(root, file)).size / 1024;
   return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
@@ -53,7 +54,7 @@ export function expectedSeconds(files: readonly string[]): ReadonlyMap<string, n
   return new Map(files.map((file) => [file, known[file] ?? guessed(file)]));
 }
 
-/** Before the first test of a file begins. */
+/** The time until the first test of a file begins. */
 const startSeconds = 0.5;
 
 /** Minutes and seconds. */
@@ -66,7 +67,7 @@ interface Counts {
   readonly failed: number;
 }
 
-/** How far a run is, of which `part` is done after so many seconds. */
+/** The line about a run, of which `part` (from 0 to 1) is done after `seconds` seconds. */
 export function progressText(name: string, counts: Counts, filesMax: number, part: number, seconds: number): string {
   const rest = part < leastDone ? "" : `, about ${clockText((seconds * (1 - part)) / part)} left`;
   const failed = counts.failed > 0 ? `, ${counts.failed} failed` : "";

@@ -189,7 +189,7 @@ export function requirementIndex(
   return { page: `${lines.join("\n")}\n`, open, proven, unknown };
 }
 
-/** As a cell of the page has it. */
+/** The proof as a cell of the page shows it. */
 const shownProof = ({ file, name }: Proof): string => `${file}: ${name}`.replaceAll("|", "\\|");
 
 function stepName(step: string): string {

@@ -7,9 +7,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
 import { type Fields, type Rename, View } from "./view.ts";
 
-/** How long anything may take before a test gives up waiting. */
+/** The maximum time that a test waits before it gives up. */
 export const patienceMs = 120_000;
-/** How long an answer may take; requests of hostile size come in crowds. */
+/** The maximum time of an answer; requests of hostile size come in crowds. */
 const answerMs = 600_000;
 
 export interface Endpoint {

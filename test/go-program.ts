@@ -15,7 +15,7 @@ export class GoModule {
     this.#folder = fileURLToPath(new URL(`${name}/`, import.meta.url));
   }
 
-  /** Why a package cannot be built here. */
+  /** Returns why a package cannot be built here; `undefined` when it can. */
   missing(packageName: string): string | undefined {
     if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
     if ("problem" in this.run(["version"])) return "Go is not here";

@@ -271,7 +271,7 @@ export async function observed(
 type OwnServers = (name: string, settings: ServerSettings, run: (api: Api, t: TestContext) => Promise<void>) => void;
 
 interface Difference {
-  /** Where the specification, or this server on purpose, differs from a 1.32 server. */
+  /** The point in which the specification, or this server on purpose, differs from a 1.32 server. */
   readonly differs?: string;
 }
 
@@ -314,7 +314,7 @@ export function anyServer(domain: Domain): Promise<TestServer> {
   return external === undefined ? openServer(domain) : Promise.resolve(externalServer(external));
 }
 
-/** Like `suite`, with an own server for the one test. */
+/** Does the same as `suite`, with an own server for the one test. */
 export const withOwnServer: OwnServers = (name, settings, run) => {
   for (const domain of external === undefined ? domains : ([] as const)) {
     test(`${domain}: ${name}`, (t) => usingServer(domain, settings, (api) => run(api, t)));

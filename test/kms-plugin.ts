@@ -19,15 +19,15 @@ export class KmsPlugin {
   keyId = "key-1";
   healthz = "ok";
   version = "v2";
-  /** With what is encrypted; other keys than these cannot be decrypted. */
+  /** The keys that the plugin has; what other keys encrypted cannot be decrypted. */
   readonly keys = new Set(["key-1"]);
   annotations: Readonly<Record<string, string>> = { "kms.example.com": "noted" };
   /** Methods that never answer, and those that answer with an error. */
   readonly hanging = new Set<Method>();
   readonly failing = new Map<Method, string>();
-  /** Instead of what was encrypted. */
+  /** The answer instead of what was encrypted. */
   ciphertext: Buffer | undefined;
-  /** Instead of what was decrypted. */
+  /** The answer instead of what was decrypted. */
   plaintext: Buffer | undefined;
   readonly calls: Record<Method, number> = { Status: 0, Encrypt: 0, Decrypt: 0 };
   #server: Server | undefined;

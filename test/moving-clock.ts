@@ -45,8 +45,8 @@ export class MovingClock implements Clock {
   }
 
   /**
-   * How many wait that were set for this long. What remains until a deadline is less than that, on a busy machine by much;
-   * a time that is rounded may be more by a millisecond.
+   * Returns the number of waiting timers that were set for this long. The time until a deadline is less than that, on a
+   * busy machine by much; a rounded time may be more by a millisecond.
    */
   waiting(delayMs: number): number {
     return [...this.#timers].filter((timer) => timer.delayMs > 0.9 * delayMs && timer.delayMs <= delayMs + 1).length;

@@ -18,7 +18,7 @@ export interface WebhookAnswer {
   readonly response?: object;
   /** Operations of a JSON Patch in the response. */
   readonly patch?: readonly object[];
-  /** So many operations that do the same. */
+  /** The number of operations that do the same. */
   readonly patchTimes?: number;
   /** A warning of so many bytes. */
   readonly warningBytes?: number;
@@ -26,9 +26,9 @@ export interface WebhookAnswer {
   readonly body?: string;
   readonly code?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Never answers. */
+  /** Whether it never answers. */
   readonly hangs?: boolean;
-  /** For converters: the `apiVersion` of each object is set, with `ports` the fields that go with it, too. */
+  /** Whether it converts: the `apiVersion` of each object is set, and with `ports` also the fields that go with it. */
   readonly converts?: boolean | "ports";
 }
 

@@ -30,7 +30,10 @@ const withoutAllocated = (line: string): string =>
 export const randomName = /kube-api-access-\w{5}/g;
 export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
-/** Without values that are objects, which Go shows in its own syntax, the fields that an update changes, and random names. */
+/**
+ * The line without values that are objects, which Go shows in its own syntax, without the fields that an update
+ * changes, and without random names.
+ */
 const withoutValues = (line: string): string =>
   line
     .replace(/(\.nodePort: Duplicate value: )3[0-2]\d{3}$/, "$1...")

@@ -10,7 +10,7 @@ void test("a seed gives the same case each time", () => {
   assert.notDeepEqual(definitionCase(7), definitionCase(8));
 });
 
-/** As a server decodes it. */
+/** The schema as a server decodes it. */
 const withoutNulls = (schema: JsonSchemaProps | undefined): JsonSchemaProps | undefined =>
   schema && (JSON.parse(JSON.stringify(schema, (_name, value: unknown) => value ?? undefined)) as JsonSchemaProps); // one it was
 

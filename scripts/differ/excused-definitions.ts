@@ -8,7 +8,7 @@ const excused: readonly (readonly [form: RegExp, same: string])[] = [
   ],
   // The patched object is shown, with what servers choose.
   [/patch: Invalid value: "(?:[^"\\]|\\.)*": /g, "patch: Invalid value: (...): "],
-  // Where several members are undeclared, 1.32 names any one.
+  // kube-apiserver 1.32 names any one of several undeclared members.
   [/\): [^\n]*: field not declared in schema/g, "): field not declared in schema"],
   // Client mistakes in an apply are answered with 400.
   [/^(?:400 BadRequest|500 )\n(failed to (?:create typed patch object|convert new object))/, "400\n$1"],

@@ -163,7 +163,7 @@ const excuses: readonly Excuse[] = [
     ours: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\.: /],
     theirs: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\[\]: /],
   },
-  // Who owns what a node has by default keeps it when it is sent empty.
+  // The manager that owns a default field of a node keeps it when the field is sent empty.
   {
     resource: "nodes",
     sent: /"allocatable":\{\}/,
@@ -227,8 +227,8 @@ const unlike = (all: readonly (readonly string[])[]): readonly (readonly string[
 const owner = /^\.owners\.\S+ Update \.(?:apiVersion|fieldsType|fieldsV1\.(\S+)) = /;
 
 /**
- * Without owners of fields that both have another owner of, where something empty was sent in those fields: it is no change
- * of them for ours, and for the other server it is.
+ * Leaves out owners of fields that have another owner in both answers, if something empty was sent in those fields:
+ * that is no change of the fields for our server, and it is one for the other server.
  */
 function withoutMoved(all: readonly (readonly string[])[], sent: string): readonly (readonly string[])[] {
   const [one, other] = all.map((lines) => lines.flatMap((line) => owner.exec(line)?.[1] ?? []).sort());

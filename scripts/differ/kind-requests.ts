@@ -6,8 +6,8 @@ import { isExcused } from "./excused.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
 
 /**
- * With the account that pods have: the servers may run no controllers. Pods are warned about what they violate of the Pod
- * Security Standards, in a version for each case.
+ * Makes a namespace with the account that pods have: the servers may run no controllers. It warns about pods that
+ * violate the Pod Security Standards, in a version for each case.
  */
 export async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
   const warn = "pod-security.kubernetes.io/warn";
@@ -139,6 +139,6 @@ function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   });
 }
 
-/** That of a service. */
+/** The address of a service. */
 const addressOf = ({ spec }: Json): string | undefined =>
   (spec as { readonly clusterIP?: string } | undefined)?.clusterIP;

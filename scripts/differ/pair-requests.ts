@@ -58,7 +58,7 @@ const versioned = ({ next, stored }: Step): Json => ({
   },
 });
 
-/** How the first object comes to be there, and how the other is merged into it. */
+/** A way to create the first object (`make`), and to merge the other one into it (`send`). */
 interface Way {
   readonly make: (path: string, first: Json) => Question;
   readonly send: Sends;
@@ -218,7 +218,10 @@ class Written {
     this.#shown = comparison.servers.map(() => new Shown());
   }
 
-  /** How both answered. `questionOf` is given what the server has. */
+  /**
+   * Sends the same write to both servers and compares the answers. `questionOf` is given the object that the server
+   * has.
+   */
   async write(how: string, questionOf: (stored: Json) => Question): Promise<"taken" | "refused" | "differs"> {
     const { hasServerStatus = false, resource } = this.#pair.kind;
     let questions: readonly Question[] = [];
@@ -233,7 +236,7 @@ class Written {
     const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
-    // Their objects differ from an excused answer on, so answers that follow would differ, too.
+    // The objects differ from an excused answer on, so later answers would differ, too.
     if (isExcused(resource, shown, body)) {
       this.#comparison.excused++;
       return "differs";

@@ -62,7 +62,7 @@ export interface Pair {
   readonly statuses: readonly [Json, Json] | undefined;
 }
 
-/** How a value of the type may be empty, `null` included. */
+/** The empty values of the type, `null` included. */
 function emptyValues(schema: Schema): readonly unknown[] {
   switch (schema.special) {
     case "time":

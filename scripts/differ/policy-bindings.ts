@@ -5,7 +5,7 @@ import { type Draft, matchResources, selector } from "./policy-matching.ts";
 import { subjects } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** Where a binding finds its parameters. */
+/** A random `paramRef` of a binding, which is valid when `isSound` is set. */
 function paramRef(random: Random, isSound: boolean): Json {
   const right: Json = {
     ...(chance(random, 0.6)

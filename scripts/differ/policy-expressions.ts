@@ -4,7 +4,7 @@ import { chance, many, pick } from "./choices.ts";
 import type { Subject } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** About any request. */
+/** Expressions about any request. */
 export const statements = [
   "true",
   "false",

@@ -1,10 +1,10 @@
-/** Which requests a random admission policy or binding matches: rules and selectors. */
+/** Makes the rules and selectors of random admission policies and bindings. */
 import type { Random } from "#std/random.ts";
 import { chance, pick, some } from "./choices.ts";
 import type { Subject } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** Which sort of policy is made. */
+/** The sort of policy that is made. */
 export interface Draft {
   /** Whether all of it is valid. */
   readonly isSound: boolean;

@@ -93,7 +93,7 @@ export async function preparePolicies(comparison: Comparison): Promise<void> {
   await comparison.until(200, "GET", "/apis/differ.example.com/v1/zones");
 }
 
-/** Once no policy changes them, they can go. */
+/** Removes zones, which can go once no policy changes them. */
 async function removeZones(comparison: Comparison): Promise<void> {
   for (const name of ["one", "two", "third", "other"]) {
     const path = `/apis/differ.example.com/v1/zones/${name}`;
@@ -230,7 +230,7 @@ class Case {
     this.#recorded.set(id, `${title}\n${JSON.stringify(one.body)}`);
     const answers = [...(await this.#both(one, id))];
     let shown = answers.map(shownAnswer);
-    // Which of several refusals is answered is random there.
+    // The reference answers any one of several refusals.
     for (let attempt = 0; attempt < 8 && shown[0] !== shown[1] && answers.every(isRefusal); attempt++) {
       answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
       shown = answers.map(shownAnswer);
@@ -267,7 +267,7 @@ class Case {
   /** Compares what policies left in the audit log. */
   async #audited(logs: AuditLogs): Promise<void> {
     await pause(200);
-    // When there are several policies or bindings, a random one is recorded there.
+    // The reference records a random one of several policies or bindings.
     const isRandom = this.#case.enforced.length > 2 || this.#case.enforced.some((one) => "selector" in paramRefOf(one));
     const [one, other] = logs.map((log) => annotationsIn(log, this.#recorded, isRandom));
     for (const [id, what] of this.#recorded) {

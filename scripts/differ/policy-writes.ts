@@ -11,7 +11,7 @@ export interface PolicyRequest {
   readonly body?: Json;
   /** Patches have their type here: `merge`, `json` or `apply`. */
   readonly patch?: string;
-  /** Who asks; the owner of the token by default. */
+  /** The name of the user who asks; by default the owner of the token. */
   readonly user?: string;
 }
 

@@ -133,7 +133,7 @@ export class Comparison {
     return Promise.all(this.servers.map((server) => ask(server, { method, path, ...(body && { body }) })));
   }
 
-  /** Until both answer with this code. */
+  /** Repeats a request until both servers answer it with this code. */
   async until(code: number, method: string, path: string, body?: Json): Promise<void> {
     for (let attempt = 0; attempt < 400; attempt++) {
       if ((await this.each(method, path, body)).every((answer) => answer.code === code)) return;

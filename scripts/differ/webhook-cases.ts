@@ -133,7 +133,7 @@ const writes: readonly Write[] = [
   (on, random) =>
     on.patch(on.path(`${pick(random, collections(on))}/${pick(random, names)}`), { metadata: labels(random) }),
   (on, random) => {
-    // About some pods 1.32.1 asks twice.
+    // kube-apiserver 1.32.1 asks twice about some pods.
     const at = pick(
       random,
       collections(on).filter((one) => one !== "pods"),

@@ -29,7 +29,7 @@ interface Server {
   readonly agent: Agent;
 }
 
-/** How many lines differ; ours is the first server, the reference the second. */
+/** Returns the number of lines in which the servers differ; ours is the first server, the reference the second. */
 export async function compareWebhooks(servers: readonly Server[], options: WebhooksOptions): Promise<number> {
   const { first, runs, differencesMax, isFixed, record, only = "", verbose } = options;
   const clients = servers.map(({ name, url, token, agent }) => {

@@ -32,12 +32,12 @@ export const authorizationChecks = (authorizer: Authorizer): AuthorizationChecks
 
 export interface RequestParts {
   readonly attributes: AdmissionAttributes;
-  /** In the form in which a rule matched. */
+  /** The object in the form in which a rule matched. */
   readonly object: ApiObject | undefined;
   readonly oldObject: ApiObject | undefined;
   /** The variable `request`, made when it is first used. */
   request(): object;
-  /** They are those of the whole request, since each is asked once. */
+  /** The checks of the whole request, since each is asked once. */
   readonly checks: AuthorizationChecks;
   /** Finds the namespace of a namespaced object, where expressions see it. */
   namespace?(): Namespace | undefined;

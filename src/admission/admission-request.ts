@@ -10,7 +10,7 @@ import type { AdmissionAttributes, Operation } from "./plugin.ts";
 export interface AdmissionRequest {
   /** One call of a webhook has this id. */
   readonly uid?: string;
-  /** In the form in which the rules matched; the names with `request` are those of the request itself. */
+  /** The kind in the form in which the rules matched; the names with `request` are those of the request itself. */
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
   readonly subResource?: string;

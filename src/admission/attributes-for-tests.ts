@@ -31,5 +31,5 @@ export const claimAttributes = {
   kind: { group: "", version: "v1", kind: "PersistentVolumeClaim" },
 } as const;
 
-/** For plugins that do not care which one it is. */
+/** The round for plugins to which the number of the round does not matter. */
 export const firstRound: MutationRound = { isSecond: false, repeat() {}, notes: new Map() };

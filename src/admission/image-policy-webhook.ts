@@ -21,10 +21,10 @@ export interface ImagePolicyOptions {
   /** Credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outgoing: Outgoing;
-  /** How long answers are kept; 0 keeps none. */
+  /** The time for which answers are cached; 0 caches none. */
   readonly allowTtlMs: number;
   readonly denyTtlMs: number;
-  /** Before the second call; each further wait is half as long again. */
+  /** The pause before the second call; each further one is half as long again. */
   readonly retryBackoffMs: number;
   /** Whether a pod is allowed when there is no answer. */
   readonly defaultAllow: boolean;

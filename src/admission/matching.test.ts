@@ -1,4 +1,4 @@
-/** Which requests rules and selectors match. */
+/** Tests which requests rules and selectors match. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Namespace } from "#api/core/v1.ts";

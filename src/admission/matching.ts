@@ -1,7 +1,7 @@
 /**
- * Which requests a webhook or a policy applies to: rules, exclusions, and selectors of namespaces and objects, parsed
- * once. Hot path: every write checks each of them, and most do not match, so cheap checks come first. Source:
- * upstream's `admission/plugin/webhook/predicates` and `admission/plugin/policy/matching`.
+ * Tells which requests a webhook or a policy applies to: by rules, exclusions, and selectors of namespaces and objects,
+ * parsed once. Hot path: every write checks each webhook and policy, and most do not match, so cheap checks come first.
+ * Source: upstream's `admission/plugin/webhook/predicates` and `admission/plugin/policy/matching`.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

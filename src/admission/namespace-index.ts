@@ -5,7 +5,7 @@
 
 export class NamespaceIndex<T> {
   readonly #namespaces = new Map<string, Map<string, T>>();
-  /** Made when first asked for. */
+  /** Sorted values of a namespace, made when they are first needed. */
   readonly #sorted = new Map<string, readonly T[]>();
 
   /** Returns the objects of a namespace, by name; `undefined` when there are none. */

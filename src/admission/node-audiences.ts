@@ -12,7 +12,10 @@ interface NodeAudienceOptions {
   readonly find: FindObject;
 }
 
-/** Why a token for `audiences` is refused; the empty audience is the server's own. */
+/**
+ * Returns why a token of the pod for `audiences` is refused; `undefined` when it is not. The empty audience is the
+ * server's own.
+ */
 export function audienceProblem(
   { domain, find }: NodeAudienceOptions,
   audiences: readonly string[],

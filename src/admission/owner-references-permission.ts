@@ -70,7 +70,7 @@ function newlyBlocking(owners: readonly OwnerReference[], before: readonly Owner
   return owners.filter(({ blockOwnerDeletion, uid }) => blockOwnerDeletion === true && !blocked.has(uid));
 }
 
-/** About the object that is written, but for the verb. */
+/** A question about the object that is written, without its verb. */
 const question = ({ context, resource, namespace, name, subresource }: AdmissionAttributes): Attributes => ({
   user: context.user,
   isResourceRequest: true,
@@ -94,7 +94,7 @@ const anyFinalizers: Partial<Attributes> = {
   name: "*",
 };
 
-/** As upstream prints a reason and an error. */
+/** The reason and the error of a verdict, as upstream prints them. */
 const why = ({ reason, error }: Verdict): string => `${reason}, ${error ?? "<nil>"}`;
 
 function noMapping(apiVersion: string, kind: string): string {

@@ -105,7 +105,7 @@ type Place = Pick<Attributes, "group" | "version" | "resource">;
 
 const anything: Place = { group: "*", version: "*", resource: "*" };
 
-/** Where the objects of a kind are: those of a kind that is not served may be anywhere in its version. */
+/** Finds the resource of a kind. The objects of a kind that is not served may be of any resource in its version. */
 function placeOf(
   { resourceOf }: ParamPermissionOptions,
   { apiVersion = "", kind = "" }: ParamKind,
@@ -131,6 +131,6 @@ async function confirm(
   throw invalidObject(kind, object?.metadata.name ?? "", [found]);
 }
 
-/** As Go prints a user. */
+/** Prints a user as Go does. */
 const printUser = ({ name, uid = "", groups, extra = {} }: UserInfo): string =>
   `&{${name} ${uid} ${goText(groups)} ${goText(extra)}}`;

@@ -6,7 +6,7 @@ import type { PodSpec } from "#api/core/v1.ts";
 import { compareQuantities, type Quantity } from "#meta/quantity.ts";
 import { addTo, type Quantities, quantitiesOf } from "./quantities.ts";
 
-/** By resource name. */
+/** Returns the requests or limits of the whole pod, by resource name. */
 export function podResources(spec: PodSpec, part: "requests" | "limits"): Map<string, Quantity> {
   const sums = new Map<string, Quantity>();
   for (const { resources } of spec.containers ?? []) addTo(sums, quantitiesOf(resources[part]));

@@ -83,7 +83,7 @@ export interface PodSecurityOptions extends PodSecuritySettings {
   readonly clock: Clock;
   /** Checks that concern users are left out for pods with `hostUsers: false`. */
   readonly relaxesUserNamespaces: boolean;
-  /** From memory; `undefined` when there is none. */
+  /** Returns the namespace from memory; `undefined` when there is none. */
   getNamespace(name: string): Namespace | undefined;
   podsOf(namespace: string): NamespacePods;
   readonly observer: PodSecurityObserver;

@@ -10,7 +10,7 @@ import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugi
 
 interface PriorityOptions {
   readonly domain: ApiDomain;
-  /** In the empty namespace; up to date with every acknowledged write. */
+  /** The classes, in the empty namespace; up to date with every acknowledged write. */
   readonly classes: Pick<NamespaceIndex<PriorityClass>, "get" | "of">;
 }
 

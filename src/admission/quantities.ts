@@ -54,11 +54,11 @@ export function without(quantities: Quantities, goes: (quantity: Quantity) => bo
   return quantities;
 }
 
-/** As objects have them. */
+/** The quantities as objects contain them. */
 export const textsOf = (quantities: Quantities): Record<string, string> =>
   Object.fromEntries([...quantities].map(([name, quantity]) => [name, formatQuantity(quantity)]));
 
-/** As messages have them: `cpu=1,memory=2Gi`. */
+/** The quantities as messages show them: `cpu=1,memory=2Gi`. */
 export const printed = (quantities: Quantities): string =>
   [...quantities]
     .sort(([a], [b]) => (a < b ? -1 : 1))

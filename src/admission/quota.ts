@@ -52,12 +52,12 @@ interface Waiting {
 
 /** The writes of a batch found this. */
 interface Unsettled {
-  /** To be tried again. */
+  /** The writes that are tried again. */
   readonly again: Set<Waiting>;
   readonly gone: Set<string>;
 }
 
-/** How often the charges of a batch are tried again after other writers of the same quotas. */
+/** The maximum number of attempts to charge a batch while other writers change the same quotas. */
 const triesMax = 10;
 
 const changedMeanwhile = "the quota was updated by another client";
@@ -67,7 +67,7 @@ export class Quotas {
   readonly #evaluators: UsageEvaluators;
   readonly #revision: () => number;
   readonly #caughtUp: QuotasOptions["caughtUp"];
-  /** By namespace: what runs last. */
+  /** The end of the last batch of each namespace. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #flights = new Map<string, LinkedList<Flight>>();

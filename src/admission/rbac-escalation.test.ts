@@ -138,7 +138,7 @@ test("a binding grants what its writer holds or may bind [AUTHZ-25]", async () =
   assert.equal(await outcome(bind({}), secrets), "allowed");
   assert.equal(await outcome(bind({ resourceNames: ["secret-reader"] }), secrets), "allowed");
   assert.match(await outcome(bind({ resourceNames: ["other"] }), secrets), /^403 /);
-  // Who may bind roles may not bind cluster roles.
+  // A user who may bind roles may not bind cluster roles.
   assert.match(await outcome(bind({}), write("rolebindings", binding("ClusterRole", "wide-open"))), /^404 /);
 });
 

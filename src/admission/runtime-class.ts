@@ -11,7 +11,7 @@ import { quantitiesOf } from "./quantities.ts";
 import { mergeTolerations } from "./tolerations.ts";
 
 interface RuntimeClassOptions {
-  /** From memory; `undefined` when there is none. */
+  /** Returns the class from memory; `undefined` when there is none. */
   getClass(name: string): RuntimeClass | undefined;
 }
 
@@ -62,7 +62,7 @@ function withOverhead(attributes: AdmissionAttributes, pod: Pod, overhead: Overh
   return pod;
 }
 
-/** By value: `0.1` is `100m`. */
+/** Whether two overheads have the same values: `0.1` is `100m`. */
 function isSame(one: Overhead, other: Overhead): boolean {
   const others = quantitiesOf(other);
   const ones = quantitiesOf(one);

@@ -166,7 +166,7 @@ test("a mirror pod has neither account nor secrets", async () => {
   assert.equal(await refused({}), "");
   assert.equal(await refused({ nodeSelector: { secret: "x" } }), "");
   assert.equal(await refused({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");
-  // Before other plugins see it, too.
+  // The same holds before other plugins see the pod.
   const named = pod({ serviceAccountName: "a" }, { "kubernetes.io/config.mirror": "x" });
   assert.equal(
     await messageOf(() => plugin.admit!(attributesOf(named, podAttributes), firstRound)),

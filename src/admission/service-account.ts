@@ -25,7 +25,7 @@ interface ServiceAccountOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;
-  /** From memory; up to date with every acknowledged write. */
+  /** Returns the account from memory, which is up to date with every acknowledged write. */
   getAccount(namespace: string, name: string): ServiceAccount | undefined;
 }
 
@@ -216,7 +216,7 @@ function namesSecrets({ spec }: Pod): boolean {
 const namesOf = (references: readonly (LocalObjectReference | ObjectReference)[] = []): ReadonlySet<string> =>
   new Set(references.map(({ name }) => name ?? ""));
 
-/** Why the account does not allow the pod's secrets. */
+/** Returns why the account does not allow the pod's secrets; `undefined` when it does. */
 function secretProblem({ spec }: Pod, account: ServiceAccount): string | undefined {
   const known = namesOf(account.secrets);
   const ending = `is not allowed because service account ${account.metadata.name} does not reference that secret`;

@@ -93,7 +93,7 @@ const withSpec = (
 ): PersistentVolumeClaim => ({ ...claim, spec: { ...claim.spec, ...more } });
 
 interface ClaimResizeOptions {
-  /** From memory; `undefined` when there is none. */
+  /** Returns the class from memory; `undefined` when there is none. */
   getStorageClass(name: string): StorageClass | undefined;
   /** The annotation that named the class before there was a field. */
   readonly classAnnotation: string;

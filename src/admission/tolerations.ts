@@ -2,7 +2,7 @@
 import type { Toleration } from "#api/core/v1.ts";
 import { nearestNumber } from "#std/int64.ts";
 
-/** Both lists without those that others make unnecessary; of equal ones the first stays. */
+/** Joins both lists, and leaves out tolerations that others make unnecessary; of equal ones the first stays. */
 export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): readonly Toleration[] {
   const all = [...first, ...second];
   const isNeeded = (one: Toleration, at: number): boolean =>

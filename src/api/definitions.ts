@@ -25,7 +25,7 @@ export interface SubresourceFacts {
   readonly verbs: readonly string[];
   /** Streamed or proxied. */
   readonly connect: boolean;
-  /** Also served with a path after the subresource's name. */
+  /** Whether it is also served with a path after the subresource's name. */
   readonly proxyPath: boolean;
   /** Feature gate without which it is not there. */
   readonly gate: string | undefined;

@@ -1,4 +1,4 @@
-/** Which kinds are served by default and with `--runtime-config`. */
+/** Tests which kinds are served by default and with `--runtime-config`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain } from "#meta/api-domain.ts";

@@ -1,5 +1,5 @@
 /**
- * Which built-in kinds are served: those of the release, changed by `--runtime-config` and feature gates. Source:
+ * Tells which built-in kinds are served: those of the release, changed by `--runtime-config` and feature gates. Source:
  * upstream's `server/resourceconfig`.
  */
 import type { GroupVersion } from "#meta/group-version.ts";

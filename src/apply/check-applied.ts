@@ -117,7 +117,7 @@ function checkItems(
   const isOpen = isOpenBelow(schema, isAroundOpen);
   const rule = listRuleOf(schema);
   const elements = rule === undefined ? undefined : elementsOf(rule, list);
-  // Which of them come twice matters only when any does.
+  // The set is needed only when an element comes twice.
   const seen = elements === undefined || !hasRepeats(elements) ? undefined : new Set<string>();
   for (let i = 0; i < list.length; i++) {
     let element = "";

@@ -35,7 +35,7 @@ export function identify(manager: string, isApplier: boolean, apiVersion: string
   return `${text}}`;
 }
 
-/** Why the list cannot be read; `undefined` when it can. Source: upstream's `managedfields/internal`. */
+/** Returns why the list cannot be read; `undefined` when it can. Source: upstream's `managedfields/internal`. */
 export function managersProblem(list: readonly ManagedFieldsEntry[]): string | undefined {
   for (const { operation, apiVersion = "", fieldsType = "", fieldsV1 } of list) {
     if (operation !== "Apply" && operation !== "Update") return "operation must be `Apply` or `Update`";

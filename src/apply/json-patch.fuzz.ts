@@ -148,7 +148,7 @@ function makeValue(random: Random, depth: number): unknown {
   return makeObject(random, depth);
 }
 
-/** Mostly a path that exists. List indices are those every implementation agrees on. */
+/** Makes a path, which mostly exists. List indices are those on which every implementation agrees. */
 function makePath(random: Random, document: unknown): string {
   let path = "";
   let at = document;

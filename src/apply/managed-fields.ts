@@ -145,7 +145,10 @@ export function knownManagers(versions: ObjectVersions, managers: readonly Field
   return found;
 }
 
-/** How two objects differ, save in fields the endpoint never changes. `old` is `undefined` for a create. */
+/**
+ * Compares two objects, without the fields that the endpoint never changes (`reset`). `old` is `undefined` for a
+ * create.
+ */
 export function changesWithout(
   reset: FieldSet | undefined,
   schema: Schema,

@@ -49,7 +49,7 @@ export interface FieldApply extends ObjectVersions {
   readonly force: boolean;
   /** RFC 3339 in UTC and whole seconds. */
   readonly now: string;
-  /** Where kubectl keeps what it applied on the client's side. */
+  /** The annotation in which kubectl keeps what it applied on the client's side. */
   readonly lastAppliedAnnotation: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * How a schema divides a value into separately owned parts: which values have members or items, their schemas, and the
- * path element of a list item. Hot path: list rules are computed once per schema. Source: structured-merge-diff's
- * `schema` and `typed` packages and kube-openapi's `schemaconv`.
+ * Tells how a schema divides a value into separately owned parts: which values have members or items, their schemas,
+ * and the path element of a list item. Hot path: list rules are computed once per schema. Source:
+ * structured-merge-diff's `schema` and `typed` packages and kube-openapi's `schemaconv`.
  */
 import { compareCodePoints } from "#std/code-points.ts";
 import { isObject } from "#std/is-object.ts";

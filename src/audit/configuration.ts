@@ -11,7 +11,7 @@ export const auditVersion = "audit.k8s.io/v1";
 
 const texts = listOf(textValue);
 const policyFields = {
-  // Without meaning here.
+  // The metadata has no meaning here.
   metadata: anyValue,
   omitStages: texts,
   omitManagedFields: booleanValue,

@@ -20,7 +20,7 @@ export interface AuditFileOptions {
   readonly clock: Clock;
   /** A file does not grow beyond this; a single line may. */
   readonly bytesMax: number;
-  /** How long and how many rotated files are kept; 0 for no limit. */
+  /** The time for which rotated files are kept, and their maximum number; 0 for no limit. */
   readonly keepMs: number;
   readonly backupsMax: number;
   /** Files put aside are compressed. */

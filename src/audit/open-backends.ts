@@ -15,7 +15,7 @@ import { legacyLine } from "./event.ts";
 import { type LineOf, openLogFile, streamWriter } from "./log-file.ts";
 import { auditWebhook } from "./webhook.ts";
 
-/** How events reach a backend. */
+/** The mode in which events reach a backend, and its limits. */
 export interface BackendSettings {
   readonly mode: "batch" | "blocking" | "blocking-strict";
   readonly batch: { readonly bufferSize: number; readonly maxSize: number; readonly maxWaitMs: number };

@@ -16,7 +16,7 @@ interface AuditWebhookOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** The domain's `audit.k8s.io/v1`. */
   readonly apiVersion: string;
-  /** Before the second call; each further pause is half as long again. */
+  /** The pause before the second call; each further one is half as long again. */
   readonly initialBackoffMs: number;
   readonly clock: Clock;
   readonly random: Random;

@@ -11,7 +11,9 @@ export interface RequestCredentials {
   readonly path: string;
   /** Subject of the certificate the TLS layer verified. */
   readonly clientCertificate: VerifiedCertificate | undefined;
-  /** Why a certificate that was shown was not verified; empty when there is none or it was. */
+  /**
+   * The reason why the certificate that the client showed was not verified; empty when it was, or when there is none.
+   */
   readonly clientCertificateProblem: string;
   /** Warnings for the client, such as why a header was ignored. */
   readonly warnings: string[];

@@ -17,8 +17,8 @@ export const tokenUnion = (tokens: readonly TokenAuthenticator[]): TokenAuthenti
 });
 
 /**
- * For token methods without audiences: their users have the audiences `own`, the names of this server, and are unknown
- * when only other audiences are requested. Source: upstream's `authenticator.WrapAudienceAgnosticToken`.
+ * Adapts a token method without audiences: its users have the audiences `own`, the names of this server, and are
+ * unknown when only other audiences are requested. Source: upstream's `authenticator.WrapAudienceAgnosticToken`.
  */
 export const forAudiences = (own: readonly string[], inner: TokenAuthenticator): TokenAuthenticator => ({
   authenticateToken(token, audiences) {

@@ -6,7 +6,7 @@
 import { X509Certificate } from "node:crypto";
 import type { VerifiedCertificate } from "./authenticator.ts";
 
-/** When every certificate of a path to an authority is valid. */
+/** The time in which every certificate of a path to an authority is valid. */
 interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;

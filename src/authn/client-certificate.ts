@@ -39,7 +39,7 @@ export function clientCertificate({ domain, clock, authorities }: ClientCertific
   };
 }
 
-/** Why a certificate is invalid at `nowMs`; `undefined` when it is valid. */
+/** Returns why a certificate is invalid at `nowMs`; `undefined` when it is valid. */
 export function certificateProblem(
   certificate: VerifiedCertificate,
   authorities: CertificateAuthorities,

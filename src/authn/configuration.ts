@@ -55,7 +55,7 @@ export interface AuthenticationConfig {
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
 }
 
-/** Why an expression cannot be used; `isInternal`: it is right, but a part of it has no value. */
+/** The reason why an expression cannot be used. `isInternal`: it is right, but a part of it has no value. */
 interface ExpressionProblem {
   readonly problem: string;
   readonly isInternal: boolean;

@@ -187,7 +187,7 @@ export class SignatureVerifier {
   readonly #quick = new Deque<() => void>();
   readonly #dear = new Deque<() => void>();
   readonly #waitingMax: number;
-  /** Under way on other threads. */
+  /** The number of verifications that other threads are doing. */
   #running = 0;
   #thisRound = 0;
 

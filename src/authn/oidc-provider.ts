@@ -12,7 +12,7 @@ import { algorithmsOf } from "./jwt.ts";
 interface ProviderOptions {
   /** The issuer: `https://…`, compared to the letter. */
   readonly url: string;
-  /** Where the discovery document is; default: below the issuer's URL. */
+  /** The URL of the discovery document; by default it is below the issuer's URL. */
   readonly discoveryUrl?: string;
   readonly outgoing: Outgoing;
   readonly clock: Clock;

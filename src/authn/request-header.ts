@@ -106,7 +106,7 @@ export function unescapeKey(key: string): string {
 export function identityHeaderTest(names: readonly RequestHeaderNames[]): (header: string) => boolean {
   const exact = new Set([
     "authorization",
-    // May hold a token, see `websocket-token.ts`.
+    // This header may hold a token, see `websocket-token.ts`.
     "sec-websocket-protocol",
     ...names.flatMap(({ users, uids, groups }) => [...users, ...uids, ...groups]),
   ]);

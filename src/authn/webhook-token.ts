@@ -25,7 +25,7 @@ interface WebhookTokenOptions {
   readonly apiVersion: string;
   /** Names of this server, for requests that want no other. */
   readonly audiences: readonly string[];
-  /** How long answers are kept; 0 keeps none. */
+  /** The time for which answers are cached; 0 caches none. */
   readonly cacheTtlMs: number;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,8 +1,8 @@
 /**
- * Which objects belong to a node: those that its pods name, the volumes of their claims, the secrets of those volumes,
- * and the node's own attachments and slices. Source: upstream's `plugin/pkg/auth/authorizer/node/graph.go`.
+ * Tells which objects belong to a node: those that its pods name, the volumes of their claims, the secrets of those
+ * volumes, and the node's own attachments and slices. Source: upstream's `plugin/pkg/auth/authorizer/node/graph.go`.
  *
- * Kept as counts instead of a graph, so that a decision is one or two look-ups. Example: two pods on node `n` use
+ * The graph is kept as counts, so that a decision needs one or two look-ups. Example: two pods on node `n` use
  * secret `s`; one uses claim `c`, which is bound to volume `v`, whose driver needs secret `w`:
  *
  *     uses     secrets/ns/s -> { n: 2 }    claims/ns/c -> { n: 1 }

@@ -119,8 +119,8 @@ export class RbacIndex {
   }
 
   /**
-   * Why a role reference gives no rights. Wording: upstream's listers; where it reads storage directly, the message
-   * names the resource of the request.
+   * Explains why a role reference gives no rights. The wording is that of upstream's listers; where upstream reads
+   * storage directly, the message names the resource of the request.
    */
   missing(ref: RoleReference, resource = ref.kind.toLowerCase()): string {
     if (ref.kind !== "Role" && ref.kind !== "ClusterRole") {

@@ -20,7 +20,7 @@ export type FailurePolicy = "NoOpinion" | "Deny";
 /** Whether the webhook is called, given the question to it in the form of version v1. Throws when the condition cannot be evaluated. */
 export type MatchCondition = (spec: SubjectAccessReviewSpec) => boolean;
 
-/** How a question ended, in upstream's words. */
+/** The outcome of a question, in upstream's words. */
 type WebhookResult = "success" | "error" | "timeout" | "canceled";
 
 export interface WebhookOptions {
@@ -32,7 +32,7 @@ export interface WebhookOptions {
   /** Group of access reviews in the domain. */
   readonly group: string;
   readonly version: "v1" | "v1beta1";
-  /** How long answers are kept; 0 keeps none. */
+  /** The time for which answers are cached; 0 caches none. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   /** The limit of one question with all its retries. */

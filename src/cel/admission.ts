@@ -122,7 +122,7 @@ const namespaceType = objectOf("kubernetes.Namespace", {
 const baseOf = (libraries: readonly Library[], isNew: boolean): Environment =>
   environmentWith({ libraries }, { isNew });
 
-/** Both environments are there: with selectors of the authorizer, and without. */
+/** Both environments: with selectors of the authorizer, and without. */
 const stored = {
   plain: baseOf([authorizerLibrary], false),
   selecting: baseOf([authorizerLibrary, authorizerSelectorsLibrary], false),

@@ -8,7 +8,10 @@ import type { Scalar } from "./values.ts";
 interface Node {
   /** Unique in its tree; types and overloads that the checker finds are kept by it. */
   readonly id: number;
-  /** Where it is in the source, in code points, as errors show it: an operator's own place, an operand's first one. */
+  /**
+   * The offset in the source, in code points, that errors show: of the operator itself, or of the first character of an
+   * operand.
+   */
   readonly offset: number;
 }
 

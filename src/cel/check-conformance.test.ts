@@ -250,7 +250,7 @@ const simpleTypes: Readonly<Record<string, CelType>> = {
 
 interface ReadType {
   readonly type: CelType;
-  /** Where the text goes on. */
+  /** The index at which the text goes on. */
   readonly end: number;
 }
 

@@ -139,7 +139,7 @@ const casesOf = (suite: SerializedIncrementalTestSuite, path: string): readonly 
   ...(suite.suites ?? []).flatMap((one) => casesOf(one, `${path}/${one.name}`)),
 ];
 
-/** Or functions that only the test declares. */
+/** Whether a case uses messages, or functions that only the test declares. */
 const usesMessages = ({ test: { original } }: Case): boolean =>
   /"function":|TestAllTypes|messageType|google\.protobuf\.\w*Value|google\.protobuf\.(Any|Struct)|NullValue|wrapper|enum/.test(
     JSON.stringify(original),

@@ -16,7 +16,7 @@ export function estimateCost(checked: Checked, root: Declaration | undefined): n
   return new Estimate(checked, root).cost(checked.ast);
 }
 
-/** How much more than `limit` a cost is, as findings say it. */
+/** The text of findings about a cost that exceeds `limit`; it names the factor. */
 export function exceededText(what: string, cost: number, limit: number): string {
   const factor = cost / limit;
   const shown = factor > 100 ? "more than 100x" : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
@@ -25,7 +25,7 @@ export function exceededText(what: string, cost: number, limit: number): string 
   return `${what} exceeds budget by factor of ${shown} (${advice})`;
 }
 
-/** Where a value comes from: a part of what is declared, `lost` outside of it, `undefined` if it was computed. */
+/** The origin of a value: a part of what is declared, `lost` outside of it, `undefined` if the value was computed. */
 type Source = Declaration | "lost" | undefined;
 
 const scalars: ReadonlySet<string> = new Set(["bool", "double", "int", "uint", "timestamp", "duration"]);

@@ -14,7 +14,7 @@ export interface Declarations {
   readonly libraries?: readonly Library[];
   /** The object type that `Name{…}` makes, and that `Name` stands for. */
   readonly findType?: (name: string) => ObjectType | undefined;
-  /** Asked after those of the environment that is extended. */
+  /** These validators run after those of the environment that is extended. */
   readonly validators?: readonly Validator[];
 }
 

@@ -1,6 +1,6 @@
 /** Expects of the next evaluation of an expression what the last ones have cost, so that others have a turn before a long one. */
 
-/** So much of the cost of one evaluation is still expected of the next one. */
+/** The part of the cost of one evaluation that is still expected of the next one. */
 const kept = 0.9;
 
 /** Returns the expectation after an evaluation that cost `cost`: cheap ones must not hide the costly ones between them. */

@@ -6,9 +6,9 @@ import type { Repetition } from "./parse.ts";
 import { patternsSize } from "./patterns-size.ts";
 import type { Steps } from "#std/cooperative.ts";
 
-/** How many nodes the macros of all expressions of one object may repeat. */
+/** The maximum number of nodes that the macros of all expressions of one object may repeat. */
 const allRepeatedMax = 20_000;
-/** How many instructions their regular expressions may have, about. */
+/** The maximum number of instructions that their regular expressions may have, about. */
 const allPatternsSizeMax = 500_000;
 
 /** One object has one: a policy, or a schema with its rules. */

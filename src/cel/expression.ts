@@ -69,10 +69,16 @@ export function compileExpression(source: string, environment: Environment, want
   return instantiate(checked);
 }
 
-/** How many instructions the regular expressions of one expression may have, about. They take 40 ms at most. */
+/**
+ * The maximum number of instructions that the regular expressions of one expression may have, about. They take 40 ms at
+ * most.
+ */
 const patternsSizeMax = 20_000;
 
-/** Why so many instructions are too many. */
+/**
+ * The problem of regular expressions with more than `max` instructions together. `whose` names their owner: `all
+ * rules`.
+ */
 export const patternsProblem = (whose: string, max: number): Problem =>
   refused(`compilation failed: regular expressions of ${whose} must not have more than ${max} instructions together`);
 

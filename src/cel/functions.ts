@@ -36,7 +36,7 @@ export interface Overload {
 /** The cost of a call, at run time from its values, and before from the sizes that types and schemas allow. */
 export interface CallCost {
   actual(args: readonly Value[], result: Value | CelError): number;
-  /** Left out where `cost/calls.ts` knows it. */
+  /** Estimates the cost of a call; left out where `cost/calls.ts` knows it. */
   estimate?(sizes: readonly SizeRange[]): CallEstimate;
 }
 

@@ -1,7 +1,10 @@
 /** Prints errors about a source as cel-go does: the message, the line, and a mark below the position. */
 import type { Issue } from "./ast.ts";
 
-/** How many are shown, of the others only the number; and how many syntax errors end a parse. */
+/**
+ * The maximum number of errors that are shown; of further ones only their number is. A parse ends after as many syntax
+ * errors.
+ */
 export const shownMax = 100;
 /** A longer line, in bytes, is not shown. */
 const lineBytesMax = 16_384;

@@ -50,8 +50,8 @@ export const mutationEnvironment = (environment: Environment): Environment =>
   environment.extend({ libraries: [jsonPatchLibrary], findType });
 
 /**
- * Where a part of a configuration has the type of another place: `Object{metadata: Object.spec{…}}`; `undefined` for nowhere.
- * Upstream finds it when the expression is evaluated.
+ * Finds a part of a configuration that has the type of another part: `Object{metadata: Object.spec{…}}`. Returns the
+ * error, or `undefined` when there is no such part. Upstream finds it when the expression is evaluated.
  */
 export function misplacedPart(source: string): string | undefined {
   const parsed = parse(source, { hasTwoVariables: true });

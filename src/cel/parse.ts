@@ -14,7 +14,7 @@ import { GivenUp, TokenReader } from "./parse/token-reader.ts";
 export interface ParseOptions {
   /** Whether the macros with two variables are there: `all(i, v, …)`, `transformMap`, … By default they are not. */
   readonly hasTwoVariables?: boolean;
-  /** How deeply expressions may nest; default 250. */
+  /** The maximum depth of nested expressions; default 250. */
   readonly depthMax?: number;
   /** The largest source, in code points; default 100,000. */
   readonly sizeMax?: number;
@@ -22,7 +22,7 @@ export interface ParseOptions {
   readonly repetition?: Repetition;
 }
 
-/** How many nodes an expression may repeat by itself. */
+/** The maximum number of nodes that macros of one expression may repeat. */
 const repeatedMax = 2000;
 
 export type { Repetition } from "./parse/nodes.ts";

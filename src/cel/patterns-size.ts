@@ -1,4 +1,7 @@
-/** How large the regular expressions of an expression are; asked before it is known whether there is anything to compile. */
+/**
+ * Estimates the size of the regular expressions in an expression, before it is known whether there is anything to
+ * compile.
+ */
 import { expandedSize, readingSize } from "#schema/structural.ts";
 
 /** A call with a regular expression weighs so much by itself; one without regard to case or with classes of Unicode, so much more. */
@@ -6,8 +9,8 @@ const patternBase = 70;
 const classFactor = 5;
 
 /**
- * About how many instructions the regular expressions in a source may have, by what compiling them takes. The text around
- * them is counted too: it only has to be an upper bound.
+ * Estimates the number of instructions of the regular expressions in a source, by the work of compiling them. The text
+ * around them is counted too: the result only has to be an upper bound.
  */
 export function patternsSize(source: string): number {
   const calls = source.match(/\b(?:matches|find|findAll)\s*\(/g)?.length ?? 0;

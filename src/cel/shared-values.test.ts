@@ -103,7 +103,7 @@ test("what ordinary expressions cost is not cut short by the work they are count
   }
 });
 
-/** As JSON; counts parts and bytes. */
+/** Unfolds a value as JSON does; counts parts and bytes. */
 function unfolded(value: Value, bytesMax: number) {
   let work = 0;
   const unfolding: Unfolding = {

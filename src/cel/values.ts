@@ -48,7 +48,7 @@ export class Duration {
 
 /** A moment from year 1 to year 9999. */
 export class Timestamp {
-  /** Since 1970. */
+  /** Nanoseconds since 1970. */
   readonly nanoseconds: bigint;
   /** East of UTC, as it was written; only its text shows that. */
   readonly offsetSeconds: number;
@@ -89,7 +89,7 @@ export class Optional {
   }
 }
 
-/** Why an evaluation has no value. The message is what clients see. */
+/** The reason why an evaluation has no value. Clients see the message. */
 export class CelError {
   readonly message: string;
   /** The node that failed has this id. */

@@ -4,7 +4,7 @@
  */
 import { isIP } from "node:net";
 
-/** Who was called. */
+/** The server that was called. */
 interface Called {
   /** The host has its port; IPv6 addresses are in brackets. */
   readonly host: string;

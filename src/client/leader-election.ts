@@ -16,11 +16,11 @@ import type { ClientRequest, Transport } from "./transport.ts";
 
 /** Durations in milliseconds. */
 export interface LeaseTimes {
-  /** How long others wait after the last renewal that they saw. */
+  /** The time that others wait after the last renewal that they saw. */
   readonly leaseDurationMs: number;
-  /** How long a leader leads without a renewal; shorter than the one above. */
+  /** The time for which a leader leads without a renewal; shorter than `leaseDurationMs`. */
   readonly renewDeadlineMs: number;
-  /** Between two attempts to get or to renew the lease. */
+  /** The pause between two attempts to get or to renew the lease. */
   readonly retryPeriodMs: number;
 }
 
@@ -70,9 +70,9 @@ class Candidate {
   #seen: { readonly version: string; readonly sinceMs: number } | undefined;
   /** The lease as this candidate wrote it last. */
   #own: Lease | undefined;
-  /** When the last renewal that succeeded began. */
+  /** The time at which the last renewal that succeeded began, by the monotonic clock. */
   #renewedMs = Number.NEGATIVE_INFINITY;
-  /** The same by the wall clock, which does not stop while a machine sleeps. */
+  /** The same time by the wall clock, which does not stop while a machine sleeps. */
   #renewedWallMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LeaderElectionOptions) {

@@ -20,7 +20,7 @@ export interface ReceivedEvent {
 /** The event of a line of the body, without its end. Throws `SyntaxError` where it is not JSON. */
 export const eventOfLine = (line: Buffer): ReceivedEvent => new LineEvent(line);
 
-/** How servers begin an event. */
+/** The beginning of an event, as servers write it. */
 const beginning = /^\{"type":"([A-Z]+)",/;
 const beginningLength = 24;
 

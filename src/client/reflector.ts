@@ -12,11 +12,14 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly client: RestClient;
   /** Path of the collection, without query. */
   readonly path: string;
-  /** Only objects whose fields are these: `type=Opaque`. Those that stop being so count as deleted. */
+  /**
+   * Only objects with this value of the field are followed: `type=Opaque`. Objects that lose the value count as
+   * deleted.
+   */
   readonly fieldSelector?: string;
-  /** Only later changes matter: `replaced` gets no objects, and none are read for it. */
+  /** Whether only later changes matter: `replaced` gets no objects, and none are read for it. */
   readonly changesOnly?: boolean;
-  /** Only deletions matter of later changes: others are not told, and not decoded. */
+  /** Whether only deletions matter of later changes: others are not delivered, and not decoded. */
   readonly deletionsOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -29,7 +32,7 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   replaced(objects: readonly T[]): void;
   /** One later change. */
   changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
-  /** Why a round ended early; the next one starts after a pause. */
+  /** Called with the reason why a round ended early; the next one starts after a pause. */
   failed?(error: unknown): void;
 }
 
@@ -57,7 +60,7 @@ export async function inRounds(
     } catch (error) {
       if (!signal.aborted) options.failed?.(error);
     }
-    // Whatever is wrong for long is not asked about without end: rounds that end soon are further and further apart.
+    // A lasting failure is not asked about without end: rounds that end soon are further and further apart.
     if (clock.monotonic() - startMs > pauseMaxMs) pauseMs = pauseMinMs;
     await pause(clock, pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs);

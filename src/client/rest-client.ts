@@ -13,7 +13,7 @@ export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly metadata: {
     readonly resourceVersion: string;
     readonly continue?: string;
-    /** How many objects follow, where the server says so. */
+    /** The number of objects that follow, if the server says it. */
     readonly remainingItemCount?: number;
   };
   readonly items: readonly T[];

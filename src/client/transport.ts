@@ -1,6 +1,6 @@
 /**
- * How a client reaches a server: over a socket, or, for controllers in the server's process, by a direct call of the
- * request chain.
+ * The way of a client's requests to a server: over a socket, or, for controllers in the server's process, by a direct
+ * call of the request chain.
  */
 import type { ReceivedEvent } from "./received-event.ts";
 
@@ -13,7 +13,7 @@ export interface ClientRequest {
   readonly accept?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal;
-  /** Asked when the write is stored, where that is in this process: whether it may still be made. */
+  /** Whether the write may still be made; called when the write is stored, if that is in this process. */
   readonly mayWrite?: () => boolean;
 }
 

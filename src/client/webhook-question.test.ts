@@ -1,4 +1,4 @@
-/** When webhooks are asked again, and what ends the wait. */
+/** Tests when webhooks are asked again, and what ends the wait. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "#std/clock.ts";

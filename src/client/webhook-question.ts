@@ -9,7 +9,7 @@ import { type Outgoing, OutgoingError } from "./outgoing-https.ts";
 import { pause } from "./reflector.ts";
 
 interface Retry {
-  /** Before the second call; each further pause is half as long again. */
+  /** The pause before the second call; each further one is half as long again. */
   readonly firstPauseMs: number;
   readonly clock: Clock;
   readonly random: Random;

@@ -9,7 +9,7 @@ import type { Counter, Family, Histogram, Metrics, Sample } from "#std/metrics.t
 interface QueueState {
   /** Keys that wait for a worker. */
   readonly depth: number;
-  /** When the work began that is still going on. */
+  /** The times at which the work that is still going on began. */
   readonly started: Iterable<number>;
 }
 

@@ -1,4 +1,4 @@
-/** When keys are processed, retried and reported. */
+/** Tests when keys are processed, retried and reported. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { conflict, internalError } from "#meta/status-error.ts";

@@ -30,11 +30,14 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #pauses: RetryPauses;
   readonly #observer: QueueObserver | undefined;
-  /** When each was added; 0 where that is not measured. */
+  /** The time at which each key was added; 0 where that is not measured. */
   readonly #waiting = new Map<string, number>();
-  /** Where the next one is taken from. A new iterator would step over all that were ever taken, each time. */
+  /**
+   * The iterator that the next key is taken from. A new iterator would step over all keys that were ever taken, each
+   * time.
+   */
   #next = this.#waiting.entries();
-  /** When the work on each began. */
+  /** The time at which the work on each key began. */
   readonly #running = new Map<string, number>();
   /** Keys added again while they were worked on. */
   readonly #again = new Set<string>();

@@ -12,7 +12,7 @@ import { decodeTyped, type Findings } from "#schema/typed.ts";
 
 /** The schema of a `T`. */
 export interface Form<T> extends Schema {
-  /** Never there: for the type alone. */
+  /** A member that never exists, for the type alone. */
   readonly sample?: T;
 }
 

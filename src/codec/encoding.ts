@@ -26,9 +26,12 @@ export interface BodyEncoding {
   readonly gate?: string;
   /** Whether bodies are text, which errors show, and frames are lines of it, which WebSockets send as such. */
   readonly isText: boolean;
-  /** How many times as much work a byte is as one of ordinary JSON. */
+  /** The work that a byte causes, as a multiple of the work of a byte of ordinary JSON. */
   readonly weight: number;
-  /** How many objects a body has, rather too many than too few. Takes about as long as reading the bytes once. */
+  /**
+   * Estimates the number of objects in a body, rather too high than too low. Takes about as long as reading the bytes
+   * once.
+   */
   objects(bytes: Uint8Array): number;
   /** Decodes one value. `schema` is the expected type, for formats without types. Throws `DecodeError`. */
   decode(bytes: Uint8Array, schema: Schema): DecodedValue;
@@ -81,7 +84,7 @@ export interface EncodableList {
   readonly itemsKey: string;
   /** Whether an empty list is `null`. */
   readonly emptyIsNull: boolean;
-  /** How many items there are. */
+  /** The number of items. */
   readonly count: number;
   /** An item, from 0 on. */
   item(at: number): unknown;
@@ -89,7 +92,7 @@ export interface EncodableList {
   readonly schema?: Schema | undefined;
   /** The same as JSON text, where that is cheaper to make by itself. */
   readonly itemJson?: ((at: number) => string) | undefined;
-  /** About how many bytes of JSON the item is made of. */
+  /** The approximate number of bytes of JSON that the item is made of. */
   weight(at: number): number;
   /** The whole list in JSON, if it can be joined from existing bytes. */
   readonly json?: (() => MaybePromise<BytePieces>) | undefined;

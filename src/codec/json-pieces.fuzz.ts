@@ -55,7 +55,7 @@ test(`damaged long texts are refused when they are in one piece (seed ${seed})`,
   const random = seededRandom(seed);
   for (let run = 0; run < runs; run++) {
     const text = longJson(random, 66_000 + random.next() * 100_000);
-    // Mostly where long parts meet: at the brackets.
+    // Most places are where long parts meet: at the brackets.
     const brackets = [...text.matchAll(/[[\]{},]/g)].map(({ index }) => index);
     const at = brackets[Math.floor(random.next() ** 3 * brackets.length)]! + (random.next() < 0.5 ? 1 : 0);
     const cut = random.next() < 0.5 ? 1 : 0;

@@ -152,7 +152,7 @@ export function encodePrettyJson(value: unknown): Buffer {
 
 const indented = (value: unknown): string => escapeHtml(JSON.stringify(value, undefined, 2));
 
-/** How deep objects and lists are nested in JSON text. */
+/** Returns the depth to which objects and lists are nested in JSON text. */
 function nesting(json: string): number {
   let depth = 0;
   let deepest = 0;
@@ -203,7 +203,7 @@ function indentedText(json: string): string {
   return parts.join("");
 }
 
-/** How many objects a text has at most: its opening braces. */
+/** Returns the maximum number of objects in a text: that of its opening braces. */
 export function bracesIn(bytes: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === brace) count++;

@@ -128,7 +128,7 @@ function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, valid
 /** The error of a strict reader. */
 export const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
 
-/** Under `Strict` all double keys of a YAML text are one error. */
+/** The problems of a YAML text with double keys. `Strict` makes one error of them all. */
 export function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
   if (duplicates.length === 0 || validation !== "Strict") return duplicates;
   return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
@@ -146,7 +146,7 @@ interface SaidType {
   readonly kind: string;
 }
 
-/** How formats say that a value is no object with texts in it. */
+/** Words a format's error about a value that is no object with texts in it. */
 type Mistyped = BodyEncoding["mistyped"];
 
 /** The type in the value; empty strings where it has none. */

@@ -11,7 +11,7 @@ import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
  */
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafe(64 * 1024);
-  /** Where the bytes written so far begin. */
+  /** The index at which the bytes written so far begin. */
   #start = this.#bytes.length;
 
   /** Bytes written so far. */

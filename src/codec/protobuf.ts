@@ -27,7 +27,9 @@ export function decodeProtobuf(bytes: Uint8Array, schema: Schema): ProtobufBody 
   return { apiVersion, kind, value: message(schema, raw, {}, 0) };
 }
 
-/** Where a field number leads: to a field of the object, or through a message that JSON does not show. */
+/**
+ * The meaning of a field number: a field of the object, or a message that JSON does not show and that contains fields.
+ */
 interface Place {
   readonly name: string;
   readonly field: Field | undefined;

@@ -1,7 +1,7 @@
 /** Errors about values without a kind or version, in upstream's words for JSON and YAML. */
 import { isRawNumber } from "#std/raw-number.ts";
 
-/** How the error of such a body begins. */
+/** The beginning of the error about such a body. */
 export const unreadablePrefix = "couldn't get version/kind; json parse error: ";
 
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;

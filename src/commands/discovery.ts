@@ -37,7 +37,10 @@ interface Resources {
 }
 
 interface Discovered {
-  /** In the order of groups, each with its preferred version first. Subresources are left out. */
+  /**
+   * The resources in the order of groups, in each group those of the preferred version first. Subresources are left
+   * out.
+   */
   readonly resources: readonly DiscoveredResource[];
   /** Group versions that could not be asked, with the reason: those of servers that are down. */
   readonly missing: readonly string[];

@@ -112,7 +112,7 @@ function* objectsOf(value: unknown, line: number): Generator<ReadDocument> {
     yield { problem: `${kind} ${JSON.stringify(given["name"])} with a metadata.${wrong}`, line };
     return;
   }
-  // As far as it is read here; the server checks the rest.
+  // The object was checked as far as this program reads it; the server checks the rest.
   yield { object: { ...value, metadata: given } as unknown as Unstructured, line };
 }
 

@@ -38,7 +38,10 @@ const envtestUsage = "usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FO
 /** A quoted shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** As kube-apiserver is by itself: with Kubernetes' names and etcd's pauses; it forgets all at the end. */
+/**
+ * The settings of a kube-apiserver without flags: Kubernetes' names and etcd's pauses; it forgets everything at the
+ * end.
+ */
 export const kubeApiserverDefaults: ServerSettings = {
   apiDomain: "k8s.io",
   storage: "memory",

@@ -182,7 +182,7 @@ async function historyPath(client: ServerClient, { kind, name, namespace: ns }: 
 
 const call = <T>(client: ServerClient, request: ServerCall): Promise<ServerAnswer<T>> => client.call<T>(request);
 
-/** As many pages as `limit` takes, put together. */
+/** Reads as many pages as `limit` takes, and joins them. */
 async function readHistory(client: ServerClient, path: string, limit: number): Promise<History> {
   const items: Item[] = [];
   for (let token = ""; ; ) {

@@ -12,7 +12,7 @@ import { portable } from "./portable-object.ts";
 import { printable, printWarnings } from "./print.ts";
 
 interface ImportOptions {
-  /** Where objects go that name no namespace. */
+  /** The namespace of objects that name none. */
   readonly namespace: string;
   /** It says what becomes of objects that are there. */
   readonly existing: "skip" | "replace" | "fail" | "apply";
@@ -41,10 +41,10 @@ interface Orphan {
 const atOnce = 8;
 const failuresMax = 1000;
 const ownersKept = 10_000;
-/** How long a definition may take until it is established. */
+/** The maximum time until a definition is established. */
 const establishMs = 30_000;
 const pollMs = 100;
-/** How often a request to a busy server is repeated. */
+/** The maximum number of attempts to send a request to a busy server. */
 const busyTries = 5;
 const busyMs = 1000;
 const manager = "binnacle-import";
@@ -69,7 +69,7 @@ export class Importer {
   /** A dry run notes what would be there. Objects that need it cannot be checked. */
   readonly #plannedNamespaces = new Set<string>();
   readonly #plannedKinds = new Set<string>();
-  /** Why the server can be asked no more. */
+  /** The reason why the server cannot be asked any more; `undefined` while it can. */
   #lost: Error | undefined;
 
   constructor(client: ServerClient, options: ImportOptions) {

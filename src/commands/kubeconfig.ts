@@ -79,7 +79,7 @@ interface Made {
   readonly name: string;
   readonly namespace?: string;
   readonly credentials: ClientCredentials;
-  /** When they end, for people. */
+  /** The time at which the credentials expire, for people. */
   readonly until: string;
   readonly server: WebhookConnection;
 }

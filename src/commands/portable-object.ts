@@ -18,7 +18,7 @@ const notCarried = new Set([
   "ipaddresses.networking",
 ]);
 
-/** In this order; those not named come after `custom resources`, before workloads. */
+/** The order in which kinds are made; those that are not named come after `custom resources`, before workloads. */
 const order: readonly string[] = [
   "customresourcedefinitions.apiextensions",
   "namespaces",
@@ -42,7 +42,7 @@ const order: readonly string[] = [
   "services",
 ];
 
-/** After all others: what owns comes before what is owned, and what hinders writes comes last. */
+/** Kinds that come after all others: what owns comes before what is owned, and what hinders writes comes last. */
 const lastOrder: readonly string[] = [
   "daemonsets.apps",
   "deployments.apps",
@@ -85,7 +85,7 @@ export function carriedResources(resources: readonly DiscoveredResource[]): Disc
   return inOrder(carried);
 }
 
-/** In the order in which they can be made. */
+/** Sorts resources into the order in which they can be made. */
 export function inOrder(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const placeOf = (one: DiscoveredResource): number => {
     const name = shortName(one);

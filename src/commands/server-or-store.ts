@@ -43,7 +43,7 @@ export async function withStore<T>(dataDir: string, { path, body, offline }: Sto
 
 /** Returns what the running server answers; why none does, otherwise. */
 async function askServer<T>(dataDir: string, path: string, body: object): Promise<T | Unreachable> {
-  // Without it no server has used the folder.
+  // No server has used a folder without the file.
   if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
   try {
     return await post<T>(findServer({ dataDir }), path, body, timeoutMs);

@@ -18,7 +18,7 @@ interface AvailabilityOptions {
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
   /** Whether a service is reached at an address that was given, so that it need not exist. */
   hasGivenAddress(namespace: string, name: string, port: number): boolean;
-  /** How often each is checked at least. */
+  /** The maximum time between two checks of a service. */
   readonly periodMs?: number;
 }
 

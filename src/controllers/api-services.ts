@@ -160,7 +160,7 @@ class Keeper {
       metadata: { name, labels: { [this.#label]: management } },
       spec,
     };
-    // Where another client created it, its watch event will be processed.
+    // If another client created it, its watch event will be processed.
     await expecting([409], this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object));
     this.#done.add(name);
   }

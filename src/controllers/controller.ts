@@ -12,7 +12,7 @@ export interface ControllerEnvironment {
   readonly clock: Clock;
   readonly domain: ApiDomain;
   readonly signal: AbortSignal;
-  /** Where work queues are measured, if anywhere. */
+  /** The metrics of work queues; `undefined` when they are not measured. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }

@@ -151,7 +151,7 @@ class Elections {
     const preferred = before.holderIdentity === electee ? undefined : electee;
     // Written once: each write is heard of, and looked at again.
     if (!isFreeNow && before.strategy === strategy && preferredHolder === preferred) return;
-    // When it was acquired, and how often, is the holder's to say.
+    // Only the holder writes when it acquired the lease, and how often.
     const spec: LeaseSpec = isFreeNow
       ? { ...before, ...fresh }
       : { ...before, strategy, ...(preferred === undefined ? {} : { preferredHolder: preferred }) };

@@ -24,9 +24,9 @@ interface DisruptionOptions {
   readonly kinds: ScaledKinds;
 }
 
-/** So many budgets are worked on at the same time. */
+/** The number of budgets that are worked on at the same time. */
 const workersMax = 4;
-/** How long a budget waits whose number of pods is not known. */
+/** The pause before a budget whose number of pods is not known is tried again. */
 const askAgainMs = 30_000;
 
 export const disruptionController =
@@ -90,7 +90,7 @@ class Disruption {
     await Promise.all([this.#budgets.synced, this.#pods.synced]);
     const [namespace = "", name = ""] = key.split("/");
     const path = `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets/${encodeURIComponent(name)}`;
-    // May be late: a write over an eviction that spent from it meanwhile is refused, and done again.
+    // The budget may be late: a write over an eviction that spent from it meanwhile is refused, and done again.
     const budget = this.#budgets.get(namespace, name);
     if (budget === undefined) return;
     const status = await this.#statusOf(budget);
@@ -110,7 +110,7 @@ class Disruption {
     const pods = [...this.#pods.in(budget.metadata.namespace ?? "")].filter(selectorOf(budget));
     const counts = await this.#countsOf(budget, pods);
     if (typeof counts === "string") {
-      // Asked again: nobody tells of controllers.
+      // The budget is looked at again, because nobody tells of changes of controllers.
       this.#queue.addAfter(keyOf(budget), askAgainMs);
       return unknownStatus(budget, counts, now);
     }

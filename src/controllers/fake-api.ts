@@ -153,8 +153,8 @@ const isCollection = (path: string): boolean => {
 };
 
 /**
- * Which objects a collection has; one of all namespaces has those of each. Selectors: `type` and `metadata.name`, and
- * labels with their values.
+ * Returns a function that tells whether an object is in a collection; a collection of all namespaces has the objects of
+ * each. It knows selectors of the fields `type` and `metadata.name`, and of labels with their values.
  */
 function selection(path: string, query: string): (place: string, object: Unstructured | undefined) => boolean {
   const parameters = new URLSearchParams(query);

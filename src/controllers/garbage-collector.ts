@@ -23,9 +23,9 @@ interface GarbageCollectorOptions {
 /** Upstream's number of concurrent syncs. */
 const workersMax = 20;
 const orphaningMax = 4;
-/** How long other changes of what is served wait after one. */
+/** The pause after a change of the served resources, before the next change is taken. */
 const quietMs = 50;
-/** How long the start waits for servers of resources that do not answer. */
+/** The maximum time that the start waits for servers of resources that do not answer. */
 const patienceMs = 30_000;
 
 export const garbageCollectorController =

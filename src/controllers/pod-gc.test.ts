@@ -1,4 +1,4 @@
-/** Which pods are deleted because no other controller deletes them. */
+/** Tests which pods are deleted because no other controller deletes them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";

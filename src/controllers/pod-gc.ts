@@ -33,7 +33,7 @@ export const podGcController =
     await new PodGc(environment, options).run();
   };
 
-/** Why a pod is deleted, as its condition says; upstream gives no other reasons. */
+/** The reason of a deletion in the condition of the pod; upstream gives no other reasons. */
 const nodeIsGone = "PodGC: node no longer exists";
 
 class PodGc {

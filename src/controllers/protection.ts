@@ -10,7 +10,7 @@ import { reconcile } from "./reconcile.ts";
 
 /** `T` is the type of what is protected. */
 interface Protection<T extends ApiObject> {
-  /** With Kubernetes' names. */
+  /** The finalizer, with Kubernetes' name. */
   readonly finalizer: string;
   /** The protected kind, for logs: `claim`. */
   readonly what: string;
@@ -23,7 +23,7 @@ interface Protection<T extends ApiObject> {
   isUsed(object: T, client: RestClient): Promise<boolean> | boolean;
 }
 
-/** How long an object in use waits for the next look. */
+/** The pause before an object in use is examined again. */
 const lookAgainMs = 1000;
 
 const protectionController =

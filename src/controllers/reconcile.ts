@@ -49,7 +49,7 @@ interface Reconciled<T extends ApiObject>
     Omit<QueueOptions, "work"> {
   /** The key of an object that there is something to do about; `undefined` for others. */
   keyOf(object: T): string | undefined;
-  /** As of the queue; `queue` takes keys to reconcile later. */
+  /** Works on a key, as `work` of the queue does; `queue` takes keys to reconcile later. */
   work(key: string, queue: WorkQueue): ReturnType<WorkQueueOptions["work"]>;
 }
 

@@ -134,7 +134,7 @@ class ResourceClaims {
     const { namespace = "" } = pod.metadata;
     const annotation = this.#environment.domain.rename(podClaimAnnotation);
     if (known !== undefined && podOwner(this.#claims.get(namespace, known))?.uid === pod.metadata.uid) return known;
-    // Asked live: a second claim would never be noticed.
+    // The claims are read from the server: a second claim would never be noticed.
     for await (const { metadata } of inPages<ResourceClaim>(this.#environment.client, this.#path(namespace, ""))) {
       const isMade =
         podOwner({ metadata })?.uid === pod.metadata.uid && metadata.annotations?.[annotation] === wanted.name;
@@ -229,7 +229,7 @@ class ResourceClaims {
     return pod?.metadata.uid === uid && !isDone(pod);
   }
 
-  /** Only these use the claim. When there are none, what it was given is free again. */
+  /** Writes that only `reservedFor` use the claim. When there are none, what was allocated to it is free again. */
   async #release(
     claim: ResourceClaim,
     reservedFor: readonly ResourceClaimConsumerReference[],

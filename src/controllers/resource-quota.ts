@@ -21,7 +21,7 @@ interface GroupResource {
 /** The objects of one resource. */
 interface CountedPart extends GroupResource {
   add(object: ApiObject): void;
-  /** Where only the number of objects counts: the names of those that are being written. Then none has to be read. */
+  /** The names of the objects that are being written, if only the number of objects counts and none has to be read. */
   readonly beingWritten: readonly string[] | undefined;
   /** Adds `count` objects at once, among them `existing` of those that are being written. */
   addCounted(count: number, existing: readonly string[]): void;
@@ -114,7 +114,7 @@ interface Known {
 /** A resource that quotas count. */
 interface Counted {
   readonly resource: GroupResource;
-  /** How many quotas do. */
+  /** The number of quotas that count the resource. */
   quotas: number;
   following: { readonly path: string; stop(): void } | undefined;
 }
@@ -126,7 +126,7 @@ class KnownQuotas {
   /** The quotas by namespace, then by key. */
   readonly #quotas = new Map<string, Map<string, Known>>();
   readonly #counted = new Map<string, Counted>();
-  /** When a count of a quota may start again, which took long. */
+  /** The time at which each quota may be counted again, if its last count took long. */
   readonly #restMs = new Map<string, number>();
 
   constructor(environment: ControllerEnvironment, options: QuotaCountOptions, queue: WorkQueue) {
@@ -153,7 +153,7 @@ class KnownQuotas {
     if (before?.hard === hard && before.told === told) return;
     const resources = Object.keys(spec.hard ?? {}).flatMap((one) => this.#options.resourceOf(one) ?? []);
     this.#set(key, { resources: new Map(resources.map((resource) => [keyOf(resource), resource])), hard, told });
-    // Also when the status has just said so for the first time: nothing was charged until then.
+    // This is also done when the status has just said so for the first time: nothing was charged until then.
     this.#queue.add(key);
   }
 
@@ -278,7 +278,7 @@ function followObjects(
   });
 }
 
-/** When more names are being written, all objects are read instead of asking for each. */
+/** The maximum number of written names that are requested one by one; with more names, all objects are read. */
 const namesMax = 200;
 
 /** Adds objects by their number alone; false where that is not enough, or where the server does not tell it. */

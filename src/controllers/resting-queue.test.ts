@@ -1,4 +1,4 @@
-/** When an object is reconciled again after a long reconciliation. */
+/** Tests when an object is reconciled again after a long reconciliation. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

@@ -6,13 +6,13 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { type QueueOptions, workQueue } from "./reconcile.ts";
 
-/** How much longer than a look the pause after it is. */
+/** The length of the pause after a reconciliation, as a multiple of its duration. */
 const restFactor = 2;
 /** Shorter pauses are not worth a timer. */
 const restMinMs = 20;
 const restMaxMs = 2000;
 
-/** Beyond so many, those that have rested are looked for. */
+/** The number of resting keys beyond which those that have rested are removed. */
 const restingMax = 1000;
 
 interface RestingQueueOptions extends Omit<QueueOptions, "work"> {
@@ -69,7 +69,7 @@ export class RestingQueue {
     else this.#queue.add(key);
   }
 
-  /** As of the queue. */
+  /** Adds the key after `ms` milliseconds, whether it rests or not. */
   addAfter(key: string, ms: number): void {
     this.#queue.addAfter(key, ms);
   }

@@ -6,8 +6,8 @@ import { SharedInformer } from "./shared-informer.ts";
 
 export interface SharedInformers {
   /**
-   * With containers that have ports, ephemeral volumes by name, references to resource claims, the conditions `Ready`
-   * and `DisruptionTarget`, and the owner that controls them.
+   * Pods with their containers that have ports, ephemeral volumes by name, references to resource claims, the
+   * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
    */
   readonly pods: SharedInformer<Pod>;
   /** Nodes with labels, taints, what can be allocated, and the condition `Ready`. */

@@ -22,7 +22,7 @@ export const systemPriorityClassesController: Controller = (environment) =>
         description,
         preemptionPolicy: "PreemptLowerPriority",
       });
-      // They are there, or the resource is switched off.
+      // The classes are there, or the resource is switched off.
       await expecting([404, 409], created);
     }
   });

@@ -40,7 +40,7 @@ async function look({ client, clock }: ControllerEnvironment, key: string, queue
   await expecting([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
 }
 
-/** When a job is to be deleted, in milliseconds; `undefined` when it has no TTL or has not finished. */
+/** Returns when a job is to be deleted, in milliseconds; `undefined` when it has no TTL or has not finished. */
 function endMs({ metadata, spec, status }: Job): number | undefined {
   const { ttlSecondsAfterFinished: seconds } = spec;
   if (seconds === undefined || metadata.deletionTimestamp !== undefined) return undefined;

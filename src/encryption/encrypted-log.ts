@@ -55,7 +55,7 @@ class EncryptedWrite implements LogWrite {
   }
 }
 
-/** How a current value is stored, other than in clear. Shared by all that are stored alike. */
+/** The form in which a current value is stored, other than in clear. Values that are stored alike share it. */
 interface StoredForm {
   readonly origin: string;
   /** Bytes that it has more than the value in clear. */
@@ -94,7 +94,7 @@ export class EncryptedLog extends ForwardingLog {
     this.#transformers = transformers;
   }
 
-  /** How many current values cannot be read. */
+  /** The number of current values that cannot be read. */
   get unreadable(): number {
     return this.#unreadable.size;
   }
@@ -168,7 +168,10 @@ export class EncryptedLog extends ForwardingLog {
     await this.#tail;
   }
 
-  /** From now on these count. Values that cannot be read are tried again; answers those that have lost their key. */
+  /**
+   * Takes these transformers from now on. Tries values that could not be read again, and returns those that have lost
+   * their key.
+   */
   async use(transformers: Transformers): Promise<Unknown> {
     this.#transformers = transformers;
     await this.retry();

@@ -37,7 +37,7 @@ interface CleanupOptions extends Omit<StoreOptions, "definition"> {
 
 /** The interval of checks whether the objects are gone. */
 const lookMs = 100;
-/** After this time the condition reports that the deletion is blocked. */
+/** The time after which the condition reports that the deletion is blocked. */
 const patienceMs = 60_000;
 const retryMs = 5_000;
 

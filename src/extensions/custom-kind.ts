@@ -144,7 +144,7 @@ export class CustomKind {
 interface Parts {
   readonly all: readonly ResourceDefinition[];
   readonly isServed: readonly boolean[];
-  /** Where the stored version stands. */
+  /** The index of the stored version. */
   readonly stored: number;
   readonly versions: ReadonlyMap<string, CustomVersion>;
   readonly served: AbortController;

@@ -43,7 +43,7 @@ type Place = Pick<ResourceDefinition, "group" | "resource">;
 interface CustomResourceControllerOptions {
   /** It defines custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
-  /** Always served. Custom ones of the same group version are not. */
+  /** Built-in kinds are always served. Custom ones of the same group version are not. */
   readonly builtIn: readonly ResourceDefinition[];
   /** Resources that custom ones never take the place of: the built-in ones, whether they are served or not. */
   readonly reserved: readonly Place[];

@@ -98,7 +98,7 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
 const warningsOnUpdate = (object: Unstructured, old: Unstructured): readonly string[] =>
   finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers);
 
-/** After these, rules are not evaluated, since they may rely on what the schema says. */
+/** After errors of these types, rules are not evaluated, since they may rely on the schema. */
 const blocking: ReadonlySet<FieldErrorType> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",

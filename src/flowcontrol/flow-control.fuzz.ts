@@ -151,7 +151,8 @@ class Day {
         assert.ok(queue.waiting.length <= queueLengthMax, "a queue is bounded");
         assert.ok(queue.nextAt >= queue.waiting[0]!.arrivedAt, "nothing begins before it came");
       }
-      // Who waits does so because the next does not fit; wide ones also for others of their flow. Figures are slow to read.
+      // A request waits because the next one does not fit; a wide one also waits for others of its flow. Figures are
+      // slow to read.
       if (waiting === 0 || limit === 0 || this.#below(20) > 0) continue;
       const used = this.#seats(one.config.name, "current_executing_seats");
       const widths = waitsIn.flatMap((queue) => queue.waiting.map(({ width }) => width));

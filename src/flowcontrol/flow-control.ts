@@ -28,7 +28,7 @@ interface FlowControlOptions {
   readonly work: WorkSources;
 }
 
-/** How a schema treats a matching request. */
+/** The treatment of requests that match a schema. */
 interface Flow {
   readonly schema: CompiledSchema;
   readonly level: PriorityLevel;

@@ -4,7 +4,7 @@
  */
 
 export interface Row {
-  /** After `apiserver_flowcontrol_`. */
+  /** The name after the prefix `apiserver_flowcontrol_`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];

@@ -33,13 +33,13 @@ export interface Counters extends Present {
 
 export type LevelGauges = Readonly<Record<keyof typeof levelRows, Gauge>>;
 
-/** When requests begin in the virtual service of a level: in seconds of a seat. */
+/** The times at which requests begin in the virtual service of a level, in seconds of a seat. */
 export interface DispatchFigures extends QueueBounds {
   readonly at: number;
   readonly latest: number;
 }
 
-/** Over all queues with waiting requests. */
+/** Bounds over all queues with waiting requests. */
 export interface QueueBounds {
   readonly nextMin: number;
   readonly nextMax: number;
@@ -94,7 +94,7 @@ export class FlowMetrics {
     for (const [figure, row] of Object.entries(presentRows)) this.#present(row, figure as keyof Present); // its keys
   }
 
-  /** From now on, metrics of levels and schemas that are gone are dropped. */
+  /** Drops metrics of levels and schemas that are gone, from now on. */
   follow(flows: NamedFlows): void {
     this.#flows = flows;
   }

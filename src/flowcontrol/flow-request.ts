@@ -9,11 +9,11 @@ export interface FlowRequest {
   readonly url: string;
 }
 
-/** How many seats a request takes, and for how long after its answer. */
+/** The seats that a request takes, and the time for which it keeps them after its answer. */
 export interface WorkEstimate {
   /** While it runs. */
   readonly initialSeats: number;
-  /** After its answer, for `lingerMs`: the work that its events make. */
+  /** The seats after its answer, for `lingerMs`: they stand for the work that its events make. */
   readonly finalSeats: number;
   readonly lingerMs: number;
 }

@@ -12,7 +12,7 @@ export interface CompiledSchema {
   readonly uid: string;
   readonly level: string;
   readonly precedence: number;
-  /** How flows of the schema are distinguished; empty when all its requests are one flow. */
+  /** The property that distinguishes the flows of the schema; empty when all its requests are one flow. */
   readonly distinguisher: "" | "ByUser" | "ByNamespace";
   readonly rules: readonly FlowRule[];
 }

@@ -29,7 +29,7 @@ interface LevelOptions {
   readonly config: LevelConfig;
   readonly clock: Clock;
   readonly histograms: LevelHistograms;
-  /** Shared by all levels. */
+  /** The times of reads in all levels. */
   readonly reads: KindTimes;
   readonly writes: KindTimes;
 }
@@ -51,7 +51,7 @@ export class PriorityLevel {
   readonly #reads: KindTimes;
   readonly #writes: KindTimes;
   readonly #times: LevelTimes;
-  /** Made when first used. */
+  /** The queues by index, made when they are first used. */
   readonly #queues = new Map<number, Queue>();
   /** Queues with waiting requests, the one served last at the end. */
   readonly #backlog = new Set<Queue>();

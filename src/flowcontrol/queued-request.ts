@@ -84,7 +84,7 @@ export class QueuedRequest {
   }
 }
 
-/** How long a seat would be busy with a request that runs for `seconds`. */
+/** Returns the seconds for which one seat would be busy with a request that runs for `seconds`. */
 export const seatSeconds = (work: WorkEstimate, seconds: number): number =>
   work.initialSeats * seconds + (work.finalSeats * work.lingerMs) / 1000;
 

@@ -127,7 +127,7 @@ export function divideSeats(levels: readonly Borrower[]): Division {
   const lowerSum = limited.reduce((sum, { limits }) => sum + limits.lower, 0);
   const wishSum = limited.reduce((sum, level) => sum + wish(level), 0);
   const left = Math.max(all - taken, lowerSum);
-  // How much of what they wish above their lower limits they can all be given.
+  // The share of their wishes above their lower limits that all levels can be given.
   const share = wishSum <= left ? 1 : wishSum === lowerSum ? 0 : (left - lowerSum) / (wishSum - lowerSum);
   const claims = limited.map((level): Claim => {
     const { lower, upper } = level.limits;

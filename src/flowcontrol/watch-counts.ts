@@ -1,5 +1,5 @@
 /**
- * How many watches a write reaches, counted by kind, namespace or single object. Source: upstream's `watch_tracker`;
+ * Counts the watches that a write reaches, by kind, namespace or single object. Source: upstream's `watch_tracker`;
  * only selectors of a name (and of a pod's node) are distinguished.
  *
  * Hot path: a write of a kind without watches costs one look-up, others up to four.

@@ -1,6 +1,6 @@
 /**
- * How many seats a request takes: lists by the number of objects, writes by the number of watches they reach. Source:
- * upstream's `util/flowcontrol/request`.
+ * Estimates the seats of a request: of a list by the number of objects, of a write by the number of watches it reaches.
+ * Source: upstream's `util/flowcontrol/request`.
  */
 import type { Histogram } from "#std/metrics.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
@@ -20,7 +20,7 @@ const wide: readonly WorkEstimate[] = Array.from({ length: seatsMax + 1 }, (_, s
 }));
 
 export interface WorkSources {
-  /** How many objects of the resource are stored; `undefined` when there is no such resource. */
+  /** Returns the number of stored objects of the resource; `undefined` when there is no such resource. */
   objects(target: RequestAttributes): number | undefined;
   readonly watches: WatchCounts;
 }

@@ -29,19 +29,21 @@ interface RequestHead {
   readonly headers: Headers;
   /** Every value of a header that may repeat, in order, read as UTF-8; `name` in lower case. */
   headerValues(name: string): readonly string[];
-  /** From now on, headers that match are not there. `matches` is given names in lower case. */
+  /** Removes the headers that match. `matches` is given names in lower case. */
   forgetHeaders(matches: (name: string) => boolean): void;
   /** The protocol that the connection is asked to change to, in lower case. */
   readonly upgrade?: string | undefined;
   /** There when the connection can change its protocol. */
   readonly upgradable?: Upgradable | undefined;
-  /** Why the request goes no further than to its answer, as its head shows. */
+  /** The error with which the request is answered at once, because its head cannot be served. */
   readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   /** Subject of a valid client certificate from any authority of the listener; users of it check which one. */
   readonly clientCertificate: ClientCertificate | undefined;
-  /** Why a certificate that the client showed was not verified; empty when it was, or when there is none. */
+  /**
+   * The reason why the certificate that the client showed was not verified; empty when it was, or when there is none.
+   */
   readonly clientCertificateProblem: string;
   /** Aborted when the client goes away or the deadline passes. Made when first asked for: ask only to wait. */
   readonly signal: AbortSignal;
@@ -95,7 +97,7 @@ export interface ApiRequest extends RequestHead, RequestState {}
 export type HandledRequest = RequestHead & Readonly<RequestState>;
 
 export interface Upgradable {
-  /** Why it cannot become a WebSocket of this server. */
+  /** The reason why it cannot become a WebSocket of this server; `undefined` when it can. */
   readonly problem: StatusError | undefined;
   /** Subprotocols that a WebSocket was offered, tokens left out. */
   readonly protocols: readonly string[];
@@ -197,7 +199,7 @@ export interface Tunnel {
   readonly early: Buffer;
 }
 
-/** Where a streaming reply writes. */
+/** The target to which a streaming reply writes. */
 export interface StreamSink {
   /** Queues bytes. Returns false when the peer reads too slowly; `onDrain` is called when it caught up. */
   write(bytes: Buffer): boolean;

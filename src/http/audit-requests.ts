@@ -42,7 +42,7 @@ export interface AuditOptions {
 export interface AuditFilters {
   /** Runs before authentication: records requests that are refused without a user. */
   readonly auditUnauthenticated: Filter;
-  /** After authentication: records everybody else. */
+  /** Runs after authentication: records everybody else. */
   readonly audit: Filter;
 }
 
@@ -334,7 +334,7 @@ function listWithoutManagedFields(list: EncodableList): EncodableList {
   return { ...list, item, itemJson: undefined, json: undefined };
 }
 
-/** Which credentials were tried, never what they were. Source: upstream's `getAuthMethods`. */
+/** Names the sorts of credentials that were tried, never the credentials. Source: upstream's `getAuthMethods`. */
 function attempted(request: ApiRequest): string {
   const [scheme = "", secret] = (request.headers["authorization"] ?? "").trim().split(/\s+/, 2);
   const methods: string[] = [];

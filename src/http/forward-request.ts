@@ -22,7 +22,7 @@ interface ForwardTarget {
 
 interface ForwardOptions {
   readonly clock: Clock;
-  /** How long the head of an answer may take. */
+  /** The maximum time until the head of an answer has come. */
   readonly headMs: number;
   /** Whether the uid of the user is passed on (`RemoteRequestHeaderUID`). */
   readonly sendsUid: boolean;

@@ -13,7 +13,7 @@ interface HealthCheck {
   /** May contain slashes: `poststarthook/start-controllers`. */
   readonly name: string;
   readonly endpoints: readonly HealthEndpoint[];
-  /** Why it failed, for the log; undefined when all is well. */
+  /** Returns why the check failed, for the log; `undefined` when all is well. */
   problem(): string | undefined;
   /** Returns what is worth knowing although all is well, for those who ask for details. */
   note?(): string | undefined;
@@ -23,7 +23,7 @@ interface HealthCheck {
 
 interface HealthOptions {
   readonly clock: Clock;
-  /** How long after start `/livez` waits for what start-up still has to finish. */
+  /** The time after the start for which `/livez` does not fail because of what the start still has to finish. */
   readonly livezGracePeriodMs: number;
   /** Hears of failed checks. */
   failed?(endpoint: string, check: string, problem: string): void;

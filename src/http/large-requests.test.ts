@@ -1,4 +1,4 @@
-/** Which requests leave the event loop. */
+/** Tests which requests leave the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { protobufEncoding } from "#codec/protobuf-encoding.ts";

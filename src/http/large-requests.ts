@@ -1,7 +1,7 @@
 /**
- * Which requests are too large for the event loop, by the size of body, stored object or result. Handlers check as they
- * go and throw `MustRunInWorker` before anything was done. The same handlers then process the request again in a thread
- * (`server/large-requests.ts`), where only the limits of stored objects apply.
+ * Tells which requests are too large for the event loop, by the size of body, stored object or result. Handlers check
+ * as they go and throw `MustRunInWorker` before anything was done. The same handlers then process the request again in
+ * a thread (`server/large-requests.ts`), where only the limits of stored objects apply.
  */
 import type { BodyEncoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";

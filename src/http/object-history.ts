@@ -156,7 +156,7 @@ function itemText(
   return json === "" ? text : `${text.slice(0, -1)},"object":${json}}`;
 }
 
-/** When a version was written, as exactly as anything says, and what says it. */
+/** Returns the time at which a version was written, from the most exact source, and the name of the source. */
 function timeOf(
   { writtenAt, replaces }: KeyVersion,
   object: Unstructured | undefined,

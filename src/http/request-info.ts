@@ -197,7 +197,7 @@ function splitUnescaped(text: string): string[] {
   return terms;
 }
 
-/** Why `name` cannot be one path segment; empty when it can. Upstream: `api/validation/path`. */
+/** Returns why `name` cannot be one path segment; empty when it can. Upstream: `api/validation/path`. */
 function pathSegmentProblem(name: string): string {
   if (name === ".") return "may not be '.'";
   if (name === "..") return "may not be '..'";
@@ -256,7 +256,7 @@ export function splitTarget(target: string): { readonly path: string; readonly q
   return path === undefined ? undefined : { path: path === "" ? "/" : path, query };
 }
 
-/** Where the path of a target begins, or its query when it has no path. */
+/** Finds the index at which the path of a target begins, or its query when it has no path. */
 function pathStart(target: string): number {
   if (target.charCodeAt(0) === 0x2f || !/^https?:\/\//i.test(target)) return 0;
   const start = target.indexOf("/", target.indexOf("//") + 2);

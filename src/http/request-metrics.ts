@@ -8,7 +8,7 @@
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 
-/** Where a request goes. */
+/** The target of a request. */
 export type RequestPlace = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
 
 interface RequestMetricsOptions {
@@ -169,7 +169,7 @@ export class RequestMetrics {
     return this.#longRunning.with(verb!, ...place);
   }
 
-  /** Only for resources that are served: the labels are taken as they come. */
+  /** Returns the metrics of watches of a kind, which must be served: the labels are taken as they come. */
   watch(group: string, version: string, kind: string): WatchMetrics {
     const events = this.#watchEvents.with(group, version, kind);
     const sizes = this.#watchSizes.with(group, version, kind);

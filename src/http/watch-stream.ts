@@ -17,7 +17,7 @@ import type { CacheRanges, CacheWatches, Entry, EventType, StoreEvent, Watch } f
 import { isCompacted } from "#storage/log-store.ts";
 import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
-/** How objects become frames of one form. */
+/** Encodes objects as frames of one form. */
 export interface FrameEncoder {
   /** Names the form; frames of equal names are interchangeable. Empty: frames are not shared. */
   readonly name: string;
@@ -56,7 +56,7 @@ interface WatchStreamOptions {
   readonly initial: readonly Entry[];
   /** It keeps those objects readable that a webhook converted. */
   readonly held?: ConvertedObjects;
-  /** Only events after this revision. */
+  /** Only events after this revision are sent. */
   readonly after: Revision;
   readonly filter: EntryFilter;
   /** Makes entries readable for filter and encoder, for as long as what it returns is held. */
@@ -270,7 +270,7 @@ export class WatchStream implements ReplyStream {
     return this.#sink?.blocked !== true;
   }
 
-  /** Without frames, to a reader in this process. */
+  /** Gives events to a reader in this process, without frames. */
   #hand(events: readonly StoreEvent[], objects: EventObjects): void {
     const { filter, encoder, observe } = this.#options;
     let count = 0;

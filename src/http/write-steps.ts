@@ -200,7 +200,7 @@ function owner(
   const managedFields = managedFieldsAfter(scope, old, next, options, versions);
   const given = next.metadata.managedFields;
   if (managedFields === given) return next;
-  // Mostly clients send none: a plain copy is cheaper than one that leaves a member out.
+  // Most clients send none: a plain copy is cheaper than one that leaves a member out.
   if (given === undefined && managedFields !== undefined) {
     return { ...next, metadata: { ...next.metadata, managedFields } };
   }

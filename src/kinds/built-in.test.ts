@@ -159,7 +159,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
     builtInDefinitions(tables, environment, ({ kind }) => kind === "Ferry", kinds)[0]!;
   const ferry = definitionUnderTest(definitionOf([...builtInKinds, row("harbour.example", "Ferry", ferries)]));
 
-  // Said by the kind.
+  // The kind says these itself.
   const made = ferry.create({ metadata: { name: "f", generation: 1 }, spec: { route: "a" } });
   assert.deepEqual(made["spec"], { seats: 40, route: "a" });
   assert.deepEqual(ferry.refuseCreate({ metadata: {}, spec: { seats: -1 } }), [
@@ -171,7 +171,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
   const boarded = ferry.update({ ...made, spec: {}, status: { boarded: 3 } }, made, "status");
   assert.deepEqual(ferry.row(boarded), { Name: "f", Free: 37 });
 
-  // Not in the file: the behaviour of all kinds, and the facts of the tables.
+  // The file of the kind does not say these: they are the behaviour of all kinds, and the facts of the tables.
   assert.deepEqual([boarded["spec"], boarded["status"]], [made["spec"], { boarded: 3 }]);
   assert.deepEqual(ferry.create({ ...made, status: { boarded: 3 } })["status"], { boarded: 0 });
   assert.equal(ferry.update({ ...made, spec: { route: "a", seats: 9 } }, made).metadata.generation, 2);
@@ -182,7 +182,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
     resource: "ferries",
   });
 
-  // Without its line it is stored as it comes.
+  // Without its line in the list the kind is stored as it comes.
   const plain = definitionUnderTest(definitionOf(builtInKinds));
   assert.deepEqual(plain.create({ metadata: { name: "f" }, spec: { seats: -1 } })["spec"], { seats: -1 });
 });

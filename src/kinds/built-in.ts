@@ -118,8 +118,8 @@ function selectorText(object: ApiObject): string {
 }
 
 /**
- * Where and as what a kind is stored. The preferred of all its versions, served or not, so that it does not depend on
- * what is switched on today.
+ * The type as which a kind is stored. Its version is the preferred one of all versions, served or not, so that it does
+ * not depend on what is switched on today.
  */
 function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["storage"] {
   const { kind, resource } = facts;

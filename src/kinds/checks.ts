@@ -14,12 +14,12 @@ export function checkName(text: string, check: NameCheck, path: FieldPath, error
   for (const message of check(text)) errors.push(invalid(path, text, message));
 }
 
-/** As `checkName`; an empty or absent text is fine. */
+/** Does the same as `checkName`; an empty or absent text is fine. */
 export function checkOptionalName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
   if (text) checkName(text, check, path, errors);
 }
 
-/** As `checkName`; the text is needed. */
+/** Does the same as `checkName`; the text is required. */
 export function checkRequiredName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
   if (!text) errors.push(required(path));
   else checkName(text, check, path, errors);
@@ -44,7 +44,7 @@ export function checkOneOf(value: string, values: readonly string[], path: Field
   if (!values.includes(value)) errors.push(notSupported(path, value, values));
 }
 
-/** As `checkOneOf`; an absent value is fine. */
+/** Does the same as `checkOneOf`; an absent value is fine. */
 export function checkOptionalOneOf(
   value: string | undefined,
   values: readonly string[],
@@ -54,7 +54,7 @@ export function checkOptionalOneOf(
   if (value !== undefined) checkOneOf(value, values, path, errors);
 }
 
-/** As `checkOneOf`; an empty or absent value is a missing one. */
+/** Does the same as `checkOneOf`; an empty or absent value is a missing one. */
 export function checkRequiredOneOf(
   value: string | undefined,
   values: readonly string[],

@@ -1,4 +1,4 @@
-/** Shared by config maps and secrets: size of data, and data that never changes. */
+/** Rules that config maps and secrets share: the size of data, and data that never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

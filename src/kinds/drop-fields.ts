@@ -10,12 +10,15 @@ export type Write = "create" | "update" | "status";
 
 /** Fields that come and go together. Paths have dots; `*` stands for every member of a list. `T` is the part that has them. */
 export interface GatedFields<T = unknown> {
-  /** They exist while one of these is on; none: they are of earlier releases. */
+  /** The fields exist while one of these gates is on. An empty list: they are fields of earlier releases. */
   readonly gates: readonly string[];
   readonly paths: readonly string[];
-  /** Where a stored object shows that it uses them: by default where they are. Empty: it does not count. */
+  /**
+   * The paths by which a stored object shows that it uses the fields; by default `paths`. With an empty list, no use
+   * counts.
+   */
   readonly usedAt?: readonly string[];
-  /** Which values count as use, where not any does. */
+  /** Whether a value counts as use; by default every value does. */
   readonly isUse?: (value: unknown) => boolean;
   /** Returns what becomes of a value that stays. */
   becomes?(value: unknown): unknown;

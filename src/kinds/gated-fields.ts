@@ -234,5 +234,5 @@ const table: Readonly<Record<string, readonly GatedPart[]>> = {
   "storage.k8s.io/CSIDriver": [part("spec", { gates: ["SELinuxMountReadWriteOncePod"], paths: ["seLinuxMount"] })],
 };
 
-/** Where a kind has gated fields; its group by Kubernetes' name. */
+/** The parts of a kind that have gated fields. `group` is Kubernetes' name. */
 export const gatedParts = (group: string, kind: string): readonly GatedPart[] => table[`${group}/${kind}`] ?? [];

@@ -45,7 +45,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly strategy?: Strategy<T>;
   /** Columns of tables; left out: name and creation time. */
   readonly columns?: readonly Column<T>[];
-  /** To the stored version; left out: the versions differ in name only. */
+  /** The conversion to the stored version; left out: the versions differ in name only. */
   readonly conversion?: Conversion<T, Hub>;
   /** Metadata whose change counts as one of the desired state. */
   readonly generationMetadata?: readonly ("annotations" | "labels")[];

@@ -71,7 +71,8 @@ export function kindUnderTest(
 
 export function definitionUnderTest(definition: ResourceDefinition): KindUnderTest {
   const { strategy } = definition;
-  // As the type says, and without what tests leave undefined: hooks are never given anything else.
+  // The object is decoded by its type, and without members that tests leave undefined: hooks are never given anything
+  // else.
   const decoded = (object: Unstructured): Unstructured => {
     const body: unknown = JSON.parse(JSON.stringify(object));
     const findings = { keys: 0, unknown: false, keepsEmptyLists: true };

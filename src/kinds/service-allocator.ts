@@ -312,7 +312,7 @@ function addressRange(range: IpRange): AddressRange {
   };
 }
 
-/** How many of the first ports are given out only on request, while there are others. */
+/** The number of the first ports that are given out only on request, while there are others. */
 const portsOnRequest = (size: number): number => (size < 16 ? 0 : clamp(Math.floor(size / 32), 16, 128));
 
 const clamp = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);

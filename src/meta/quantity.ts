@@ -88,7 +88,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return typeof parts === "string" ? undefined : valueOf(parts);
 }
 
-/** Why `text` is no quantity, in upstream's words. */
+/** Returns why `text` is no quantity, in upstream's words; empty when it is one. */
 export function quantityError(text: string): string {
   const parts = split(text.trim());
   return typeof parts === "string" ? parts : "";

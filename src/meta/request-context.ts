@@ -24,7 +24,9 @@ export interface RequestContext {
   annotate(key: string, value: string): void;
   /** Calls back when the request has been handled, with whether it succeeded. Left out where this is unknown. */
   whenDone?(callback: (isSuccess: boolean) => void): void;
-  /** Asked when a write of the request gets its revision: whether it may still be made. Left out: always. */
+  /**
+   * Whether a write of the request may still be made; called when the write gets its revision. Left out: it always may.
+   */
   readonly mayWrite?: (() => boolean) | undefined;
   /** Whether the audit event shows bodies, and so may show what was made of them. Default: false. */
   readonly recordsBodies?: boolean;

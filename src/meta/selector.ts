@@ -88,7 +88,7 @@ export function compileLabels(requirements: readonly LabelRequirement[]): LabelS
   return { requirements: sorted, empty: false, text: sorted.map(printRequirement).join(","), matches };
 }
 
-/** So many are asked one after the other, which is faster than by keys. */
+/** The number of requirements that are checked one after the other, which is faster than by keys. */
 const fewRequirements = 8;
 
 /** All requirements on one key, as one. */

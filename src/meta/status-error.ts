@@ -206,7 +206,7 @@ function firstErrors(errors: readonly FieldError[]): readonly FieldError[] {
   return end < 0 ? errors : errors.slice(0, end);
 }
 
-/** Always 422. `details.kind` is a kind here, unlike most other reasons. */
+/** The code is always 422. `details.kind` is a kind here, unlike most other reasons. */
 export function invalidObject(
   of: KindName,
   name: string,

@@ -52,7 +52,7 @@ const partsOf = (field: FieldPath) => ({
 });
 
 const metadataPath = FieldPath.of("metadata");
-/** Made once: most writes have no errors. */
+/** The paths are made once, although most writes have no errors. */
 const metadataParts = partsOf(metadataPath);
 
 /** Errors in the metadata of a new object. */
@@ -186,7 +186,7 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
     });
 }
 
-/** Once there are so many findings, a field manager has at most one about its characters. */
+/** The number of findings from which a field manager has at most one about its characters. */
 const manyFindings = 1000;
 
 /** Findings about the name of a field manager, as in `fieldManager=` and managedFields, added to `errors`. */

@@ -1,6 +1,6 @@
 /**
- * How a kind reads request bodies, and the values that patches and applies make: by its generated type, or by the schema
- * of its definition. A `ResourceDefinition` carries the one of its kind, so handlers do not ask which it is.
+ * Reads request bodies, and the values that patches and applies make: by the generated type of a kind, or by the schema
+ * of its definition. A `ResourceDefinition` carries the decoder of its kind, so handlers do not ask which one it is.
  */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";

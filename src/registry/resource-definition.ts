@@ -19,7 +19,7 @@ import type { Revision } from "#storage/log-store.ts";
 export interface SubresourceDefinition
   extends Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs">,
     Partial<Pick<SubresourceFacts, "connect" | "proxyPath">> {
-  /** How the server makes its Scale of the object, where it shows one. */
+  /** The definition of the Scale that the server makes of the object, if there is one. */
   readonly scale?: ScaleDefinition;
 }
 
@@ -57,7 +57,7 @@ export interface Allocated<T extends ApiObject = Unstructured> {
 
 /** Hooks of updates, of the main resource or of one subresource. */
 export interface UpdateStrategy<T extends ApiObject = Unstructured> {
-  /** Before validation. */
+  /** Runs before validation. */
   prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
   /** Findings beyond metadata (which the store checks itself). */
   validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
@@ -96,7 +96,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    * Throws when none is free, or a requested one is taken.
    */
   allocate?(object: T, old: T | undefined, attributes: WriteAttributes): MaybePromise<Allocated<T>>;
-  /** Before validation of a create: reset status, drop disabled fields. */
+  /** Runs before validation of a create: resets the status, and drops disabled fields. */
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Findings of a create, beyond metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
@@ -126,7 +126,7 @@ export function updateStrategy(strategy: Strategy, subresource: string): UpdateS
   return Object.hasOwn(subresources, subresource) ? subresources[subresource]! : strategy;
 }
 
-/** Between a version that is served and the one that is stored (the hub). */
+/** The conversion between a version that is served and the one that is stored (the hub). */
 export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
   /** Converts from this definition's version to the stored one; group, version and kind are set by the caller. */
   toHub(object: T): Hub;
@@ -165,7 +165,7 @@ export interface SchemaEpoch {
   retired: boolean;
 }
 
-/** Where objects keep what a Scale of them shows: paths as custom resource definitions write them. */
+/** The fields of objects that a Scale of them shows: paths as custom resource definitions write them. */
 export interface ScaleDefinition {
   /** `.spec.replicas`; names between dots, from the root of the object. */
   readonly specReplicasPath: string;
@@ -189,9 +189,9 @@ export interface ResourceDefinition extends KindDescription {
   /** Further subresources of 1.32, which are not served. */
   readonly unserved?: readonly SubresourceDefinition[];
   readonly schema: Schema;
-  /** How bodies, patches and applied configurations become objects. */
+  /** The decoder of bodies, patches and applied configurations. */
   readonly decoder: ObjectDecoder;
-  /** Where and as what it is stored: several versions, and both event groups, share one place. */
+  /** The type as which it is stored: several versions, and both event groups, share one. */
   readonly storage: {
     readonly group: string;
     readonly version: string;
@@ -229,8 +229,8 @@ export interface ResourceDefinition extends KindDescription {
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
   /**
-   * For custom kinds: the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is
-   * built. `undefined`, or left out: an object without known fields.
+   * The schema of custom kinds for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is built.
+   * `undefined`, or left out: an object without known fields.
    */
   published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */

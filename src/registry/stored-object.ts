@@ -32,7 +32,7 @@ interface DecodedEntry {
   object: Unstructured | undefined;
   /** Values of selectable fields, once requested, and the function that found them. */
   fields?: { readonly values: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
-  /** Where the metadata ends in the stored bytes, once requested; 0 where they do not begin as usual. */
+  /** The offset of the end of the metadata in the stored bytes, once requested; 0 where they do not begin as usual. */
   metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
@@ -49,7 +49,7 @@ export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
 /** Results of webhook conversions, while a request needs them. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
 
-/** How a resource's objects lie in bytes. */
+/** The form of a resource's objects in bytes. */
 interface Layout {
   /** `{"kind":"ConfigMap","apiVersion":"v1",` of the stored version. */
   readonly prefix: Buffer;
@@ -521,8 +521,8 @@ export class StoredObjects {
   }
 
   /**
-   * How many leading bytes of an entry hold its type and are replaced by those of the served type; -1 when the rest
-   * must be encoded again. Checks every entry once per epoch.
+   * Returns how many leading bytes of an entry hold its type and are replaced by those of the served type; -1 when the
+   * rest must be encoded again. Checks every entry once per epoch.
    */
   typeLength(definition: ResourceDefinition, entry: Entry): number {
     const layout = layoutOf(definition);

@@ -16,7 +16,7 @@ export function canonicalBase64(text: string): string | undefined {
   return canonicalBase64(text.replace(/[\r\n]/g, ""));
 }
 
-/** Where Go's decoder stops: the text of its error. */
+/** Returns the error of Go's decoder, which names the position at which it stops. */
 export function base64Error(text: string): string {
   return `illegal base64 data at input byte ${faultyByte(Buffer.from(text))}`;
 }

@@ -13,7 +13,7 @@ export function setKey(object: Record<string, unknown>, key: string, value: unkn
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** How many keys the objects inside `value` have, its own included. Deep values do not deepen the stack. */
+/** Counts the keys of the objects inside `value`, its own included. Deep values do not deepen the stack. */
 export function countKeys(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let keys = 0;

@@ -42,7 +42,7 @@ export interface Aggregation {
 }
 
 const checkMs = 5_000;
-/** How long requests wait for other servers when this one ends. */
+/** The maximum time for which requests wait for other servers when this one ends. */
 const drainMs = 5_000;
 const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };

@@ -86,7 +86,7 @@ async function runControllers(
 ): Promise<() => Promise<void>> {
   const { options, domain, clock, random, log, metrics, health, plans } = config;
   const { gates } = plans.kinds;
-  // They may be there and unreadable.
+  // The namespaces may be there and unreadable.
   const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
     ensureSystemNamespaces(clients.server, domain),
   );

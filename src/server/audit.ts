@@ -42,7 +42,7 @@ interface RunningAudit {
   close(): Promise<void>;
 }
 
-/** How long a stop waits for a webhook that does not answer. */
+/** The maximum time for which a stop waits for a webhook that does not answer. */
 const closeMs = 60_000;
 
 /** Opens the backends. Rejects with `StartError`. `undefined` when there is none to tell. */

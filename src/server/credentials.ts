@@ -34,7 +34,9 @@ export interface Credentials {
   readonly loss?: string;
 }
 
-/** Which files must be there: those of the first builds, all that others rely on, or none in a folder that is new. */
+/**
+ * The files that must be there: those of the first builds, all that others rely on, or none in a folder that is new.
+ */
 export type ExpectedFiles = "none" | "first" | "all";
 
 export interface CredentialsWanted {
@@ -168,7 +170,7 @@ interface Leaf {
 
 type Subject = Omit<CertificateTemplate, "publicKey" | "notBeforeMs" | "notAfterMs">;
 
-/** Who signs; without a key, the new key itself. */
+/** The authority that signs. Without `key`, the new key signs for itself. */
 interface SigningAuthority {
   readonly commonName: string;
   readonly key?: KeyObject;

@@ -71,7 +71,7 @@ export function readMarker(folder: string): Marker | undefined {
       return { formatVersion: version, apiDomain, holds: holdings.filter((part) => listed.includes(part)) };
     }
   } catch {
-    // Said below: it makes no difference how it is damaged.
+    // The error below says it: it makes no difference how the file is damaged.
   }
   throw new StartError(`${file} is damaged`);
 }

@@ -8,10 +8,12 @@ import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 
-/** Where `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
+/** The path at which `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
 export const backupPath = "/binnacle/v1/backup";
 
-/** Where `binnacle compact` asks for it; the body is `{"revision": "12"}` or `{"olderThanSeconds": 3600}`. */
+/**
+ * The path at which `binnacle compact` asks for it; the body is `{"revision": "12"}` or `{"olderThanSeconds": 3600}`.
+ */
 export const compactPath = "/binnacle/v1/compact";
 
 interface EndpointParts {

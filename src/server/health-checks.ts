@@ -16,7 +16,7 @@ export interface HealthSources {
 
 const everywhere = ["healthz", "livez", "readyz"] as const;
 
-/** How long the storage thread may take for an answer: longer than any of its steps. */
+/** The maximum time until the storage thread answers: longer than any of its steps. */
 const threadPatienceMs = 10_000;
 
 export function addHealthChecks(

@@ -401,7 +401,7 @@ interface Running {
   readonly listener: Listener;
   readonly url: string;
   readonly stopRenewal: () => void;
-  /** They are closed in this order, once running requests have ended. */
+  /** Parts that are closed in this order, once running requests have ended. */
   readonly closeAll: readonly ({ close(): Promise<void> | void } | undefined)[];
 }
 

@@ -36,7 +36,7 @@ export interface ServerState {
   readonly storeOf: StoreFinder;
   /** Roles and bindings. */
   readonly rbacIndex: RbacIndex;
-  /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
+  /** The objects that nodes have to do with; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
   /** Quotas, limit ranges and priority classes. */

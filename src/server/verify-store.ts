@@ -37,7 +37,7 @@ export interface StoreReport {
   readonly resources: Readonly<Record<string, number>>;
   /** Objects that are encrypted. Without an encryption configuration, their content was not looked into. */
   readonly encrypted: number;
-  /** So many of them could be read. */
+  /** The number of these objects that could be read. */
   readonly decrypted: number;
   readonly problems: readonly StoreProblem[];
   /** Problems beyond those that are listed. */

@@ -1,6 +1,9 @@
 /** Texts by code points, while JavaScript counts and orders UTF-16 units. Half of a pair counts as one. */
 
-/** Asked of longer texts: the runtime answers it for texts of Latin letters without reading them. */
+/**
+ * The length above which a text is tested for pairs first: the runtime knows without reading whether it has only Latin
+ * letters.
+ */
 const askedLength = 16;
 const surrogate = /[\ud800-\udfff]/;
 

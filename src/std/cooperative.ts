@@ -6,7 +6,7 @@
 import type { Clock } from "./clock.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 
-/** How long a piece of long work may last before others have a turn. */
+/** The time that a piece of long work may last before others have a turn. */
 const pieceMs = 4;
 
 // One queue, since a process has one event loop.
@@ -76,7 +76,7 @@ export async function mapCooperatively<T, R>(items: readonly T[], map: (item: T,
   return made;
 }
 
-/** When long work should pause. */
+/** Tells long work when to pause. */
 export class Yielder {
   readonly #clock: Clock;
   #since: number;

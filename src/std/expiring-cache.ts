@@ -17,7 +17,7 @@ export class ExpiringCache<T> {
     this.#sizeMax = sizeMax;
   }
 
-  /** How many values are kept at most, those twice that have moved. */
+  /** The number of values in the cache; those that have moved may count twice. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }

@@ -26,7 +26,7 @@ export const flagGroups = [
 type FlagGroup = (typeof flagGroups)[number];
 
 export interface Flag<T> {
-  /** Without dashes. */
+  /** The name without dashes. */
   readonly name: string;
   /** One letter, without dash. */
   readonly short?: string;

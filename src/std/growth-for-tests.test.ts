@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { growsInProportion, largestPiece } from "./growth-for-tests.ts";
 import { yieldToEventLoop } from "./cooperative.ts";
 
-/** So many steps that the compiler cannot leave out. */
+/** Takes `count` steps that the compiler cannot leave out. */
 function steps(count: number): number {
   let state = 1;
   for (let i = 0; i < count; i++) state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1;

@@ -28,7 +28,7 @@ interface LogOptions {
   readonly format: "json" | "text";
   /** klog's number: 0 to 3 info, 4 and 5 debug, 6 and more trace. */
   readonly verbosity: number;
-  /** Where lines go; each ends with a line break. Default: standard error. */
+  /** Writes a line, which ends with a line break. Default: to standard error. */
   readonly write?: (line: string) => void;
 }
 

@@ -75,7 +75,7 @@ class GaugeChild extends CounterChild implements Gauge {
 
 class HistogramChild implements Histogram {
   readonly #bounds: readonly number[];
-  /** Per bucket, not cumulative; the last is `+Inf`. */
+  /** The counts of each bucket, not cumulative; the last is `+Inf`. */
   readonly counts: Float64Array;
   sum = 0;
 

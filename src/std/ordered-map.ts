@@ -65,7 +65,7 @@ export class OrderedMap<V> {
     return removed;
   }
 
-  /** How many keys are smaller than `key`; of `undefined`, all of them. */
+  /** Counts the keys that are smaller than `key`; without `key`, all keys. */
   rank(key: string | undefined): number {
     if (key === undefined) return this.size;
     let before = 0;

@@ -49,7 +49,7 @@ function lineThatStarts(text: string, mark: string, from: number): number {
   return -1;
 }
 
-/** After the line break. */
+/** Returns the index after the line break. */
 function endOfLine(text: string, from: number): number {
   const at = text.indexOf("\n", from);
   return at < 0 ? text.length : at + 1;

@@ -6,7 +6,7 @@ import { Worker, type WorkerOptions } from "node:worker_threads";
  * when the thread cannot be started.
  */
 export function startThread(file: string, options: Omit<WorkerOptions, "execArgv">): Worker {
-  // Not the flags of this process.
+  // The thread does not get the flags of this process.
   const execArgv = file.endsWith(".ts") ? ["--conditions=source"] : [];
   return new Worker(new URL(file), { ...options, execArgv });
 }

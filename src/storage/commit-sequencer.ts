@@ -93,7 +93,7 @@ export class CommitSequencer {
   #durable: Revision = 0;
   #isClosed = false;
   #cancelExpiry: (() => void) | undefined;
-  /** When the expiry timer is due; infinite while there is none, negative while a sweep runs. */
+  /** The time at which the expiry timer is due; infinite while there is none, negative while a sweep runs. */
   #expiryAt = Number.POSITIVE_INFINITY;
   failure: Error | undefined;
   /** Refuses writes that are for no deletion, while it is set. */
@@ -125,7 +125,7 @@ export class CommitSequencer {
     this.#follower?.load(entry);
   }
 
-  /** After the last `load`: begins to let keys expire. */
+  /** Begins to let keys expire; called after the last `load`. */
   start(): void {
     this.#scheduleExpiry();
   }

@@ -27,7 +27,7 @@ const store = await openSqliteStore({
   dataDir,
   historyBytesMax: 200_000,
   compactionIntervalMs: 0,
-  // So that a kill finds compaction half done, and tables of the log come and go.
+  // A kill finds compaction half done, and tables of the log come and go.
   faults: { sweepRuns: 3, segmentRows: 60 },
 });
 say(`open ${store.cache.revision}`);

@@ -39,7 +39,7 @@ interface Story {
 async function live(random: Random): Promise<Story> {
   const child = fileURLToPath(new URL("./crash-child.ts", import.meta.url));
   const args = ["--conditions=source", child, dataDir, String(Math.floor(random.next() * 1e9))];
-  // To a file: a write to it is done when the call returns, and outlives the writer.
+  // The child writes to a file: a write to it is done when the call returns, and outlives the writer.
   const saidFile = join(dataDir, "said.txt");
   const said = openSync(saidFile, "w");
   const running = spawn(process.execPath, args, { stdio: ["ignore", said, "inherit"] });

@@ -84,7 +84,7 @@ function flip(path: string, place: number, bits: number): void {
 const contents = (folder: string): Map<string, number> =>
   new Map(readdirSync(folder).map((name) => [name, crc32(readFileSync(join(folder, name)))]));
 
-/** That the store has everything, and gives out no revision again. */
+/** Asserts that the store has everything, and gives out no revision again. */
 async function expectAll(store: SqliteStore, told: Told, where: string): Promise<void> {
   const entries = store.cache.range("").entries.map((entry) => [entry.key, entry.revision, entry.value.toString()]);
   assert.deepEqual(entries, told.entries, where);
@@ -153,7 +153,7 @@ for (const end of ["close", "kill"] as const) {
   });
 }
 
-/** That a loss can be accepted once, after which the store is a whole one again. */
+/** Asserts that a loss can be accepted once, after which the store is a whole one again. */
 async function expectGoingOn(dataDir: string, told: Told, where: string): Promise<void> {
   let store = await open(dataDir, { acceptLoss: true });
   assert.match(store.log.notice!, /a loss was accepted/, where);

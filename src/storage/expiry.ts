@@ -19,7 +19,7 @@ export class Expiry {
     this.#isCurrent = isCurrent;
   }
 
-  /** When the next key may expire; `undefined` when none will. */
+  /** The time at which the next key may expire; `undefined` when none will. */
   get next(): number | undefined {
     return this.#due.peek()?.expiresAt;
   }

@@ -44,7 +44,7 @@ export interface LogEntry {
   readonly revision: Revision;
   /** Milliseconds since the epoch at which the key goes, 0 for never. */
   readonly expiresAt: number;
-  /** Why the value cannot be read; it is then empty. */
+  /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string;
 }
 
@@ -84,7 +84,7 @@ export interface LogVersions {
   readonly sinceMs: number | undefined;
 }
 
-/** Which keys a range reads. */
+/** The keys that a range reads, and the revision at which it reads them. */
 export interface LogRangeOptions {
   /** First key wanted (inclusive); default: the prefix itself. */
   readonly from?: string;
@@ -96,7 +96,7 @@ export interface LogRangeOptions {
 
 export interface LogRange {
   readonly entries: readonly LogEntry[];
-  /** How many keys of the prefix follow after the last entry. */
+  /** The number of keys of the prefix that follow after the last entry. */
   readonly remaining: number;
 }
 
@@ -119,7 +119,7 @@ export interface LogFollower {
   readonly valueBytes: number;
   /** Visits the current keys in [from, to) in order until `visit` returns false: a log here need not order them too. */
   scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void;
-  /** How many current keys there are in [from, to). */
+  /** Counts the current keys in [from, to). */
   countKeys(from: string, to: string | undefined): number;
 }
 
@@ -144,15 +144,15 @@ export interface LogStore {
   range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted>;
   /** Changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: no longer kept. */
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined>;
-  /** At most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
+  /** Reads at most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
   versions(key: string, before: Revision, limit: number): Promise<LogVersions>;
   /** Forgets history before `revision`; `versions` may show more of it. */
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;
-  /** Why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */
+  /** The reason why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */
   readonly failure: Error | undefined;
-  /** That there is no room for writes other than deletions at present. */
+  /** The error of writes other than deletions while there is no room for them; `undefined` while there is. */
   readonly full: StorageFull | undefined;
   /** Refuses further writes; resolves when pending ones are answered and the log is released. */
   close(): Promise<void>;

@@ -16,7 +16,9 @@ interface RestoreOptions {
   readonly backupFile: string;
   /** Folder of the new store; it must not hold one. */
   readonly dataDir: string;
-  /** How far the revision moves; more than the writes since the backup. Default 1,000,000,000. */
+  /**
+   * The step by which the revision moves; it must exceed the number of writes since the backup. Default 1,000,000,000.
+   */
   readonly revisionStep?: number;
 }
 

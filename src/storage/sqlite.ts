@@ -17,7 +17,7 @@ export interface SqliteOptions extends LocalStoreOptions {
   readonly isExpected?: boolean;
   /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
-  /** Only for tests. */
+  /** Faults to inject; only for tests. */
   readonly faults?: StorageFaults;
 }
 

@@ -74,7 +74,7 @@ export class Recorder {
   }
 }
 
-/** How long anything may take before a test gives up waiting. */
+/** The maximum time that a test waits before it gives up. */
 const patienceMs = 120_000;
 
 /** Runs turns of the loop until `isDone`, with extra time for slow machines. */
@@ -761,7 +761,8 @@ export function storeContract(subject: ContractSubject): void {
           await putText(cache, `${pods}shop/${before}`, 0, "x");
           for (const recorder of many) await recorder.until(before + 1);
           await settle();
-          // In the rest that follows: one event that a watch reads from the log, and one when all have gone.
+          // During the rest that follows, one event comes that a watch reads from the log, and one when all watches
+          // have gone.
           await putText(cache, `${pods}shop/${before}`, before + 1, "x");
           const late = await open(prefix);
           await late.until(before + 2);
@@ -974,7 +975,7 @@ export function storeContract(subject: ContractSubject): void {
       clock.advance(6000);
       await recorder.until(1);
       assert.deepEqual(recorder.texts, ["DELETED short@3"]);
-      // And one that was written anew without a time stays.
+      // A key that was written anew without a time stays.
       await putText(cache, podA, 1, "forever");
       clock.advance(4_000_000);
       await settle();

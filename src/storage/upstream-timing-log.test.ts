@@ -90,7 +90,7 @@ test("the pause counts from the first mark, and what was never marked, or long a
   assert.equal(await isDone(removal), false);
   clock.advance(1);
   assert.equal(await isDone(removal), true);
-  // Made anew under the same name, it waits anew.
+  // A key that is made anew under the same name waits anew.
   await putText(cache, pod, 0, "c");
   await mark(cache, 7);
   const again = cache.remove(pod, 8);

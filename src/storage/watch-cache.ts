@@ -29,7 +29,7 @@ export interface Entry {
   readonly created: Revision;
   /** Milliseconds since the epoch at which the key expires, 0 for never. */
   readonly expiresAt: number;
-  /** Why the value cannot be read; it is then empty. */
+  /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string | undefined;
   decoded: unknown;
 }
@@ -71,7 +71,7 @@ export type WriteResult =
   | { readonly ok: true; readonly entry: Entry }
   | { readonly ok: false; readonly current: Entry | undefined };
 
-/** Which keys of the present a range reads. */
+/** The keys that a range of the present reads. */
 export type RangeOptions = Omit<LogRangeOptions, "at">;
 
 export interface Range {
@@ -80,7 +80,7 @@ export interface Range {
   readonly revision: Revision;
   /** Whether keys of the prefix follow after the last entry. */
   readonly more: boolean;
-  /** How many keys of the prefix follow after the last entry. */
+  /** The number of keys of the prefix that follow after the last entry. */
   readonly remaining: number;
 }
 
@@ -96,7 +96,7 @@ export interface KeyVersions extends Omit<LogVersions, "versions"> {
 
 /** Reads what keys were. */
 export interface VersionReader {
-  /** At most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
+  /** Reads at most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
   versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions>;
 }
 
@@ -105,7 +105,7 @@ export interface WatchOptions {
   readonly prefix: string;
   /** Watch exactly one key instead (the prefix is then that key). */
   readonly exact?: boolean;
-  /** Only events after this revision. */
+  /** Only events after this revision are delivered. */
   readonly after: Revision;
   /** Most events that may wait undelivered; beyond it the watch ends with reason `slow`. */
   readonly queueLengthMax?: number;
@@ -176,9 +176,9 @@ export interface CacheWatches {
 
 /** Whether writes are possible. */
 export interface CacheHealth {
-  /** Why the store stopped accepting writes for good (a sync failed); undefined while it is healthy. */
+  /** The reason why the store stopped accepting writes for good (a sync failed); `undefined` while it is healthy. */
   readonly failure: Error | undefined;
-  /** That there is no room for writes other than deletions at present. */
+  /** The error of writes other than deletions while there is no room for them; `undefined` while there is. */
   readonly full: StorageFull | undefined;
 }
 

@@ -1,8 +1,9 @@
 /**
- * Where connections come in, counted: there are bounds of all, and of those of one address. Node takes one connection in
- * a turn of the event loop, so that in a flood everybody waits behind all that came before, for as many turns. That is
- * why TLS, which costs ten times as much, begins in turns in which no connection came, or after a row of others, and
- * with the newest first; and why turns that only take connections are short: those of nobody known wait for their end.
+ * Takes connections and counts them: there are bounds of all, and of those of one address. Node takes one connection in
+ * a turn of the event loop, so that in a flood everybody waits behind all that came before, for as many turns. TLS
+ * costs ten times as much as taking a connection. So it begins in turns in which no connection came, or after a row of
+ * other turns, and with the newest connections first. Turns that only take connections are kept short: connections of
+ * which no user is known read nothing until they end.
  */
 import { createServer, type Server, type Socket } from "node:net";
 
@@ -13,7 +14,7 @@ export interface ConnectionLimits {
   readonly connectionsPerUser: number;
 }
 
-/** Which bound a connection was beyond. */
+/** The bound that a connection was beyond. */
 export type ConnectionBound = "all" | "address" | "user";
 
 interface AcceptorOptions {
@@ -80,7 +81,7 @@ export class Acceptor {
     this.#unauthenticated.add(socket);
     this.#perAddress.set(address, ofAddress + 1);
     socket.once("close", () => this.#leave(socket, address));
-    // Before TLS it has no other listener.
+    // The socket has no other listener before TLS begins.
     socket.on("error", () => socket.destroy());
     this.#waiting.push(socket);
     this.#hasNew = true;

@@ -1,4 +1,4 @@
-/** How streams, and what waits for a slow client, use the socket or response that a writer writes to. */
+/** Adapts the socket or response of a writer for streams, and for what waits for a slow client. */
 import type { Socket } from "node:net";
 import type { StreamSink } from "#http/api-request.ts";
 import type { ResponseWriter } from "./response-writer.ts";

@@ -1,4 +1,4 @@
-/** When a connection ends whose client may still be sending, with a socket that only tells what becomes of it. */
+/** Tests when a connection ends whose client may still be sending, with a socket that only tells what becomes of it. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ function begin(bytesWritten: number) {
   const socket = new FakeSocket();
   const clock = new FakeClock();
   const reader = { bytesWritten, close() {} };
-  // They have what is used of a socket and a reader.
+  // The fakes have the used members of a socket and a reader.
   endUnread(socket as unknown as TLSSocket, reader as unknown as SocketReader, clock, "last");
   return { socket, clock, reader };
 }

@@ -6,7 +6,7 @@
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 
-/** So often connections are looked at, and so many of them at a time. */
+/** The time between two samples, and the number of connections in a sample. */
 export const sampleMs = 20;
 export const samplesMax = 64;
 /** A sample that is late by this much finds the event loop busy, and looks at more. */
@@ -28,7 +28,7 @@ const writtenPerRead = 8;
 /** A connection, as far as samples look at it. */
 export interface SampledConnection {
   readonly isClosed: boolean;
-  /** In all, on the socket. */
+  /** All bytes that were read and written on the socket. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   /** Reads in turns from now on. */

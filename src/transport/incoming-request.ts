@@ -238,7 +238,7 @@ export class IncomingRequest implements ApiRequest {
         resolve(bytes);
       };
       this.#failBody = fail;
-      // Before the bytes, as they may end the connection.
+      // This comes before the bytes, as they may end the connection.
       this.#message.sendContinue();
       source.read({
         take(piece) {

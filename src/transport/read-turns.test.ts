@@ -1,4 +1,4 @@
-/** Who reads in a turn of the event loop, with sockets that only tell whether they read. */
+/** Tests which connections read in a turn of the event loop, with sockets that only tell whether they read. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";

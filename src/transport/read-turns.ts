@@ -1,7 +1,7 @@
 /**
- * Who reads in a turn of the event loop, and how much. Node reads a socket for as long as it has bytes, and all sockets
- * that have some, before anything else happens: thousands that send as fast as they can would leave no time for others.
- * Reading stops and starts at the handle of a socket, for four reasons:
+ * Decides which connections read in a turn of the event loop, and how much. Node reads a socket for as long as it has
+ * bytes, and all sockets that have some, before anything else happens: thousands that send as fast as they can would
+ * leave no time for others. Reading stops and starts at the handle of a socket, for four reasons:
  *
  * - A connection took its share of a turn, or comes when the turn's share of all is used up. It goes on when those that
  *   stopped before it have had their turn, a few in each.
@@ -74,7 +74,7 @@ interface Group {
   readonly batch: LinkedList<SocketReader>;
   /** The batch has at most so many members. */
   batchSize: number;
-  /** So many had their turn in this batch, and had read so much in all when it began. */
+  /** The number of members that had their turn in this batch, and the bytes that all had read when it began. */
   batchCount: number;
   batchBytes: number;
   /** Members of the batch took so many bytes in the turn of this number. */
@@ -107,7 +107,7 @@ const sizeOf = ({ active, batch, queued }: Group): number => active.size + batch
 /** One connection's reading. */
 export class SocketReader implements SampledConnection {
   readonly #turns: ReadTurns;
-  /** Below TLS. */
+  /** The socket below TLS. */
   readonly #socket: Socket;
   /** The number of the count that `bytes` belongs to. */
   round = 0;
@@ -132,7 +132,7 @@ export class SocketReader implements SampledConnection {
     socket.once("close", () => this.close());
   }
 
-  /** So many bytes have come. */
+  /** Called when `bytes` bytes have come. */
   took(bytes: number): void {
     // The stream above may have started the handle again.
     if (this.#isHeld) this.stop();

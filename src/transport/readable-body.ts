@@ -8,7 +8,7 @@ export interface BodySource {
   release?(): void;
   /** Brings no more. */
   hold?(): void;
-  /** So many bytes of the body have come. */
+  /** Called when `bytes` bytes of the body have come. */
   took?(bytes: number): void;
 }
 

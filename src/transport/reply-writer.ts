@@ -417,13 +417,15 @@ const cutWarning = (text: string): string =>
         .join("")
     : text;
 
-/** Inside of a quoted string: escapes, no control characters, UTF-8 bytes as the header's Latin-1. */
+/**
+ * Returns the inside of a quoted string: with escapes, without control characters, UTF-8 bytes as the header's Latin-1.
+ */
 function quotedText(text: string): string {
   const escaped = text.replace(/["\\]/g, "\\$&").replace(/[\0-\x1f\x7f]/g, " ");
   return /[^\x20-\x7e]/.test(escaped) ? Buffer.from(escaped, "utf8").toString("latin1") : escaped;
 }
 
-/** For a stream whose client left before it began. */
+/** The sink of a stream whose client left before it began. */
 function closedSink(): StreamSink {
   const sink: StreamSink = { write: () => false, blocked: true, onDrain: undefined, onClose: undefined, end: ignore };
   queueMicrotask(() => tellClosed(sink));

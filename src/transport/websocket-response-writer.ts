@@ -20,7 +20,7 @@ import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
-/** How long a client may take to close after the server asked for it. */
+/** The time that a client may take to close after the server asked for it. */
 const closingMs = 1_000;
 /** Bytes that may come before the answer. */
 const heldBytesMax = 64 * 1024;

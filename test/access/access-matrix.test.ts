@@ -16,7 +16,7 @@ const rbac = `/apis/${rbacGroup}/v1`;
 interface Target {
   readonly name: string;
   readonly group: string;
-  /** As rules name it. */
+  /** The name of the resource in rules. */
   readonly resource: string;
   readonly namespaced: boolean;
   /** Requests by verb; those left out are not served there. */
@@ -83,7 +83,7 @@ const targets: readonly Target[] = [
   },
 ];
 
-/** How a subject comes to its rights. */
+/** The way in which a subject gets its rights. */
 type Way = "role" | "scope" | "name" | "aggregation";
 const ways: readonly Way[] = ["role", "scope", "name", "aggregation"];
 

@@ -689,7 +689,7 @@ test("a webhook that is down for a while hears of everything later, and no reque
 
 test("a webhook that is slow, false or sends elsewhere costs its events after some calls, which is told without credentials", async (t) => {
   const other = await fakeAuthority("audit hooks");
-  // Who answers is given time to: the limit of a call is 30 s on the same clock.
+  // A webhook that answers is given time to do so: the limit of a call is 30 s on the same clock.
   for (const [respond, by, stepMs, reason] of [
     [() => "silent" as const, hookAuthority, 60_000, /no answer from/],
     [() => 404, hookAuthority, 2000, /the webhook answered 404/],

@@ -231,7 +231,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
   ];
   for (const [what, kubeconfig, prepare] of failures) {
     prepare();
-    // Only who never answers is not waited for.
+    // Only a webhook that never answers is not waited for.
     const timeout = what === "slow" ? "300ms" : "30s";
     const open = configuration("k8s.io", [hook("open", kubeconfig, { timeout }), { type: "RBAC" }]);
     await usingObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
@@ -429,7 +429,7 @@ test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () =
       (await api.get("/api/v1/configmaps", bob)).expect(403);
       (await api.get("/metrics", bob)).expect(403);
       (await api.post(maps, configMap("c"), { as: "alice" })).expect(201);
-      // Who may list or watch sees what the objects hold.
+      // A user who may list or watch sees the content of the objects.
       const secrets = "/api/v1/namespaces/watched/secrets";
       (await api.post(namespaces, namespace("watched"))).expect(201);
       (await api.post(secrets, secret("s", { key: "value" }))).expect(201);

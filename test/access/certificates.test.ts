@@ -191,7 +191,7 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   const joining = { as: `${id}.0123456789abcdef` };
   const first = await ask(joining);
   first.made.expect(201, { "spec.username": `system:bootstrap:${id}` });
-  // Not approved before the group has the role; requests of others with the role are approved meanwhile.
+  // The request is not approved before the group has the role; requests of others with the role are approved meanwhile.
   const others = api.unique("others");
   for (const role of ["node-bootstrapper", "certificates.k8s.io:certificatesigningrequests:nodeclient"]) {
     await bindGroup(api, others, `system:${role}`);

@@ -499,7 +499,7 @@ withOwnServer(
   "a start changes nothing that is as it should be, and mends what is not",
   { ...gated, storage: "disk" },
   async (api) => {
-    // Made here so that the folder outlives a server.
+    // The folder is made here so that it outlives a server.
     const dataDir = `${temporaryFolder()}/data`;
     const settings = { ...gated, storage: "disk", dataDir } as const;
     const during = async (work: (own: Api) => Promise<void>): Promise<void> => {

@@ -152,7 +152,7 @@ inBothDomains("an account no longer names a Secret of its token that is gone", a
 inBothDomains("a pod runs as an account of its namespace, with its files [ASA-11]", async (api) => {
   const { ns, serviceAccounts } = await api.place();
   const pods = `/api/v1/namespaces/${ns}/pods`;
-  // At once: the account of a new namespace is waited for.
+  // The pod is made at once: the account of a new namespace is waited for.
   const plain = (await api.post(pods, pod("plain"))).expect(201, {
     "spec.serviceAccountName": "default",
     "spec.serviceAccount": "default",

@@ -72,7 +72,7 @@ withOwnServer(
     (await api.put(`${core}/secrets/used`, secret("used"), one)).refused(403, "Forbidden", /can only read resources/);
     (await api.get(`${core}/secrets/used`, { as: "pretender-token" })).expect(403);
 
-    // Who acts as the node has the node's rights, and no others.
+    // A user who acts as the node has the node's rights, and no others.
     const acting = { headers: { "impersonate-user": "system:node:one", "impersonate-group": "system:nodes" } };
     (await api.get(`${core}/secrets/used`, acting)).expect(200);
     await refusals([api.get(`${core}/secrets/unused`, acting)], unrelated);

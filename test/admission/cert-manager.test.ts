@@ -35,7 +35,7 @@ function definitions(): readonly object[] {
   });
 }
 
-/** As cert-manager's chart registers it. */
+/** The configuration that cert-manager's chart registers. */
 const configuration = (kind: "Mutating" | "Validating", path: string, caBundle: string): object => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: `${kind}WebhookConfiguration`,
@@ -110,7 +110,7 @@ test(
         "NotAcceptable",
         /admission webhook "webhook\.cert-manager\.io" denied the request: spec: Required value: at least one issuer must be configured/,
       );
-      // Who asks is filled in, and may not be changed.
+      // The name of the user is filled in, and may not be changed.
       const { request } = await newRequest([{ CN: ["one"] }], ["one.example.com"]);
       const spec = { request, issuerRef: { name: "self" } };
       const made = await api.post(requests, object("CertificateRequest", "one", spec), { as: "admin" });

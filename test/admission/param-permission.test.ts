@@ -1,4 +1,7 @@
-/** Who writes an admission policy or a binding may read its parameters: otherwise a message would show them to anybody. */
+/**
+ * Users who write an admission policy or a binding need permission to read its parameters: otherwise a message would
+ * show these to anybody.
+ */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes, type SendOptions } from "../client.ts";
 import { type Api, eventually, gated, suite } from "../harness.ts";

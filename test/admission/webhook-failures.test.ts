@@ -14,7 +14,7 @@ const mutatingConfigurations = configurations.replace("validating", "mutating");
 const maps = "/api/v1/namespaces/default/configmaps";
 const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }];
 
-/** Where the audited test finds its events. */
+/** The file in which the audited test finds its events. */
 const auditLog = file("audit.log", "");
 
 function auditSettings(): ServerSettings {

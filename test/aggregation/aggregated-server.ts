@@ -70,7 +70,7 @@ export class AggregatedServer {
     return Buffer.from(this.#authority.certificate).toString("base64");
   }
 
-  /** On the port it had before. */
+  /** Starts the server on the port that it had before. */
   async start(): Promise<void> {
     const settings = file("settings.json", JSON.stringify({ ...this.#settings, port: this.#port }));
     const child = spawn(process.execPath, [program, settings], { stdio: ["ignore", "pipe", "inherit"] });

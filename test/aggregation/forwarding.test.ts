@@ -299,7 +299,7 @@ for (const protocol of ["HTTP/2", "HTTP/1.1"] as const) {
     const answer = await call({ method: "POST", body });
     assert.equal(answer.code, 413);
     assert.equal(await whole(answer), "too large");
-    // Who answers may then read the rest for another purpose.
+    // The owner of the body may then read the rest for another purpose.
     assert.ok(isStopped);
   });
 }

@@ -31,7 +31,7 @@ interface Flunder {
   readonly apiVersion: string;
   readonly kind: string;
 }
-/** By namespace and name. */
+/** All objects, by namespace and name. */
 const flunders = new Map<string, Flunder>();
 interface WatchEvent {
   readonly type: "ADDED" | "DELETED";

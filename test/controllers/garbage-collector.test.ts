@@ -335,7 +335,7 @@ withOwnServer(
     const top = await make(api, configMaps, configMap("top"));
     await make(api, configMaps, configMap("child", {}, ownedBy(top)));
     (await api.delete(`${configMaps}/top`)).expect(200);
-    // By the time a namespace is gone, so would have been what is collected.
+    // Collected objects would have gone by the time a namespace is gone.
     const { ns } = await api.place();
     (await api.delete(`${namespaces}/${ns}`)).expect(200);
     await gone(api, `${namespaces}/${ns}`);

@@ -101,7 +101,7 @@ type Watched<T extends KubernetesObject> = Informer<T> & ObjectCache<T>;
 export class SiteController {
   /** Sites that the system outside knows: titles by `namespace/name`. */
   readonly registered = new Map<string, string>();
-  /** How often an informer connected or connected again. */
+  /** The number of times that an informer connected or connected again. */
   connections = 0;
   /** Errors that were retried. */
   readonly failures: string[] = [];
@@ -138,7 +138,7 @@ export class SiteController {
       informer.on("connect", () => {
         this.connections += 1;
       });
-      // As the library's examples do: it leaves connecting again after a failure to its user.
+      // The library's examples do the same: it leaves connecting again after a failure to its user.
       informer.on("error", (error: unknown) => this.#retry(error, () => void informer.start()));
     }
   }

@@ -64,7 +64,7 @@ inBothDomains("a custom group version has one for as long as it is served", asyn
   await eventually(async () =>
     (await api.get(one)).expect(200, { "spec.versionPriority": 100, "metadata.labels.mine": "yes" }),
   );
-  // Left alone once it has no owner.
+  // The object is left alone once it has no owner.
   const nobodys = { metadata: { labels: { "kube-aggregator.kubernetes.io/automanaged": null } } };
   (await api.patch(`${services}/v2.${group}`, nobodys)).expect(200);
 

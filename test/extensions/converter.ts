@@ -30,7 +30,7 @@ interface Response {
 
 /** The running webhook. */
 export interface Converter {
-  /** As definitions name it. */
+  /** The webhook in the form of definitions. */
   readonly webhook: object;
   stop(): Promise<void>;
 }

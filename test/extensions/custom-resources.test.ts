@@ -467,7 +467,7 @@ for (const domain of domains) {
         (await api.patch(path(group), patch, patchTypes.json)).expect(200);
         // In one piece, one request at most would come before the change and one with it.
         assert.ok(answered - before >= answeredMin, `${answered - before} requests of others were answered`);
-        // In force when the answer is there.
+        // The change is in force when the answer is there.
         (await api.post(widgets(group), custom(group, `after${count}`))).expect(201, {
           "spec.a.count": count,
           "spec.z.count": count,

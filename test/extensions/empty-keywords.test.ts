@@ -13,7 +13,7 @@ type Props = Readonly<Record<string, unknown>>;
 
 const object = (properties: Props): Props => ({ type: "object", properties });
 
-/** Where the keywords are. */
+/** The positions of the keywords in a schema. */
 const places = {
   root: (more: Props) => ({ ...object({ spec: { type: "object" } }), ...more }),
   nested: (more: Props) => object({ spec: { type: "object", ...more } }),

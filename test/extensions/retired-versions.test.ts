@@ -22,7 +22,7 @@ interface VersionFields {
   readonly served?: boolean;
   readonly storage?: boolean;
   readonly spec?: object;
-  /** Where the version keeps the number that its scale shows. */
+  /** The path of the number that the scale of the version shows. */
   readonly replicas?: string;
 }
 

@@ -12,7 +12,7 @@ import { type Api, domains, file, observed, renamer, suite, temporaryFolder } fr
 import { pod } from "../objects.ts";
 import { WebhookServer } from "../webhook-server.ts";
 
-/** In every value that must not be seen; base64 of it begins alike. */
+/** The beginning of texts that must not be seen, so that their base64 begins alike. */
 const hidden = "hunter2hunter2";
 const encoded = Buffer.from(hidden).toString("base64");
 

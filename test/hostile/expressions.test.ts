@@ -29,7 +29,7 @@ async function beginsThread(work: () => Promise<unknown>): Promise<boolean> {
   return begun;
 }
 
-/** How many rounds the event loop made meanwhile. */
+/** Returns the number of rounds that the event loop made during the work. */
 async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
   let rounds = 0;
   let isCounting = true;

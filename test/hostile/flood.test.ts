@@ -19,7 +19,9 @@ async function robot(api: Api): Promise<() => Promise<string>> {
   return async () => (await api.post(`${accounts}/robot/token`, { spec: {} })).expect(201).string("status.token");
 }
 
-/** How many requests were answered, one after the other; every tenth shows a token for the first time. */
+/**
+ * Sends requests one after the other, and returns how many were answered; every tenth shows a token for the first time.
+ */
 async function goodRequests(api: Api, token: () => Promise<string>, isOver: () => boolean): Promise<number> {
   const known = await token();
   let count = 0;

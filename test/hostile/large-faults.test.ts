@@ -24,7 +24,7 @@ interface On {
   readonly threads: Worker[];
 }
 
-/** With a server of its own; threads that begin meanwhile are its, since the store is in memory. */
+/** Runs a test with a server of its own; threads that begin meanwhile belong to it, since the store is in memory. */
 async function withServer(settings: ServerSettings, run: (on: On) => Promise<void>): Promise<void> {
   const server = await openServer("k8s.io", { ...gated, ...settings });
   const api = new Api(server);

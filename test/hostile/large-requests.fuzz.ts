@@ -651,8 +651,8 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
 }
 
 /**
- * How often requests were counted since `before`, and as what; but for those that the server makes by itself, whenever it
- * comes to them.
+ * Counts the requests since `before`, by their series of metrics, without those that the server makes by itself at any
+ * time.
  */
 async function countsOf(twin: Twin, before: ReadonlyMap<string, number> = new Map()): Promise<Map<string, number>> {
   const { text } = await twin.api.get("/metrics");

@@ -15,7 +15,7 @@ import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";
 import { listPieces } from "#http/list-body.ts";
 
 const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
-// Only what a list body looks at.
+// The definition has only the members that a list body reads.
 const definition = {
   ...storage,
   listKind: "ConfigMapList",

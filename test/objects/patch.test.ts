@@ -269,7 +269,7 @@ inBothDomains("a strategic patch may say any type; the path decides", async (api
   }
   (await strategic(api, path, { kind: 5 })).rejected();
   (await api.patch(path, { kind: "Deployment" })).refused(422, "Invalid");
-  // As Ansible's k8s_scale sends it: the resource's kind, to its scale.
+  // Ansible's k8s_scale sends this: the resource's kind, to its scale.
   const { ns } = await api.place();
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };

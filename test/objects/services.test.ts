@@ -203,7 +203,7 @@ inBothDomains("an update keeps what it leaves out, and may not change the addres
     "Invalid",
     /spec\.clusterIPs\[0\]: Invalid value: \[\]string\{"10\.0\.0\.14"\}: may not change once set/,
   );
-  // As `helm upgrade --set service.type=…` with a misspelled type: nothing but the type is told.
+  // `helm upgrade --set service.type=…` sends this when the type is misspelled: the answer is only about the type.
   (await api.patch(path, { spec: { type: "Nonsense" } })).refused(
     422,
     "Invalid",

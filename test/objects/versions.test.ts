@@ -219,7 +219,7 @@ describe("versions that are not there yet", { concurrency: true }, () => {
   });
 });
 
-/** How long a read waits for a version. */
+/** The time that a read waits for a version. */
 const waitMs = 3000;
 
 for (const domain of domains) {

@@ -12,7 +12,7 @@ const podSpec = (fields: object): object => ({ spec: { template: { spec: fields 
 const jsonValue = (type: string, wanted: string): string =>
   `json: cannot unmarshal ${type} into Go value of type ${wanted}`;
 
-/** Where the value is, by the type that is wanted; then values and the error of each. */
+/** Functions that put a value where a certain type is wanted, each with values and their errors. */
 const cases: readonly (readonly [make: (value: unknown) => object, errors: readonly (readonly [unknown, string])[]])[] =
   [
     [

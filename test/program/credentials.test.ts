@@ -148,7 +148,7 @@ for (const domain of domains) {
           "status.userInfo.username": "system:serviceaccount:default:default",
         });
         assert.equal((JSON.parse(robot) as Config).contexts[0]!.context["namespace"], "default");
-        // By a kubeconfig elsewhere: its user asks, and may not ask for more than it may.
+        // The command uses the kubeconfig of another user, and gets no more than that user may have.
         writeFileSync(join(folder, "robot.kubeconfig"), robot);
         await fails(
           run("token", "create", "--kubeconfig=robot.kubeconfig"),

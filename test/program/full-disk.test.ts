@@ -115,7 +115,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   fillUp();
   server.child.kill("SIGKILL");
   await server.ended;
-  // Where it was before: there is no room for another kubeconfig.
+  // The server starts on the same port, because there is no room for another kubeconfig.
   server = await serveProgram(folder, data, `--secure-port=${server.port}`);
   const listed = await ask(server.url, "GET", configMaps);
   assert.strictEqual(listed.code, 200);

@@ -111,7 +111,7 @@ test("the package starts servers under conditions that other packages use", {
 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conditions-"));
   try {
-    // Without the source tree, as it is installed.
+    // The package is installed without the source tree.
     const installed = join(folder, "node_modules/binnacle");
     mkdirSync(installed, { recursive: true });
     for (const part of ["package.json", "dist"]) cpSync(join(root, part), join(installed, part), { recursive: true });

@@ -156,7 +156,7 @@ void test("a watch ends in good order when the server stops, a second signal for
   const stubborn = await serveProgram(folder, data, "--storage=memory", "--shutdown-delay-duration=1h");
   stubborn.child.kill("SIGTERM");
   while ((await ask(folder, stubborn.url, "GET", "/readyz")).code === 200);
-  // Again and again: what follows the first at once is the same signal.
+  // The signal is sent again and again: one that follows the first at once is the same signal.
   const again = setInterval(() => stubborn.child.kill("SIGTERM"), 50);
   const { code, stderr } = await stubborn.ended;
   clearInterval(again);

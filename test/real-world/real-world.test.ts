@@ -131,7 +131,7 @@ async function explained({ api, set }: Installation): Promise<void> {
   all.expect(200, { [`definitions[${set.explained[0]!.schema}].type`]: "object" });
 }
 
-/** Said beside other causes by a server that evaluates rules. */
+/** A server that evaluates rules says this beside other causes. */
 const unchecked = /^<nil>: .* some validation rules were not checked/;
 
 async function used(installation: Installation): Promise<void> {

@@ -42,7 +42,7 @@ const role = (name: string): Unstructured => ({
 async function setup() {
   const clock = new FakeClock();
   const memory = await openMemoryStore({ clock });
-  /** For each watch asked for: ends it. */
+  /** Functions that end the watches, one for each watch that was requested. */
   const watches: WatchOptions["ended"][] = [];
   let failures: Error[] = [];
   const cache: WatchCache = new Proxy(memory, {

@@ -8,7 +8,7 @@ type Answer = Readonly<Record<string, unknown>>;
 
 interface Amendment {
   readonly reason: string;
-  /** By case file, name of the scenario, and place among its recorded answers. */
+  /** The answers by case file, name of the scenario, and index among its recorded answers. */
   readonly recorded: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Answer>>>>>>;
 }
 

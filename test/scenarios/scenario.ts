@@ -23,7 +23,7 @@ export interface RequestStep {
   readonly warnings?: readonly string[];
   /** Variables, and the paths of the body they are taken from. */
   readonly save?: Readonly<Record<string, string>>;
-  /** Asked again until all of it holds. */
+  /** Whether the request is repeated until all of it holds. */
   readonly eventually?: boolean;
 }
 

@@ -18,7 +18,7 @@ export function readSkips(): readonly Skip[] {
   return load(readFileSync(join(import.meta.dirname, "skipped.yaml"), "utf8")) as readonly Skip[]; // written by hand
 }
 
-/** Why a scenario is not run; undefined when it is. */
+/** Returns why a scenario is not run; `undefined` when it is. */
 export function reasonFor(
   skips: readonly Skip[],
   kind: "scenarios" | "recorded",

@@ -137,7 +137,7 @@ for (const domain of domains) {
       (await api.get(`${versions}/core.secrets`)).expect(200, {
         "metadata.resourceVersion": other.string("metadata.resourceVersion"),
       });
-      // Also not of a lease that is only just being made.
+      // The log has no line about a lease that is only just being made, either.
       assert.deepEqual(
         logged.filter((line) => line.includes("could not write in which versions")),
         [],
@@ -198,7 +198,7 @@ withOwnServer(
   "a server without the gate APIServerIdentity has no lease",
   { ...gated, featureGates: [...(gated.featureGates ?? []), "APIServerIdentity=false"] },
   async (api) => {
-    // Made by a controller that starts after those of the server itself.
+    // The account is made by a controller that starts after those of the server itself.
     await eventually(async () => (await api.get("/api/v1/namespaces/default/serviceaccounts/default")).expect(200));
     (await api.get(own)).expect(404);
     (await api.get(leases)).expect(200, { "items.length": 0, "metadata.continue": absent });

@@ -98,7 +98,7 @@ test("first starts, restored backups and folders of earlier builds go on as befo
   await backup([copy, `--data-dir=${folder}`]);
   await restore([copy, `--data-dir=${restored}`]);
   await run(restored);
-  // In place: the folder keeps its credentials.
+  // A restore into the same folder keeps the credentials of the folder.
   loseStore(folder);
   await restore([copy, `--data-dir=${folder}`]);
   const again = await run(folder);

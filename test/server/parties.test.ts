@@ -130,7 +130,7 @@ interface Role {
   readonly settings: ServerSettings;
   /** The log message of its failures. */
   readonly told: string;
-  /** So much time passes between two looks: calls that have just begun must not be over. */
+  /** The time that passes between two looks: calls that have just begun must not be over. */
   readonly stepMs: number;
   /** Has the server ask, and resolves with the answer to the request that needed it. */
   provoke(api: Api): Promise<number>;

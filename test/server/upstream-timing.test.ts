@@ -69,7 +69,10 @@ class Controller {
   }
 }
 
-/** How many objects of a collection are made and deleted, in what way, and how many more watchers there are. */
+/**
+ * The collection, the number of objects that are made and deleted there, the way of deletion, and the number of
+ * additional watchers.
+ */
 interface Case {
   readonly path: string;
   readonly count: number;
@@ -93,7 +96,7 @@ async function churn(api: Api, { path, count, make, options }: Case): Promise<re
   return uids;
 }
 
-/** How many are deleted in each case. The programs of envtest have Kubernetes' names. */
+/** The number of objects that are deleted in each case. The programs of envtest have Kubernetes' names. */
 const counts = { "k8s.io": { pods: 1000, others: 25 }, "platform.io": { pods: 50, others: 10 } };
 
 /** More watchers, so many that their events would be held back for some milliseconds. */
@@ -106,7 +109,7 @@ for (const domain of domains) {
     const server = await openServer(domain, settings);
     const api = new Api(server);
     const session = await connectHttp2(api.endpoint, server.ca);
-    // As Go's clients do it.
+    // Go's clients set the same windows.
     session.setLocalWindowSize(2 ** 30);
     await new Promise((resolve) => session.settings({ initialWindowSize: 2 ** 22 }, resolve));
     try {
@@ -148,7 +151,7 @@ for (const domain of domains) {
 class HeldClock implements Clock {
   readonly #held = new Set<() => void>();
   #stoppedMs: number | undefined;
-  /** How many short timers were set. */
+  /** The number of short timers that were set. */
   shortTimers = 0;
 
   now(): number {

@@ -27,7 +27,7 @@ export interface Change {
   /** `undefined`: the answer did not tell. */
   readonly version: number | undefined;
   readonly content: Content;
-  /** When the request was sent and answered, on a clock that counts both. */
+  /** The times at which the request was sent and answered, on a clock that counts both. */
   readonly sent: number;
   readonly answered: number;
 }
@@ -41,7 +41,7 @@ export interface Seen {
   readonly content: Content;
 }
 
-/** Which objects of a resource a client asked for. */
+/** The objects of a resource that a client asked for. */
 export interface Selection {
   readonly resource: string;
   /** Empty for all. */

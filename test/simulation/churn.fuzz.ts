@@ -84,7 +84,7 @@ interface Shown {
 /** A kind whose objects come and go. */
 interface Resource {
   readonly name: string;
-  /** Before the namespace, in each served version. */
+  /** The paths before the namespace, in each served version. */
   readonly roots: readonly string[];
   make(name: string, metadata: object): ObjectBody;
   /** A field that selectors know, and how it is changed. */
@@ -316,7 +316,7 @@ class Writer {
       if (live.isHeld || propagationPolicy !== undefined) {
         sent.record("MODIFIED", { ...live, isHeld: true });
       } else if (resource.name === "pods") {
-        // In two writes, of which the answer tells the second.
+        // A pod is deleted in two writes, and the answer tells the version of the second one only.
         const content = contentOf(resource, sent.object);
         sent.change({ type: "MODIFIED", version: undefined, uid: live.uid, content });
         sent.change({ type: "DELETED", version: versionOf(sent.object), uid: live.uid, content });
@@ -443,7 +443,7 @@ class Reader implements Watched {
     this.after = after;
   }
 
-  /** After a version, or with the present first. */
+  /** Opens a watch after a version, or one that begins with the present objects. */
   static async open(
     world: World,
     session: http2.ClientHttp2Session | undefined,
@@ -638,7 +638,7 @@ const storages: Readonly<Record<Domain, ServerSettings>> = {
   "platform.io": { storage: "memory" },
 };
 
-/** So many changes always fit into the memory for history. */
+/** The number of changes that always fit into the memory for history. */
 const changesKept = 20;
 
 async function run(domain: Domain, seed: number): Promise<void> {

@@ -227,7 +227,7 @@ for (const [index, domain] of domains.entries()) {
   }, async (t) => {
     const seed = Number(process.env["SIM_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`SIM_SEED=${seed}`);
-    // On disk with so little memory for history that the past is read from the log.
+    // One store is on disk, with so little memory for history that the past is read from the log.
     const isDisk = index === 0;
     const storage = isDisk ? ({ storage: "disk", historyMemoryBytes: 2 ** 20 } as const) : {};
     const server = await openServer(domain, { ...gated, ...storage });

@@ -24,7 +24,7 @@ class Server {
   faults = { lost: 0, answerLost: 0, lateMs: 0 };
   /** Milliseconds that its wall clock is wrong. */
   aheadMs = 0;
-  /** Until when the process stands still; timers that fall due meanwhile go off later. */
+  /** The time until which the process stands still; timers that fall due meanwhile go off later. */
   frozenUntilMs = 0;
   term: Term | undefined;
   terms = 0;

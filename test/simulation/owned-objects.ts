@@ -90,9 +90,9 @@ interface Change {
 interface Faults {
   /** Most milliseconds that an event or a request takes. */
   readonly delayMs: number;
-  /** In a hundred requests, those that are lost. */
+  /** The number of requests in a hundred that are lost. */
   readonly lost: number;
-  /** In a hundred events, those after which the watch ends. */
+  /** The number of events in a hundred after which the watch ends. */
   readonly ended: number;
 }
 
@@ -118,7 +118,7 @@ export class OwnedObjects {
     this.#dice = dice;
   }
 
-  /** For the controller, with all faults. */
+  /** A client for the controller, with all faults. */
   client(): RestClient {
     const transport: Transport = {
       request: (request) => this.#request(request),

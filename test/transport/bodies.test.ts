@@ -78,7 +78,7 @@ async function session(port: number, t: TestContext): Promise<ClientHttp2Session
   return client;
 }
 
-/** Whatever error closes it. */
+/** Resolves when the socket is closed, whatever the error is. */
 const closed = (socket: TLSSocket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()));
 
 const piece = Buffer.alloc(64 * 1024, 0x20);

@@ -1010,7 +1010,7 @@ test("two thousand idle streams cost little memory", async () => {
     for (let i = 0; i < 100; i++) client.request({ ":path": "/" }).on("error", () => {});
   }
   await until(() => sinks.length === 2_000);
-  // Both ends are in this process.
+  // Both ends of a stream are in this process.
   const perStream = (process.memoryUsage().rss - before) / 2_000;
   assert.ok(perStream < 60_000, `${Math.round(perStream)} bytes a stream`);
   const batch = Buffer.from("x");

@@ -198,7 +198,7 @@ export const admissionCases: readonly Case[] = [
         await on.client("patch", { patch });
         await on.post(maps, configMap(`m${at}`, { a: "1" }), {
           show: ["data", "metadata.finalizers", "metadata.annotations"],
-          // Said in other words.
+          // The servers say it in other words.
           isVague: at === 4 || at === 5,
         });
       }

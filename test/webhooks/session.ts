@@ -100,12 +100,12 @@ export class Session {
     this.group = `${run}.example.com`;
   }
 
-  /** With a namespace of its own. */
+  /** Opens a session with a namespace of its own. */
   static async open(client: Client, server: WebhookServer, options: SessionOptions): Promise<Session> {
     const session = new Session(client, server, options);
     await session.prepare("POST", "/api/v1/namespaces", { metadata: { name: session.ns } });
     session.#made.push(`/api/v1/namespaces/${session.ns}`);
-    // Without it there are no pods.
+    // A namespace without the account has no pods.
     await session.served(session.path("serviceaccounts/default"));
     return session;
   }
@@ -207,7 +207,7 @@ export class Session {
     this.#made.unshift(path);
   }
 
-  /** Where the webhook of this name is asked. */
+  /** Returns the client configuration of the webhook of this name, which gives `answer`. */
   async client(id: string, answer: WebhookAnswer = {}): Promise<{ readonly url: string; readonly caBundle: string }> {
     return this.#server.at(this.#prefix + id, answer);
   }
@@ -347,7 +347,7 @@ export class Session {
     return { brief: this.#same(brief), whole: this.#same(JSON.stringify(sorted(whole), undefined, 1)) };
   }
 
-  /** Without what is this server's and this run's alone. */
+  /** Leaves out what belongs only to this server and this run. */
   #same(text: string): string {
     let same = text
       .replaceAll(this.#prefix, "/")
@@ -366,11 +366,11 @@ export class Session {
 
 const shown = (value: unknown): string => JSON.stringify(sorted(value)) ?? "none";
 
-/** With sorted keys, and without values that are the server's choice. */
+/** Sorts the keys, and leaves out values that are the server's choice. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(sorted);
-    // Their order is that of times.
+    // The order of owners is that of times.
     const isOwners = items.some((item) => new View(item, String, "").at("fieldsType") !== undefined);
     return isOwners ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
   }

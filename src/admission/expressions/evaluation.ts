@@ -97,7 +97,7 @@ export class CostBudget {
     return this.#left;
   }
 
-  /** So much work that costs do not show may still be done. */
+  /** The amount of work that may still be done and that costs do not show. */
   get workLeft(): number {
     return this.#workLeft;
   }
@@ -136,14 +136,14 @@ export class CostBudget {
     return this.#sinceTurn;
   }
 
-  /** To be waited for before the next expression, when it may take long. */
+  /** Returns a promise to wait for before the next expression, when that one may take long. */
   pauseBefore({ expectedCost, isCompiled }: LazyExpression): Promise<void> | undefined {
     const pause = this.#pauseAbove(expectedCost > turnCostOfNext ? turnCostOfNext : turnCost);
     if (!isCompiled) this.#sinceTurn += expectedCost;
     return pause;
   }
 
-  /** To be waited for after an expression, when it took long. */
+  /** Returns a promise to wait for after an expression, when that one took long. */
   pauseAfter(): Promise<void> | undefined {
     return this.#pauseAbove(turnCost);
   }

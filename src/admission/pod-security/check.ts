@@ -23,7 +23,7 @@ export interface CheckedPod {
 export interface Finding {
   /** The forbidden thing, for the list of existing pods. */
   readonly reason: string;
-  /** Where it is, and what is allowed; may be empty. */
+  /** The containers or fields that violate the standard, and the allowed values; may be empty. */
   readonly detail: string;
 }
 

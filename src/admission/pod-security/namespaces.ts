@@ -26,7 +26,7 @@ import type { Standards } from "./standards.ts";
 /** The pods of a namespace at one moment. */
 export interface NamespacePods {
   readonly count: number;
-  /** In the order of names. Throws `StatusError` for a stored object that cannot be read. */
+  /** Returns a pod, in the order of names. Throws `StatusError` for a stored object that cannot be read. */
   pod(index: number): Pod;
 }
 
@@ -35,7 +35,7 @@ export interface NamespaceOptions {
   readonly standards: Standards;
   readonly clock: Clock;
   readonly relaxesUserNamespaces: boolean;
-  /** Where labels say nothing. */
+  /** The policy of namespaces whose labels say nothing. */
   readonly defaults: SecurityPolicy;
   readonly exemptNamespaces: ReadonlySet<string>;
   readonly exemptRuntimeClasses: ReadonlySet<string>;
@@ -165,7 +165,7 @@ function violators({ pod, count }: Violation): string {
   return count === 1 ? pod : `${pod} (and ${count - 1} other ${plural("pod", count - 1)})`;
 }
 
-/** As many as are checked: first one of each controller, since the others of it are alike. */
+/** Chooses the pods to check: first one pod of each controller, since the other pods of a controller are alike. */
 function* choosePods(pods: NamespacePods, yielder: Yielder, isOver: () => boolean): Steps<readonly Pod[]> {
   const firsts: Pod[] = [];
   const others: Pod[] = [];

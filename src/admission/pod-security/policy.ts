@@ -36,7 +36,7 @@ export const privilegedLatest: Standard = {
 
 export const standardText = ({ level, version }: Standard): string => `${level}:${version}`;
 
-/** How much a level forbids: 0 for nothing. */
+/** The rank of a level by how much it forbids; 0 forbids nothing. */
 export const strictness = ({ level }: Standard): number => levels.indexOf(level);
 
 export const isPrivileged = ({ level }: Standard): boolean => level === "privileged";

@@ -36,7 +36,7 @@ export function appArmor({ appArmorPrefix: prefix }: PodAnnotations): StandardCh
   };
 }
 
-/** Before there were fields. Annotations of containers that are not there do not count. */
+/** Checks the annotations that came before the fields. Annotations of containers that do not exist do not count. */
 export function seccompAnnotations({ seccompOfPod: ofPod, seccompPrefix: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string | undefined): boolean =>
     profile === undefined ||
@@ -74,7 +74,10 @@ export const seccompRequired: StandardCheck = (pod) => {
   return { reason: "seccompProfile", detail: `pod or ${named("container", silent)} ${demand}` };
 };
 
-/** Who sets a profile that does not confine, and which types. */
+/**
+ * Finds the containers with a profile that does not confine, whether the pod itself has one, and the types of these
+ * profiles.
+ */
 function settings(
   { security, containers }: CheckedPod,
   field: "appArmorProfile" | "seccompProfile",

@@ -1,4 +1,4 @@
-/** Which writes concern pods, and where the pod of a controller is. */
+/** Tells which writes concern pods, and finds the pod template of a controller. */
 import type { Pod, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AnyContainer } from "./check.ts";
@@ -27,7 +27,7 @@ interface WithJobTemplate extends ApiObject {
 
 const inSpec = (object: ApiObject): PodTemplateSpec | undefined => (object as WithSpec).spec?.template; // of the resource
 
-/** By resource. */
+/** The controllers with a pod template, by resource. */
 export const controllers: ReadonlyMap<string, Controller> = new Map<string, Controller>([
   ["podtemplates", { group: "", template: (object) => (object as WithTemplate).template }], // of the resource
   ["replicationcontrollers", { group: "", template: inSpec }],

@@ -44,7 +44,7 @@ const tcpTimes = ["keepalive_time", "fin_timeout", "keepalive_intvl", "keepalive
 const tcpMemory = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 const containerTypes = ["container_t", "container_init_t", "container_kvm_t"];
 
-/** In the order of their findings. */
+/** All checks, in the order of their findings. */
 const entries = (annotations: PodAnnotations): readonly Entry[] => [
   inBoth(appArmor(annotations), always),
   { check: addedCapabilities, baseline: always, restricted: before(22) },
@@ -78,7 +78,7 @@ const containersAtOnce = 500;
 
 export class Standards {
   readonly #entries: readonly Entry[];
-  /** By level and version, made when first asked for. */
+  /** The checks of a level and version, made when they are first needed. */
   readonly #checks = new Map<string, readonly StandardCheck[]>();
 
   constructor(domain: ApiDomain) {

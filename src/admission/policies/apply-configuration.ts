@@ -11,7 +11,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
 
-/** Why a configuration cannot be merged. Upstream's words. */
+/** The reason why a configuration cannot be merged, in upstream's words. */
 export class ConfigurationProblem extends Error {}
 
 /** The object with the configuration, still to be read by its schema. Throws `ConfigurationProblem`. */

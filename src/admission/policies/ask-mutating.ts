@@ -44,7 +44,7 @@ function* run(
 ): Steps<ApiObject | undefined> {
   const denials: StatusError[] = [];
   const mutator = new Mutator(new PolicyRequest(attributes, options), options, denials);
-  // Which policies apply, and to what parameters, does not depend on changes.
+  // Mutations change neither which policies apply nor their parameters.
   const invocations: Invocation[] = [];
   for (const policy of policies) yield* invocationsOf(policy, mutator.request, options, { invocations, denials });
   let isToRepeat = false;
@@ -110,7 +110,7 @@ function* invocationsOf(
 
 /** Makes the mutations of policies, one after the other. */
 class Mutator {
-  /** With the object as it is by now. */
+  /** The request, with the object as the mutations so far have left it. */
   request: PolicyRequest;
   readonly #options: MutatingOptions;
   readonly #denials: StatusError[];

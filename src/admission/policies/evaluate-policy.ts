@@ -24,7 +24,7 @@ import { lazyVariables } from "./variables.ts";
 
 /** A validation that does not hold, or has no value. */
 export interface Failure {
-  /** Which of the policy's validations. */
+  /** The index of the validation in the policy. */
   readonly index: number;
   readonly message: string;
   /** Reason of the status; empty: the default one. */
@@ -37,9 +37,9 @@ export interface Failure {
 
 export interface PolicyResult {
   readonly failures: readonly Failure[];
-  /** For the audit log. */
+  /** Annotations for the audit log. */
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
-  /** Why annotations have no value, where that refuses the request. */
+  /** Errors of annotations without a value, where such an error refuses the request. */
   readonly annotationErrors: readonly string[];
 }
 
@@ -101,7 +101,7 @@ interface Around {
   readonly yielder: Yielder;
 }
 
-/** With variables that are evaluated anew, paid for by the budget. */
+/** The activation for expressions of a policy. Its variables are evaluated anew, and the budget pays for them. */
 export function activationOf(
   { variables }: CompiledCommon,
   { values, params, budget, yielder }: Around,
@@ -116,7 +116,7 @@ export function activationOf(
   return activation;
 }
 
-/** By validation; an error when they cost too much. */
+/** The outcomes of message expressions by validation, or an error when they cost too much. */
 type Messages = readonly (EvaluationOutcome | undefined)[] | { readonly problem: string };
 
 /** Messages have no authorizer. Upstream evaluates all of them, for what they cost. */

@@ -41,7 +41,7 @@ export function compileMutatingPolicy(
   return { ...common, mutations: (spec.mutations ?? []).map(compile) };
 }
 
-/** Why a mutation cannot be made. */
+/** The reason why a mutation cannot be made. */
 export class MutationProblem extends Error {}
 
 /** The longest value of an expression, in bytes of JSON: as long as a request. */

@@ -20,7 +20,7 @@ export interface ParamObjects {
 /** `undefined` for a kind that is not served. */
 export type FindParams = (kind: GroupVersionKind) => ParamObjects | undefined;
 
-/** Why parameters cannot be had. Upstream's words. */
+/** The reason why parameters cannot be found, in upstream's words. */
 export class ParamProblem extends Error {}
 
 /** The kind's objects. Throws `ParamProblem` for one that is not served. */

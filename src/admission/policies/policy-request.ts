@@ -14,7 +14,7 @@ export class PolicyRequest {
   readonly attributes: AdmissionAttributes;
   readonly #options: PolicyOptions;
   readonly #checks: AuthorizationChecks;
-  /** By the form that a policy sees. */
+  /** The values for expressions, by the form of the object that a policy sees. */
   readonly #values = new Map<string, RequestValues>();
   #namespace: Namespace | undefined;
 

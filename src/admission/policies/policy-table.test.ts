@@ -1,4 +1,4 @@
-/** Which policies apply to a request, while policies and bindings are created, changed and deleted. */
+/** Tests which policies apply to a request while policies and bindings are created, changed and deleted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";

@@ -35,7 +35,7 @@ export interface BoundPolicy<Object extends PolicyObject, B extends BindingObjec
   readonly matcher: RequestMatcher;
   /** Its expressions, compiled when they are first asked for. */
   compiled(compile: Compile<Object, Compiled>): Compiled;
-  /** At least one, by name. */
+  /** The bindings by name; there is at least one. */
   readonly bindings: readonly PolicyBinding<B>[];
 }
 
@@ -48,14 +48,17 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   readonly #hasSelectors: boolean;
   readonly #policies = new Map<string, Kept<Object, Compiled>>();
   readonly #bindings = new Map<string, PolicyBinding<B>>();
-  /** By the name of the policy, which may not be there, and their own. */
+  /** The bindings by the name of their policy, which may not exist, and by their own name. */
   readonly #bindingsOf = new Map<string, Map<string, PolicyBinding<B>>>();
   /** Policies that have bindings. */
   readonly #bound = new Map<string, BoundPolicy<Object, B, Compiled>>();
-  /** By operation and resource. A change of one policy changes them, so that its cost does not grow with the others. */
+  /**
+   * The bound policies by operation and resource. A change of one policy is made here, so that its cost does not grow
+   * with the others.
+   */
   readonly #candidates = new Map<string, Candidates<BoundPolicy<Object, B, Compiled>>>();
 
-  /** For what compiles the expressions. */
+  /** `hasSelectors`: whether checks of the authorizer in expressions may have selectors. */
   constructor(hasSelectors: boolean) {
     this.#hasSelectors = hasSelectors;
   }

@@ -25,7 +25,7 @@ export interface LimitedResource {
   readonly resource: string;
   /** Names of usage that contain one of these are limited. */
   readonly matchContains: readonly string[];
-  /** By objects in these scopes. */
+  /** Objects in one of these scopes are limited. */
   readonly matchScopes: readonly ScopedResourceSelectorRequirement[];
 }
 
@@ -115,7 +115,7 @@ export class UsageRequest {
     return (this.#usage ??= this.evaluator.usage(() => this.object));
   }
 
-  /** How much more that is than before, without what stays the same. */
+  /** The difference to the usage before the write, without quantities that stay the same. */
   get delta(): Quantities {
     return (this.#delta ??= without(this.#difference(), ({ unscaled }) => unscaled === 0n));
   }

@@ -1,4 +1,4 @@
-/** How objects of one resource count towards quotas. */
+/** Computes how much of each quota name the objects of one resource use. */
 import type { ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Operation } from "../plugin.ts";
@@ -24,7 +24,7 @@ export interface Evaluator extends GroupResource {
   missing?(object: ApiObject, names: readonly string[]): string;
 }
 
-/** As names in quotas: `count/deployments.apps`. */
+/** The name of the number of objects in quotas: `count/deployments.apps`. */
 const countName = ({ group, resource }: GroupResource): string => `count/${resource}${group === "" ? "" : `.${group}`}`;
 
 /** Resources that had names in quotas before there was `count/…`. */

@@ -10,7 +10,7 @@ import type { UsageEvaluators } from "./usage.ts";
 /** Objects of one resource that a quota counts. */
 interface MeasuredPart extends GroupResource {
   add(object: ApiObject): void;
-  /** Where only the number of objects counts: the names of those that are being written. Then none has to be read. */
+  /** The names of the objects that are being written, if only the number of objects counts and none has to be read. */
   readonly beingWritten: readonly string[] | undefined;
   /** Adds `count` objects at once, among them `existing` of those that are being written. */
   addCounted(count: number, existing: readonly string[]): void;

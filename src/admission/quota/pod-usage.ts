@@ -19,7 +19,7 @@ const names: ReadonlySet<string> = new Set([
   ...machineResources.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 ]);
 
-/** Where a quota has one of these, containers must say how much they want. */
+/** Names in quotas for which containers must state a request or a limit. */
 const mustBeSaid: ReadonlySet<string> = new Set(
   ["cpu", "memory"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 );
@@ -147,7 +147,7 @@ function hasCrossNamespaceAffinity({ spec }: Pod): boolean {
   });
 }
 
-/** Which containers do not say how much they want, by resource. */
+/** Names the containers without a required request or limit, by resource; empty when there are none. */
 function missing({ spec }: Pod, wanted: readonly string[]): string {
   const required = wanted.filter((name) => mustBeSaid.has(name)).sort();
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];

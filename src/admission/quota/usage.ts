@@ -17,7 +17,7 @@ const countingMax = 10_000;
 
 const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
 
-/** Never counted: events, and what is not stored. */
+/** Resources that are never counted: events, and those that are not stored. */
 const uncounted: readonly GroupResource[] = [
   { group: "", resource: "events" },
   { group: "events.k8s.io", resource: "events" },

@@ -219,9 +219,9 @@ export class WebhookCaller {
 
 const noBreaker = (): void => undefined;
 
-/** When admission of each write began to wait for webhooks, in both of its phases. */
+/** The times at which admission of each write began to wait for webhooks, in both of its phases. */
 export class AdmissionStarts {
-  /** By object: a request may delete many. */
+  /** The times by object, since a request may delete many. */
   readonly #byRequest = new WeakMap<RequestContext, Map<string, number>>();
 
   /** `nowMs` for the first webhook of a write. */

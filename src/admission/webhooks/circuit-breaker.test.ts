@@ -1,4 +1,4 @@
-/** When a webhook without answers is called again. */
+/** Tests when a webhook without answers is called again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

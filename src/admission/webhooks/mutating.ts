@@ -126,7 +126,7 @@ class Mutation {
     }
   }
 
-  /** For those who record bodies. */
+  /** Records the patch in an audit annotation, if audit records the bodies of the request. */
   #annotatePatch({ configuration, name: webhook }: Webhook, place: string, patch: Buffer): void {
     const { context } = this.#attributes;
     if (context.recordsBodies !== true) return;

@@ -19,7 +19,7 @@ export interface WebhookPluginParts {
   readonly environment: MatchEnvironment;
   readonly forms: ObjectForms;
   readonly domain: ApiDomain;
-  /** For conditions that ask what the user may do. */
+  /** The authorizer for conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly observer: WebhookObserver;
   readonly clock: Clock;

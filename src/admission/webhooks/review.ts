@@ -16,7 +16,7 @@ export type ReviewVersion = (typeof reviewVersions)[number];
 
 export interface ReviewAnswer {
   readonly allowed: boolean;
-  /** Why not, in the webhook's words. */
+  /** The Status with which the webhook explains a refusal. */
   readonly status: WebhookStatus | undefined;
   /** A JSON Patch as text; `undefined` for none. */
   readonly patch: Buffer | undefined;
@@ -38,7 +38,7 @@ export interface ReviewObjects {
   readonly oldObject: ApiObject | undefined;
 }
 
-/** Their JSON, written once for all webhooks that see the same form. */
+/** The JSON of objects, written once for all webhooks that see the same form. */
 const texts = new WeakMap<ReviewObjects, string>();
 
 function textOf(objects: ReviewObjects): string {
@@ -151,7 +151,7 @@ function patchOf(
   return patch;
 }
 
-/** Without operations. */
+/** Whether a patch has no operations. */
 const isEmpty = (patch: Buffer): boolean => patch.length < 16 && ["", "[]", "null"].includes(patch.toString().trim());
 
 function statusOf(status: unknown): WebhookStatus | undefined {

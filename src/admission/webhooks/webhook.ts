@@ -62,7 +62,10 @@ export class WebhookList {
     this.#options = options;
   }
 
-  /** By the names of their configurations, each in its configuration's order. Not to be changed. */
+  /**
+   * The webhooks in the order of the names of their configurations, and within a configuration in its order. Callers
+   * must not change the list.
+   */
   get webhooks(): readonly Webhook[] {
     return (this.#webhooks ??= [...this.#configurations]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))

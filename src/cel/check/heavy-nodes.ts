@@ -1,4 +1,6 @@
-/** Which parts of a large tree are large themselves, so that work on it can be done in pieces, the parts first. */
+/**
+ * Finds the parts of a large tree that are large themselves, so that work on it can be done in pieces, the parts first.
+ */
 import { childrenOf, type Expression } from "../ast.ts";
 
 /** The ids of nodes with more than so many nodes below them. */

@@ -21,7 +21,7 @@ interface CallMax {
   readonly size?: SizeRange;
 }
 
-/** Where one is 0, the other does not matter, however large. */
+/** Multiplies two numbers. The product with 0 is 0, even of an infinite number. */
 export const times = (one: number, other: number): number => (one === 0 || other === 0 ? 0 : one * other);
 
 const traversal = (size: number): number => Math.ceil(size * 0.1);

@@ -279,7 +279,7 @@ function textWork(values: readonly Value[]): number {
 
 function callStep(name: string, overloads: readonly Overload[], args: readonly Compiled[], id: number): Step {
   const steps = args.map(({ step }) => step);
-  // Where several overloads are possible, conversions count as calls of no particular one.
+  // If several overloads are possible, conversions count as calls of no particular one.
   const cost = overloads.length > 1 && conversions.has(name) ? undefined : overloads[0]?.cost;
   const standard = overloads.length === 1 ? costOf(name, overloads[0]!.id) : undefined;
   const apply = (values: readonly Value[], frame: Frame): Value | CelError => {
@@ -305,7 +305,7 @@ function callStep(name: string, overloads: readonly Overload[], args: readonly C
   };
 }
 
-/** Both are evaluated, whatever the first is. */
+/** Evaluates both arguments, whatever the first one is. */
 function applyToTwo(
   a: Value | CelError,
   b: Value | CelError,

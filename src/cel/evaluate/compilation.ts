@@ -1,4 +1,4 @@
-/** Shared by the compilers of all kinds of nodes. */
+/** Parts that the compilers of all kinds of nodes share. */
 import type { Expression } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import type { CelType } from "../types.ts";

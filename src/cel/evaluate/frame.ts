@@ -21,7 +21,7 @@ export class Frame implements EvaluationContext {
   readonly activation: Activation;
   /** Variables and accumulators of loops are kept here. */
   readonly slots: (Value | CelError)[];
-  /** Also raised directly by steps that cost little; loops and functions look at the limit. */
+  /** The cost so far. Steps that cost little raise it directly; loops and functions check the limit. */
   cost = 0;
   /** Steps that cost does not count. */
   worked = 0;

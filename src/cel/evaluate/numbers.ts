@@ -138,7 +138,7 @@ export function doubleText(value: number): string {
   return plainText(value);
 }
 
-/** Without an exponent, in the shortest digits. */
+/** Prints a number in the shortest digits, without an exponent. */
 export function plainText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;

@@ -9,7 +9,7 @@ import { remember } from "./remember.ts";
 
 interface CompiledPattern {
   readonly program: LinearRegExp;
-  /** About how many instructions it has. */
+  /** The approximate number of its instructions. */
   readonly size: number;
 }
 

@@ -87,7 +87,7 @@ const asItIs: Reader = (value) => value;
  */
 const readers = new WeakMap<CelType, Reader>();
 
-/** How values of a declared type are read. Values that do not fit it are left as they are. */
+/** Returns the reader of values of a declared type. It leaves values that do not fit the type as they are. */
 export function readerOf(type: CelType | undefined): Reader {
   if (type === undefined || !isCompound(type)) return makeReader(type);
   let reader = readers.get(type);
@@ -171,8 +171,8 @@ function objectReader(type: ObjectType): Reader {
 }
 
 /**
- * How a value is read of which only a part is asked for: lists, maps and objects stay as they are, since what is inside is
- * read by its own type.
+ * Returns the reader of a value of which only a part is used. It leaves lists, maps and objects as they are, since
+ * their parts are read by their own types.
  */
 export const partReaderOf = (type: CelType | undefined): Reader => (isCompound(type) ? read : readerOf(type));
 

@@ -12,7 +12,7 @@ export function countText(length: number, context: EvaluationContext): void {
 
 /** Longer texts are searched for in steps that grow with both lengths. */
 const plainSearchMax = 250;
-/** How many characters a search compares in one step. */
+/** The number of characters that a search compares in one step. */
 export const searchedPerUnit = 16;
 
 /** Counts a search that is worse than one walk over the text. */

@@ -20,7 +20,7 @@ type Printed = string | CelError;
 interface Clause {
   readonly verb: string;
   readonly precision: number | undefined;
-  /** After the verb. */
+  /** The index after the verb. */
   readonly end: number;
 }
 
@@ -127,7 +127,7 @@ export function formatProblem(text: string, types: readonly CelType[]): FormatPr
   return { message: `too many arguments supplied to string.format (expected ${next}, got ${types.length})` };
 }
 
-/** Without parameters. */
+/** The name of a type, without its parameters. */
 const bareName = (type: CelType): string =>
   type.kind === "list" || type.kind === "map" || type.kind === "type"
     ? type.kind

@@ -9,7 +9,7 @@ import { parseAddress } from "./parse-ip.ts";
 
 export const ipType = opaque("net.IP");
 
-/** Without a zone, and no IPv4 address written as an IPv6 one. */
+/** An IP address without a zone; no IPv4 address that is written as an IPv6 one. */
 export class Ip extends Opaque {
   readonly type = ipType;
   /** 4 or 16. */

@@ -152,7 +152,10 @@ function unescape(bytes: string, part: Part): string | Fault {
   return out;
 }
 
-/** Only bytes beyond ASCII can be escaped in hosts; in zones, what hosts may have, and spaces. */
+/**
+ * Whether a part of a URL may have this escape: hosts only of bytes beyond ASCII, zones only of spaces and of
+ * characters that hosts may have.
+ */
 function isEscape(escape: string, part: Part): boolean {
   if (!/^%[0-9A-Fa-f]{2}$/.test(escape)) return false;
   if (escape === "%25" || (part !== "host" && part !== "zone")) return true;
@@ -171,7 +174,7 @@ export function escapedPath({ path, rawPath }: ParsedUrl): string {
   );
 }
 
-/** Without brackets around an address, and without the port. */
+/** Returns the host without brackets around an address and without the port, and the port. */
 export function splitHost(host: string): { readonly name: string; readonly port: string } {
   const colon = host.lastIndexOf(":");
   const hasPort = colon >= 0 && isPort(host.slice(colon));

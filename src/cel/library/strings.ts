@@ -131,7 +131,7 @@ const isSpace = (code: number): boolean =>
   (code >= 0x2000 && code <= 0x200a) ||
   [0x2028, 0x2029, 0x202f, 0x205f, 0x3000].includes(code);
 
-/** Without Unicode's white space at both ends; JavaScript's differs. */
+/** Removes Unicode's white space at both ends; JavaScript's differs. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

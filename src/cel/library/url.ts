@@ -23,7 +23,7 @@ class Url extends Opaque {
     return other instanceof Url ? this.#key === other.#key : undefined;
   }
 
-  /** Made once, and short: a comparison costs little, however long the URLs are. */
+  /** A text for comparisons. It is made once, and short: a comparison costs little, however long the URLs are. */
   get #key(): string {
     if (this.#digest !== undefined) return this.#digest;
     const { scheme, opaque: rest, user, host, query, hasAuthority } = this.parts;

@@ -2,7 +2,7 @@
 import type { Call, Comprehension, Constant, EntryNode, Expression, Identifier, ListLiteral, Select } from "../ast.ts";
 import type { Scalar } from "../values.ts";
 
-/** How many nodes macros may still repeat, in one expression or in several that share it. */
+/** The number of nodes that macros may still repeat, in one expression or in several that share it. */
 export interface Repetition {
   left: number;
 }

@@ -27,7 +27,7 @@ export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ["%", operators.modulo],
 ]);
 
-/** How tightly a binary operator binds; 0: the token is none. */
+/** The precedence of binary operators by kind of token; 0: the token is no operator. */
 export const precedences: readonly number[] = Array.from({ length: 32 }, (_, kind) => {
   if (kind === kinds.or) return 1;
   if (kind === kinds.and) return 2;
@@ -47,7 +47,7 @@ export const afterOperand =
 export const commaOrEnd = setOf(comma) | endOfRule;
 
 const place = (expected: Kinds, after: Kinds = 0): Place => ({ expected, after });
-/** Where a rule may fail. */
+/** The places of the grammar at which a rule may fail. */
 export const places = {
   end: place(setOf(kinds.end), endOfRule),
   conditionalColon: place(setOf(colon), expressionStart),

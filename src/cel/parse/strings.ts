@@ -9,7 +9,7 @@ export interface StringScan {
 /** The index behind the literal, or that of the character at which it is none (the length: it has no end). */
 type StringEnd = { readonly end: number; readonly failed?: never } | { readonly end?: never; readonly failed: number };
 
-/** Where the literal ends whose quote is at `open`. */
+/** Finds the end of the literal whose quote is at `open`. */
 export function endOfString(scan: StringScan, open: number, isRaw: boolean): StringEnd {
   const { source } = scan;
   const quote = source[open]!;

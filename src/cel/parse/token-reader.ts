@@ -8,7 +8,7 @@ import { shownMax } from "../issues.ts";
 import type { Tokens } from "./lexer.ts";
 import { endOfRule, type Kind, type Kinds, kinds, setOf, showKinds } from "./tokens.ts";
 
-/** How often a parse may recover, and how many tokens it may skip for that. */
+/** The maximum number of recoveries in a parse, and of tokens that one recovery may skip. */
 const recoveriesMax = 30;
 const skippedMax = 256;
 
@@ -28,7 +28,7 @@ export class TokenReader {
   readonly #tokens: Tokens;
   readonly #issues: Issue[];
   readonly #offsetOf: (index: number) => number;
-  /** How many issues of the lexer were added to `#issues`: those about what was read. */
+  /** The number of the lexer's issues that were added to `#issues`: those about what was read. */
   #lexical = 0;
   /** Each rule in progress has here what may follow it in the rule that called it. */
   readonly #followers: Kinds[] = [];
@@ -37,7 +37,7 @@ export class TokenReader {
   #index = 0;
   #isRecovering = false;
   #recoveries = 0;
-  /** Where the last recovery was, and at which places of the grammar it was tried there. */
+  /** The position of the last recovery, and the places of the grammar at which it was tried there. */
   #lastError = -1;
   readonly #lastPlaces = new Set<Place>();
 

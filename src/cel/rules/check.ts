@@ -17,7 +17,7 @@ const expressionCostMax = 10_000_000;
 /** All expressions of a schema may cost so much together. */
 const schemaCostMax = 100_000_000;
 
-/** Where a part of a schema is. */
+/** The position of a part of a schema. */
 interface Place {
   readonly path: FieldPath;
   readonly isWhole: boolean;
@@ -139,7 +139,7 @@ class Walk {
 
 const isEmbedded = (props: JsonSchemaProps): boolean => props["x-kubernetes-embedded-resource"] === true;
 
-/** So many expressions of a costly schema are named, unless they cost less than a hundredth of it. */
+/** The number of expressions of a costly schema that are named, and the cost from which they are. */
 const namedMax = 4;
 const namedCostMin = schemaCostMax / 100;
 

@@ -133,7 +133,7 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
   for (const { key, declaration } of declared) {
     const name = fieldName(key);
     if (name !== undefined) fields.set(name, { key, declaration });
-    // Where such a word is a field, the parser takes it as it is too.
+    // The parser takes a reserved word as it is where it is the name of a field.
     if (isReserved(key)) fields.set(key, { key, declaration });
   }
   const isPlain = declared.every(({ declaration }) => declaration.isPlain);

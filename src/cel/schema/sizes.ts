@@ -76,8 +76,9 @@ export function sizeBoundsOfObject(properties: readonly Property[], required: Re
 }
 
 /**
- * How many values a part of a schema can have in one object: `around` are the limits of the lists and maps it is inside
- * of. Where one has no limit, as many of them as fit into a request, however they are nested.
+ * Returns how many values a part of a schema can have in one object. `around` are the limits of the lists and maps that
+ * contain the part. If one of them has no limit, the result is the number of values that fit into a request, however
+ * they are nested.
  */
 export function cardinality(around: readonly (Int64 | undefined)[], value: SizeBounds): number {
   let count = 1;

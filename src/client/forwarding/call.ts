@@ -11,7 +11,7 @@ export interface Forwarded {
   /** The time from the call to the head of the answer. */
   readonly headMs: number;
   readonly signal: AbortSignal;
-  /** Over a connection of its own, which no other call uses. */
+  /** Whether the call has a connection of its own, which no other call uses. */
   readonly isAlone?: boolean;
 }
 
@@ -62,7 +62,7 @@ const repeatableMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"
 export const isRepeatable = ({ method, body }: Pick<Forwarded, "method" | "body">): boolean =>
   body === undefined && repeatableMethods.has(method);
 
-/** Where a body goes: Node's request of either protocol. */
+/** The target of a body: Node's request of either protocol. */
 interface BodyTarget {
   readonly destroyed: boolean;
   write(piece: Buffer): boolean;

@@ -31,7 +31,7 @@ export class Connections {
   readonly #options: PeerOptions;
   readonly #http1: Http1;
   readonly #http2 = new Set<Http2>();
-  /** Under way, and perhaps soon to be shared, by address. */
+  /** Connections that are being opened, and perhaps soon shared, by address. */
   readonly #opening = new Map<string, Promise<unknown>>();
   readonly #dialled = new Set<TLSSocket>();
   /** The latest connection was one of HTTP/1.1, so it makes no sense to wait for another. */
@@ -132,7 +132,7 @@ export class Connections {
         settle();
         resolve(socket);
       });
-      // Also for one that comes before anybody else listens.
+      // This also handles an error that comes before anybody else listens.
       socket.on("error", reject);
       socket.once("close", () => {
         settle();

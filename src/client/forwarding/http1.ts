@@ -77,7 +77,7 @@ const start = (agent: Agent, address: ServiceAddress, call: Head, more: readonly
     maxHeaderSize: headerBytesMax,
   });
 
-/** How the end of the body is marked, where the headers do not say it. */
+/** Returns the headers that mark the end of the body, if the headers of the call do not. */
 function framingOf({ method, headers, body }: Forwarded): string[] {
   if (headers.some((name, at) => at % 2 === 0 && name === "content-length")) return [];
   if (body !== undefined) return ["Transfer-Encoding", "chunked"];
@@ -130,7 +130,7 @@ function answerOf(request: ClientRequest, response: IncomingMessage, signal: Abo
   const destroy = (): void => void request.destroy();
   signal.addEventListener("abort", destroy, { once: true });
   const settle = (): void => signal.removeEventListener("abort", destroy);
-  // Who waits for the body hears of it there.
+  // The reader of the body gets the error from the body.
   response.on("error", settle);
   response.once("close", settle);
   const headers: Record<string, readonly string[]> = {};

@@ -24,7 +24,7 @@ const streamWindow = 256 * 1024;
 const connectionWindow = 16 * 1024 * 1024;
 /** Node may keep so much for a connection: streams that all wait count too. */
 const sessionMegabytes = 512;
-/** Until the peer has said how many. */
+/** The number of streams until the peer has said how many it allows. */
 const usualStreamsMax = 100;
 const pingMs = 30_000;
 const pongMs = 15_000;

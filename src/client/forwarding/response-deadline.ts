@@ -1,4 +1,6 @@
-/** How long a call waits for the head of its answer: until its deadline, or until its client has gone. */
+/**
+ * Limits the time for which a call waits for the head of its answer: until its deadline, or until its client has gone.
+ */
 import type { Clock } from "#std/clock.ts";
 import { OutgoingError } from "../outgoing-https.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";

@@ -88,7 +88,7 @@ export const bootstrapSignerController =
 
 interface Signed {
   readonly signatures: Readonly<Record<string, string>>;
-  /** When the first of the tokens ends, in milliseconds since the epoch. */
+  /** The time at which the first of the tokens ends, in milliseconds since the epoch. */
   readonly next: number;
 }
 

@@ -1,4 +1,4 @@
-/** Which certificate requests are deleted, and when. */
+/** Tests which certificate requests are deleted, and when. */
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";

@@ -33,7 +33,7 @@ export type Signer = (typeof signers)[number];
 interface CsrSigningOptions {
   /** The authority of a signer; `undefined` when this server has none for it. */
   authority(signer: Signer): Authority | undefined;
-  /** How long certificates are good for at most. */
+  /** The longest validity of a certificate. */
   readonly durationMs: number;
   readonly random: Random;
 }
@@ -106,7 +106,7 @@ async function sign(
   await found(client.update<CertificateSigningRequest>(path, { ...request, status: next }));
 }
 
-/** Why a signer does not sign a request, in upstream's words. */
+/** The check of each signer. It returns why the signer does not sign a request, in upstream's words. */
 const problemOf: Readonly<
   Record<Signer, (request: CertificateRequest, usages: readonly string[]) => string | undefined>
 > = {

@@ -61,7 +61,7 @@ export const hasCertificate = ({ status }: CertificateSigningRequest): boolean =
 export const isDecided = (request: CertificateSigningRequest): boolean =>
   request.status.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
 
-/** Why this is no request of a node for itself as a client; in upstream's words. */
+/** Returns why this is not a node's request for its client certificate, in upstream's words; `undefined` when it is. */
 export function nodeClientProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
   if (!isNodes(request)) return "subject organization is not system:nodes";
   if (request.dnsNames.length > 0) return "DNS subjectAltNames are not allowed";
@@ -72,7 +72,7 @@ export function nodeClientProblem(request: CertificateRequest, usages: readonly 
   return usagesProblem(usages, "client auth");
 }
 
-/** Why this is no request of a node for what it serves. */
+/** Returns why this is not a node's request for its serving certificate; `undefined` when it is. */
 export function nodeServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
   if (!isNodes(request)) return "subject organization is not system:nodes";
   if (request.dnsNames.length === 0 && request.addresses.length === 0) return "DNS or IP subjectAltName is required";

@@ -9,11 +9,11 @@ export interface PodHealth {
   readonly disruptedPods: Readonly<Record<string, string>>;
   /** These should have gone long ago; they count again. */
   readonly overdue: readonly Pod[];
-  /** When one of the disrupted pods will be overdue, from now; `undefined` when there are none. */
+  /** The time in milliseconds until one of the disrupted pods is overdue; `undefined` when there are none. */
   readonly nextMs: number | undefined;
 }
 
-/** How long an evicted pod may take until its deletion. */
+/** The maximum time between the eviction of a pod and its deletion. */
 const deletionMaxMs = 120_000;
 
 /** `disrupted`: names and times that the status of the budget has. */

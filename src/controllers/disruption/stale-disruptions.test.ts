@@ -1,4 +1,4 @@
-/** When the condition `DisruptionTarget` is reset. */
+/** Tests when the condition `DisruptionTarget` is reset. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";

@@ -41,7 +41,7 @@ export class StaleDisruptions {
     });
   }
 
-  /** How long the condition may stay; `undefined` when it is not to be taken back. */
+  /** The time for which the condition may still stay; `undefined` when it is not to be reset. */
   #leftMs(pod: Pod): number | undefined {
     if (pod.metadata.deletionTimestamp !== undefined || isTerminal(pod)) return undefined;
     const condition = pod.status.conditions?.find((one) => one.type === type);

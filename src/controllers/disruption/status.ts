@@ -5,7 +5,7 @@ import { timestampOf } from "#meta/time.ts";
 import { bigIntOf } from "#std/int64.ts";
 import type { PodHealth } from "./health.ts";
 
-/** How many pods there should be, and how many of them healthy. */
+/** The expected number of pods, and the number of healthy pods: wanted and present. */
 export interface Counts {
   readonly expectedPods: number;
   readonly desiredHealthy: number;
@@ -18,7 +18,7 @@ export function countedStatus(
   { currentHealthy, disruptedPods }: PodHealth,
   now: number,
 ): PodDisruptionBudgetStatus {
-  // Where no pods are expected, the first ones that come must not be disrupted before they are counted.
+  // While no pods are expected, the first pods that come must not be disrupted before they are counted.
   const disruptionsAllowed = expectedPods > 0 ? Math.max(0, currentHealthy - desiredHealthy) : 0;
   const observedGeneration = budget.metadata.generation ?? 0;
   const isAllowed = disruptionsAllowed > 0;

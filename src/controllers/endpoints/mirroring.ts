@@ -110,7 +110,7 @@ const ownerOf = ({ metadata: { name = "", uid = "" } }: Endpoints): OwnerReferen
 /** Subsets of the same ports share slices, where addresses are of the same family. */
 function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
   const groups = new Map<string, { addressType: string; ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
-  /** When an address is there more than once, its first entry counts. */
+  /** The first entry of each address; later entries of the same address do not count. */
   const first = new Map<string, EndpointAddress>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     const named = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) => ({

@@ -19,10 +19,10 @@ export interface SliceSet {
   readonly name: string;
   /** The labels beside those that say whose slices they are; all others go. */
   readonly labels: Readonly<Record<string, string>>;
-  /** With Kubernetes' names; `undefined` leaves those of existing slices alone. */
+  /** The annotations, with Kubernetes' names; `undefined` leaves the annotations of existing slices alone. */
   readonly annotations: Readonly<Record<string, string>> | undefined;
   readonly owner: OwnerReference;
-  /** When something happened that changes endpoints. */
+  /** The time of the event that changes the endpoints. */
   readonly triggerTime?: string | undefined;
   readonly endpointsMax: number;
   /** Whether slices may be made: not for what is being deleted. */

@@ -1,4 +1,4 @@
-/** Which endpoints are for which zone, in numbers recorded from kube-controller-manager 1.32.1. */
+/** Tests which endpoints are for which zone, with numbers recorded from kube-controller-manager 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node } from "#api/core/v1.ts";
@@ -28,7 +28,7 @@ const endpointsOf = (counts: readonly number[]): Endpoint[] =>
     })),
   );
 
-/** How many endpoints are for each zone, and how many of them are another zone's. */
+/** Returns the number of endpoints for each zone, and how many of them are in another zone. */
 function hints(cpus: readonly number[], counts: readonly number[], notReady = 0): [number[], number] | string {
   const endpoints = endpointsOf(counts).map((endpoint, at) =>
     at < notReady ? { ...endpoint, conditions: { ready: false } } : endpoint,

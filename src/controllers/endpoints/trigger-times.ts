@@ -34,7 +34,7 @@ export class TriggerTimes {
   }
 }
 
-/** When the pod became ready or unready; 0 when it never did. */
+/** Returns the time at which the pod became ready or unready; 0 when it never did. */
 function readinessMs({ status }: Pod): number {
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return timeToMs(ready?.lastTransitionTime ?? "") ?? 0;

@@ -61,7 +61,7 @@ export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.
 /** Type of nodes with its count, which only the graph changes. */
 interface CountedType extends NodeType {
   nodes: number;
-  /** Who watches it. */
+  /** The number of calls of `hold` that were not released. */
   holders: number;
 }
 
@@ -80,7 +80,7 @@ export class GraphNode {
   owners: readonly Link[] = noLinks;
   /** Dependents that block foreground deletion. */
   blockers = 0;
-  /** Mostly there is one, or many. */
+  /** The dependents; mostly there is one, or there are many. */
   #dependents: GraphNode | Set<GraphNode> | undefined;
   /** The list of owners of those that have only this one: not blocking, blocking. */
   #soleOwnerLinks: [readonly Link[] | undefined, readonly Link[] | undefined] | undefined;

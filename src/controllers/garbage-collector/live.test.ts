@@ -1,4 +1,4 @@
-/** Which answers prove that an object does not exist. */
+/** Tests which answers prove that an object does not exist. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RestClient } from "#client/rest-client.ts";

@@ -73,7 +73,7 @@ export class MisplacedOwners {
     }
   }
 
-  /** Where the object of this uid is; `undefined` when it is nowhere. */
+  /** Finds the namespace of the object with this uid; `undefined` when there is no such object. */
   async #namespaceOf({ owner: { uid, name }, of }: Question): Promise<string | undefined> {
     const { client } = this.#environment;
     // Dependents may claim any text as the name of their owner.

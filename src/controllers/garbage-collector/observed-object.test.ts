@@ -1,4 +1,4 @@
-/** Which objects of lists and watches the graph needs; others are not decoded. */
+/** Tests which objects of lists and watches the graph needs; others are not decoded. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OwnershipGraph } from "./graph.ts";

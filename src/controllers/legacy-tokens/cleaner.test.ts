@@ -1,4 +1,4 @@
-/** Which unused legacy tokens are invalidated and deleted, and when. */
+/** Tests which unused legacy tokens are invalidated and deleted, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";

@@ -14,7 +14,7 @@ import { periodically } from "../repeat.ts";
 const dayMs = 86_400_000;
 
 interface LegacyTokenCleanerOptions {
-  /** How long a token may go unused. */
+  /** The time for which a token may go unused. */
   readonly periodMs: number;
   /** Names of the Secrets a pod uses. */
   secretsOf(pod: Pod): Iterable<string>;

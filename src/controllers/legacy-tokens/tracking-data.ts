@@ -22,6 +22,6 @@ export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
 /** The day a time in milliseconds since the epoch falls on. */
 export const dayOf = (ms: number): string => timestampOf(ms).slice(0, 10);
 
-/** When a day begins; `undefined` for what is no day. */
+/** Returns when a day begins, in milliseconds since the epoch; `undefined` for a text that is no day. */
 export const dayToMs = (day: string | undefined): number | undefined =>
   day === undefined || day.length !== 10 ? undefined : timeToMs(`${day}T00:00:00Z`);

@@ -95,7 +95,7 @@ export const serviceAccountTokensController =
     await Promise.all([secrets, accounts]);
   };
 
-/** Which account each Secret names, both as `namespace/name`, and the other way round. */
+/** The account that each Secret names, both as `namespace/name`, and the Secrets of each account. */
 class SecretsByAccount {
   readonly #accounts = new Map<string, string>();
   readonly #secrets = new Map<string, Set<string>>();

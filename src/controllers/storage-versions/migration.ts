@@ -25,7 +25,7 @@ const reasons = {
 
 type ConditionType = keyof typeof reasons;
 
-/** How many objects are written at the same time. */
+/** The number of objects that are written at the same time. */
 const atOnce = 16;
 
 export const storageVersionMigrationController: Controller = (environment) => {

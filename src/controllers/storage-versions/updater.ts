@@ -14,7 +14,7 @@ import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { identityLeases } from "../identity-lease.ts";
 import { periodically } from "../repeat.ts";
 
-/** How a resource is stored. Versions have the form of `apiVersion`. */
+/** The versions in which a resource is stored, can be read and is served, in the form of `apiVersion`. */
 export interface StoredResource {
   /** Empty for the core group. */
   readonly group: string;

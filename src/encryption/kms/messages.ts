@@ -21,7 +21,7 @@ export interface KmsEncrypted {
   readonly annotations: Annotations;
 }
 
-/** How values are encrypted with what the plugin keeps: it is their key, or the seed of a key for each. */
+/** The use of the secret that the plugin keeps: it is the key of values, or the seed of a key for each value. */
 export const seedTypes = { key: 0, hkdfSeed: 1 } as const;
 
 /** A stored value of a KMS provider, behind the prefix. */

@@ -86,7 +86,7 @@ export class KmsProvider implements ValueTransformer {
   readonly #asking = new Map<string, Promise<Seed>>();
   readonly #queue: (() => void)[] = [];
   #asked = 0;
-  /** Why the plugin cannot be asked: others need not wait for the same. */
+  /** The error of a plugin that cannot be reached, with which further requests fail at once. */
   #unreachable: KmsError | undefined;
   #problem: string | undefined = "the plugin has not been asked yet";
   #polledMs = Number.NEGATIVE_INFINITY;
@@ -160,7 +160,7 @@ export class KmsProvider implements ValueTransformer {
     return { value, origin: seed.origin };
   }
 
-  /** Which keys the plugin has, only the plugin knows. */
+  /** Only the plugin knows which keys it has, so all origins of this provider count as known. */
   knows(origin: string): boolean {
     return origin.startsWith(this.prefix.toString());
   }

@@ -12,7 +12,7 @@ import { type Filter, withHeaders } from "./filter.ts";
 interface AuthorizeOptions {
   readonly authorizer: Authorizer;
   readonly errorReply: ErrorReply;
-  /** Under which names the audit event hears of the decision. Left out: there is no audit. */
+  /** The names under which the audit event shows the decision. Left out: there is no audit. */
   readonly annotations?: DecisionAnnotations;
 }
 

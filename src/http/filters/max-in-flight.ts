@@ -47,7 +47,7 @@ export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Fil
     } catch (error) {
       return failed(error);
     }
-    // Not `finally`, which makes three promises.
+    // `finally` would make three promises.
     return reply instanceof Promise ? reply.then(answered, failed) : answered(reply);
   };
 }

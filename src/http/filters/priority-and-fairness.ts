@@ -124,7 +124,7 @@ class Gate {
     };
   }
 
-  /** How much longer a request may wait: a quarter of its time is for that. */
+  /** Returns the milliseconds for which a request may still wait: a quarter of its time is for that. */
   #patience({ receivedMs, deadlineMs }: ApiRequest): number {
     const { clock, waitLimitMs } = this.#options;
     const waitMs = deadlineMs === Number.POSITIVE_INFINITY ? waitLimitMs : (deadlineMs - receivedMs) / 4;

@@ -100,7 +100,7 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
-/** Where `kubectl apply` keeps what it applied. */
+/** The annotation in which `kubectl apply` keeps what it applied. */
 const lastAppliedAnnotation = perDomain(({ rename }) => rename("kubectl.kubernetes.io/last-applied-configuration"));
 
 function apply(

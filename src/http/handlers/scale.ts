@@ -146,7 +146,7 @@ class ScaleWrites implements Pick<Store, "update"> {
   }
 }
 
-/** Where the versions of a kind keep the number. */
+/** Returns the paths at which the versions of a kind keep the number of replicas. */
 function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): ReplicasPath {
   return (apiVersion) => {
     const of = apiVersion === apiVersionOf(definition) ? definition : parts.definitionOfVersion(definition, apiVersion);

@@ -19,7 +19,7 @@ export async function updateObject(scope: Scope): Promise<Reply> {
     uidIsPrecondition: true,
     uid: scope.subresource === "" ? object.metadata.uid : undefined,
     next(current) {
-      // Before plugins are asked.
+      // The uid is checked before plugins are asked.
       if (current !== undefined) checkUid(store.definition, object, current);
       return { ...body, object };
     },

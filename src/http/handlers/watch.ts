@@ -28,7 +28,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const prefix = isSingle ? store.key(namespace, name) : store.collection(namespace);
 
   const { resourceVersion, sendInitialEvents } = options;
-  // Before anything is waited for: of many that come together none would be known for slow.
+  // This comes before anything is waited for: of many watches that come together none would be known for slow.
   if (sendInitialEvents === true && !isSingle) request.seats?.slow();
   const isFresh = resourceVersion === "";
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);

@@ -14,7 +14,7 @@ import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
 
-/** They need the expression language, which is loaded for the first policy. */
+/** The validation of policies needs the expression language, which is loaded for the first policy. */
 const ofValidating = lazy(() => import("./validate-policy.ts"));
 const ofMutating = lazy(() => import("./validate-mutating-policy.ts"));
 

@@ -58,7 +58,7 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy, hasMaxUnavailable:
 }
 
 function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
-  // Whatever the body says.
+  // The type is set whatever the body says.
   const named = { ...claim, apiVersion: "v1", kind: "PersistentVolumeClaim" };
   const next = editField(named, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" }));
   return editField(next, "status", (status) => fillAbsent(status, { phase: "Pending" }));

@@ -1,4 +1,4 @@
-/** Shared by workloads of the apps group: columns. */
+/** Columns of the workloads of the apps group. */
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";

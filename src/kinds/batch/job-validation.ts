@@ -17,7 +17,7 @@ const replacementPolicies = ["Failed", "TerminatingOrFailed"];
 const restartPolicies = ["OnFailure", "Never"];
 const managedByBytesMax = 63;
 const parallelismMax = 100_000;
-/** With more completions than this, limits of single indexes are lower. */
+/** The number of completions above which limits of single indexes are lower. */
 const completionsMany = 100_000;
 const limitOfMany = 10_000;
 const indexed = "requires indexed completion mode";

@@ -75,7 +75,7 @@ function strictly(ip: string): string | undefined {
   return /(?:^|[.:])0\d+(?=\.|$)/.test(ip) ? `${parse}: IPv4 field has octet with leading zero` : undefined;
 }
 
-/** Why a text is no address. */
+/** Returns why a text is no address. */
 function problemOf(ip: string): string {
   if (!ip.includes(".") || ip.includes(":")) return "unable to parse IP";
   const gap = ip.startsWith(".") ? 0 : ip.search(/\.(?=\.|$)/);

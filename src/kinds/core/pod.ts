@@ -124,7 +124,7 @@ function withEphemeralContainers(pod: Pod, from: Pod): Pod {
   return { ...pod, spec: withField(pod.spec, "ephemeralContainers", given.length === 0 ? undefined : given) };
 }
 
-/** They are added for good. The line feeds are upstream's. */
+/** Ephemeral containers are added for good. The line feeds are upstream's. */
 function validateEphemeralContainers(
   { ephemeralContainers = [] }: PodSpec,
   { ephemeralContainers: old = [] }: PodSpec,

@@ -103,7 +103,7 @@ function requireJson(data: Data, key: string): FieldError[] {
   return problem === undefined ? [] : [invalid(field, "<secret contents redacted>", problem)];
 }
 
-/** Why a text is not a JSON object, without showing its content. */
+/** Returns why a text is not a JSON object, without showing its content; `undefined` when it is one. */
 function jsonProblem(text: string): string | undefined {
   if (text.trim() === "") return "unexpected end of JSON input";
   try {

@@ -5,7 +5,10 @@ import { type PemBlock, pemBlocks } from "#std/pem.ts";
 const certificateLabel = "CERTIFICATE";
 const isKeyLabel = (label: string): boolean => label.endsWith("PRIVATE KEY");
 
-/** Why nobody can serve with the two PEM texts; `undefined` when they fit. Of several certificates the first counts. */
+/**
+ * Returns why nobody can serve with the two PEM texts; `undefined` when they fit. Of several certificates the first
+ * counts.
+ */
 export function keyPairProblem(certificates: string, keys: string): string | undefined {
   const { found: certificate, skipped } = firstOf(certificates, (label) => label === certificateLabel);
   if (certificate === undefined) return noCertificate(skipped);

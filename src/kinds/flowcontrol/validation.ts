@@ -43,7 +43,7 @@ interface FlowControlChecks {
 
 export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   const forbidden = domain.rename(keptZeroAnnotation);
-  // Made when the first object is written, which is after the start.
+  // The specs are made when the first object is written, which is after the start.
   let fixed: FixedSpecs | undefined;
   const mandatory = (): FixedSpecs => (fixed ??= fixedSpecs(domain));
   return {

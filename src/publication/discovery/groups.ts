@@ -80,7 +80,7 @@ function versionsOf(
   const candidates: Candidate[] = [...Map.groupBy(definitions, ({ version }) => version)]
     .filter(([version]) => !hidden.has(version))
     .map(([version, list]) => {
-      // Among themselves the names of versions decide.
+      // Without aggregated versions, only the names of versions decide the order.
       const priority = remote.length === 0 ? 0 : (priorities[version] ?? customVersionPriority);
       return { version, definitions: sorted(list), priority };
     });

@@ -4,7 +4,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 
-/** Without its type, as in a list. */
+/** A group without its type, as in a list. */
 export type ApiGroup = ReturnType<typeof describeGroup>;
 /** The verbs are always there. */
 export type ApiResource = APIResource & { readonly verbs: readonly string[] };

@@ -250,7 +250,7 @@ function selectableMarks({ selectableFields }: ResourceDefinition): MutableJson[
   return selectableFields.map((field) => ({ fieldPath: field }));
 }
 
-/** How lists and maps merge. Of a reference only what its definition does not say itself. */
+/** The extensions that say how lists and maps merge. A reference repeats no map type that its definition has. */
 function listMarks(schema: Schema, canonical: Schema | undefined): MutableJson {
   const marks: MutableJson = {};
   if (schema.listType !== undefined) marks["x-kubernetes-list-type"] = schema.listType;

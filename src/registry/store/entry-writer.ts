@@ -11,7 +11,7 @@ import type { ResourceDefinition, WriteAttributes } from "../resource-definition
 import type { Caller, ConvertedObjects, StoredObjects } from "../stored-object.ts";
 import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 
-/** How one attempt of a write ended. */
+/** The outcome of one attempt to write. */
 export type Outcome<T> =
   | { readonly written: T }
   /** Nothing needs to be written, or the write is refused, provided the entry was the newest one. */
@@ -96,7 +96,10 @@ export class EntryWriter {
     return this.#objects.encode(this.#definition, await this.#objects.toStored(this.#definition, object, caller));
   }
 
-  /** Before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was written. */
+  /**
+   * Runs before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was
+   * written.
+   */
   awaitEffects(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects | void> {
     const effects = this.#definition.strategy.afterCommit?.(entry.revision);
     return effects ?? this.#reader.convertWithWebhook([entry], caller);

@@ -222,8 +222,8 @@ export class ObjectDeleter {
   }
 
   /**
-   * When a deleted object ends, finalizers aside. `undefined` when an earlier deletion continues unchanged: a second
-   * one can only shorten the grace period, which counts from the first.
+   * Returns when a deleted object ends, finalizers aside; `undefined` when an earlier deletion continues unchanged. A
+   * second deletion can only shorten the grace period, which counts from the first.
    */
   #endOf(old: Unstructured, asked: Int64 | undefined): End | undefined {
     const { strategy } = this.#definition;

@@ -25,7 +25,7 @@ export interface StoreOptions {
   readonly objectBytesMax: number;
 }
 
-/** How long a read waits for a revision the store has not reached. */
+/** The maximum time for which a read waits for a revision that the store has not reached. */
 const freshWaitMs = 3000;
 
 export class ObjectReader {
@@ -74,12 +74,12 @@ export class ObjectReader {
     for (const entry of this.peekEntries()) yield this.object(entry);
   }
 
-  /** Their entries, or those of a namespace. */
+  /** The entries of all current objects, or of those of a namespace. */
   peekEntries(namespace = ""): readonly Entry[] {
     return this.#cache.range(this.collection(namespace)).entries;
   }
 
-  /** How many objects there are at present. */
+  /** The present number of objects. */
   count(): number {
     return this.#cache.count(this.prefix);
   }

@@ -222,7 +222,7 @@ export class ObjectWriter {
       throw uid === undefined || uid === "" ? notFound(definition, name) : uidOfNone(definition, name, uid);
     const fresh = await transform(undefined);
     if ((fresh.metadata.uid ?? "") !== "") throw uidOfNone(definition, name, fresh.metadata.uid!);
-    // Whatever version the client last saw is gone with the object that had it; it must be one all the same.
+    // The version that the client last saw is gone with its object; it must be a valid version all the same.
     const { resourceVersion = "" } = fresh.metadata;
     if (resourceVersion !== "") this.#reader.parseVersion(resourceVersion);
     const unversioned = withMeta(fresh, { resourceVersion: "" });

@@ -36,7 +36,7 @@ interface Place {
   /** The object around has this schema, and the steps lead from it: a name each, or `undefined` for an item. */
   readonly root: SchemaNode;
   readonly steps: readonly (string | undefined)[];
-  /** Inside of that object's apiVersion, kind or metadata. */
+  /** Whether it is inside of that object's apiVersion, kind or metadata. */
   readonly isMeta: boolean;
   readonly isWhole: boolean;
 }
@@ -56,7 +56,7 @@ class Walk {
       if (place.isMeta) this.#metaDefault(node, path.child("default"), place);
       else this.#default(node, path.child("default"), isWhole);
     }
-    // Not those of map values, which upstream leaves unchecked.
+    // Values of maps are not visited, since upstream leaves their defaults unchecked.
     if (node.items !== undefined) {
       this.node(node.items, path.child("items"), { ...place, steps: [...place.steps, undefined], isWhole: false });
     }

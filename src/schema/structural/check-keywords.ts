@@ -1,5 +1,5 @@
 /**
- * Which keywords a schema may have, and in which combinations. Findings come in upstream's order, properties by name.
+ * Checks which keywords a schema has, and in which combinations. Findings come in upstream's order, properties by name.
  * Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
 import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
@@ -44,9 +44,9 @@ export function keywordFindings(
 
 interface Place {
   readonly isRoot: boolean;
-  /** Inside apiVersion, kind or metadata of an object. */
+  /** Whether it is inside apiVersion, kind or metadata of an object. */
   readonly isMeta: boolean;
-  /** Why there may be no defaults. */
+  /** The reason why there may be no defaults; `undefined` when there may be. */
   readonly noDefaults: string | undefined;
 }
 

@@ -46,7 +46,7 @@ export interface CheckOptions extends RatchetedChecks {
 
 /** Schemas inside schemas, at most. */
 const depthMax = 1000;
-/** So many findings are listed at most. */
+/** The maximum number of findings that are listed. */
 const findingsMax = 1000;
 
 /** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */

@@ -22,7 +22,7 @@ function filledDefault(node: SchemaNode, room: ByteBudget): unknown {
   return node.filled;
 }
 
-/** About the bytes of a value in JSON. */
+/** The approximate number of bytes of a value in JSON. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return String(value as number | boolean).length; // scalars are left

@@ -15,7 +15,7 @@ import { decodeTyped } from "../typed.ts";
 import { type Json, kindOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
-/** How to read metadata that may not be any. */
+/** Options for reading metadata that may be malformed. */
 interface EmbeddedMetaOptions {
   /** The type of metadata; without it, metadata is not checked. */
   readonly metadata?: Schema | undefined;

@@ -102,7 +102,7 @@ const inBody = (path: FieldPath, words: string): string => `${String(path)} in b
 const invalid = (path: FieldPath, value: string, text: string): FieldError =>
   invalidField(path, new GoSyntax(value), text);
 
-/** About several schemas at once: named in the text, not by the field. */
+/** A finding about several schemas at once: the text names the value, and the field is empty. */
 const composite = (text: string): FieldError => invalidField(FieldPath.root, "", text);
 
 class Explainer {
@@ -178,7 +178,7 @@ class Explainer {
     }
   }
 
-  /** Only the first of these is reported. */
+  /** Checks the rules for texts, and reports only the first one that is broken. */
   #textRules(node: SchemaNode, text: string, path: FieldPath, result: Result): void {
     const { maxLength, minLength, pattern } = node;
     if (text.length > maxLength && codePointCount(text) > maxLength) {
@@ -324,7 +324,7 @@ class Explainer {
   }
 }
 
-/** Always in the plural, other than for lists of built-in kinds. */
+/** The text always has the plural, unlike that of lists of built-in kinds. */
 const tooMany = (path: FieldPath, size: number, max: number): FieldError => ({
   type: "FieldValueTooMany",
   field: String(path),

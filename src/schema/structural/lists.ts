@@ -8,7 +8,7 @@ import { setKey } from "../json-values.ts";
 import { goJson, type Json, kindOf, numberOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
-/** So many findings are listed at most. */
+/** The maximum number of findings that are listed. */
 const findingsMax = 500;
 
 /** Findings of a whole value, members by name. */

@@ -47,7 +47,7 @@ export interface SchemaNode {
   /** The default is as the schema has it; the one with the defaults inside filled in is made when first needed. */
   readonly default: unknown;
   filled: unknown;
-  /** About the bytes of `filled` in JSON. */
+  /** The approximate number of bytes of `filled` in JSON. */
   filledBytes: number;
   /** The properties that have a default. */
   readonly defaulted: readonly (readonly [string, SchemaNode])[];
@@ -116,7 +116,7 @@ const none: readonly never[] = [];
 class Compiler {
   readonly #purpose: Purpose;
   readonly #patterns = new Map<string, Pattern>();
-  /** How many combinations are around the schema. */
+  /** The number of combinations around the schema. */
   #combinations = 0;
 
   constructor(purpose: Purpose) {

@@ -4,8 +4,8 @@
  */
 
 /**
- * About how many instructions a pattern has: its characters, with repetitions multiplied out. Wrong patterns get some
- * number. A group's size is that of its characters; counted repetition multiplies what is before it.
+ * Estimates the number of instructions of a pattern: its characters, with repetitions multiplied out. Wrong patterns
+ * get some number. A group's size is that of its characters; counted repetition multiplies what is before it.
  */
 export function expandedSize(text: string): number {
   const groups: number[] = [];
@@ -52,7 +52,7 @@ export function expandedSize(text: string): number {
 /** Names have up to six letters; what else stands between such signs is no class, or a mistake. */
 const namedClass = /\[:\^?\w{1,12}:\]/y;
 
-/** Where the class that begins at `start` ends. */
+/** Finds the end of the class that begins at `start`. */
 function endOfClass(text: string, start: number): number {
   let at = start + 1;
   if (text[at] === "^") at++;
@@ -73,7 +73,7 @@ const unicodeClassSize = 100;
 const foldedPerInstruction = 25;
 /** Characters above have one case. */
 const foldedMax = 0x1e943;
-/** So many characters of plain text take as long as an instruction. */
+/** The number of characters of plain text that take as long as an instruction. */
 const charactersPerInstruction = 4;
 
 const ignoresCase = /\(\?[a-zA-Z]*i/;
@@ -82,8 +82,8 @@ const unicodeClass = /\\[pP]/g;
 const wideRange = /(?:\\x\{([0-9a-fA-F]+)\}|(.))-(?:\\x\{([0-9a-fA-F]+)\}|([^\0-\x7f]))/gsu;
 
 /**
- * About how many instructions take as long as reading a pattern takes beside those that it has: a class is one instruction
- * however many characters it names. An upper bound.
+ * Estimates the time of reading a pattern as a number of instructions, beside those that it has: a class is one
+ * instruction however many characters it names. The result is an upper bound.
  */
 export function readingSize(text: string): number {
   let size = Math.ceil(text.length / charactersPerInstruction);

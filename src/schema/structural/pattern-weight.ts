@@ -1,5 +1,6 @@
 /**
- * How much the patterns of a schema may have to do with a value, before anything is matched: for deciding where that is done.
+ * Estimates the work that the patterns of a schema may have with a value, before anything is matched, to decide in
+ * which thread it is done.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { combined, type SchemaNode } from "./node.ts";

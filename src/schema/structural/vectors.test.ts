@@ -30,7 +30,7 @@ function lines<T>(name: string): readonly T[] {
 
 const textsOf = (findings: readonly FieldError[]): readonly string[] => findings.map(printFieldError).sort();
 
-/** As much of the built-in type as the vectors need. */
+/** The built-in type, as far as the vectors need it. */
 const metadata: Schema = {
   type: "object",
   name: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
@@ -122,7 +122,7 @@ function exactly(text: string): unknown {
   return JSON.parse(text, keep);
 }
 
-/** With keys sorted and numbers as doubles. */
+/** The value as JSON, with sorted keys, and with numbers as doubles. */
 const shown = (value: unknown): string =>
   JSON.stringify(JSON.parse(JSON.stringify(value)), (_, item: unknown) => {
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
@@ -158,7 +158,7 @@ test("formats take and refuse the same texts as a 1.32 server", () => {
 });
 
 interface UpdateVector {
-  /** Under which `old`, written under another schema, is updated. */
+  /** The schema under which `old`, written under another schema, is updated. */
   readonly x: JsonSchemaProps;
   readonly old: unknown;
   readonly updates: readonly { readonly x: unknown; readonly findings: readonly string[] }[];

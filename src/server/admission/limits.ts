@@ -21,7 +21,7 @@ interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
 export interface Limits {
   readonly quotas: Quotas;
   readonly limitRanges: NamespaceIndex<LimitRange>;
-  /** They are kept in the empty namespace. */
+  /** Priority classes, kept in the empty namespace. */
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 

@@ -33,7 +33,7 @@ interface BackendQuestion {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Over a connection of its own. */
+  /** Whether the call has a connection of its own. */
   readonly isAlone?: boolean;
 }
 

@@ -12,7 +12,7 @@ import type { AuthenticationParts } from "./parts.ts";
 interface ExternalAuthenticators {
   /** The authenticating proxy; asked first. */
   readonly requestHeader?: Authenticator;
-  /** Asked after the proxy. */
+  /** The authenticator that is asked after that of the proxy. */
   readonly clientCertificate: Authenticator;
   /** OpenID Connect, then the webhook; asked after the server's own tokens. */
   readonly tokens: readonly TokenAuthenticator[];

@@ -80,7 +80,7 @@ interface IssuerDocuments {
    * been checked.
    */
   reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
-  /** Why there are none. */
+  /** The reason why there are no documents; `undefined` when there are. */
   readonly problem: string | undefined;
 }
 

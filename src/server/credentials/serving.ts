@@ -37,7 +37,7 @@ export interface CredentialSources {
   readonly options: CredentialFlags & Pick<GeneralFlags, "bindAddress" | "externalHostname" | "acceptDataLoss">;
   /** Data folder; undefined writes nothing. */
   readonly folder: string | undefined;
-  /** Which files of it must be there. */
+  /** The files of the folder that must be there. */
   readonly expected: ExpectedFiles;
   readonly clock: Clock;
   readonly random: Random;

@@ -8,7 +8,7 @@ import { reasonOf } from "#std/system-error.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { orStartError } from "../given-files.ts";
 
-/** Why a value cannot be read. */
+/** The reason why a value cannot be read. */
 export interface Unreadable {
   readonly problem: string;
 }

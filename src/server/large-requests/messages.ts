@@ -122,7 +122,7 @@ export type HostCall = {
   readonly [Name in keyof HostCalls]: { readonly name: Name; readonly parameters: HostCalls[Name]["parameters"] };
 }[keyof HostCalls];
 
-/** How something ended badly: a status for the client, a stack that was too small, or the text of an error that is ours. */
+/** A failure of any sort: a status for the client, a stack that was too small, or the text of an error that is ours. */
 export type SentFailure = { readonly status: Status } | { readonly isTooDeep: true } | { readonly error: string };
 
 /** A reply that is encoded. */

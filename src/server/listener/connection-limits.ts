@@ -20,7 +20,7 @@ export function connectionLimits(options: ConnectionOptions, files = openFilesMa
 }
 
 const filesMax = 16_384;
-/** So many idle connections take about a gigabyte. */
+/** The usual maximum of connections: as many idle ones take about a gigabyte. */
 const usualMax = 16_384;
 
 /** Counts connections beyond a bound, and says now and then of whom they were. */

@@ -12,5 +12,5 @@ export const kindFlags = {
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * 60_000, "How long events are kept."),
 };
 
-/** They can be cloned: threads get them. */
+/** Values of the flags, which can be cloned: threads get them. */
 export type KindFlags = OptionsOf<typeof kindFlags>;

@@ -43,7 +43,7 @@ export type ParsedRequest =
   | { readonly ok: true; readonly request: CertificateRequest }
   | { readonly ok: false; readonly problem: string };
 
-/** Why a request is refused, for its sender. */
+/** The reason why a request is refused, for its sender. */
 class Refusal extends Error {}
 
 const malformed = "malformed certificate request";

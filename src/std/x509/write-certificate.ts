@@ -69,7 +69,7 @@ export interface Issuance {
   readonly notAfterMs: number;
 }
 
-/** As `signCertificate` of `certificate.ts`. */
+/** Does what `signCertificate` of `certificate.ts` promises. */
 export function signCertificate(template: CertificateTemplate, issuer: Issuer, random: Random): string {
   const { commonName, organizations = [], usage, names = [] } = template;
   const publicKey = keyInfo(template.publicKey);
@@ -94,7 +94,7 @@ export function signCertificate(template: CertificateTemplate, issuer: Issuer, r
   return signBody(body, issuer.key, random);
 }
 
-/** As `issueCertificate` of `certificate.ts`. */
+/** Does what `issueCertificate` of `certificate.ts` promises. */
 export function issueCertificate(issuance: Issuance, authority: Authority, random: Random): string {
   const { subject, usageBits, extendedUsages, dnsNames, emails, addresses, uris } = issuance;
   const { name: issuer, keyId: id } = readIssuer(authority);
@@ -170,7 +170,7 @@ const version3 = 2;
 const tagged = (tagNumber: number, value: BaseBlock): Constructed =>
   new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
 
-/** How a key signs: identifier and digest. Throws for keys that cannot. */
+/** Returns the identifier and the digest with which a key signs. Throws for keys that cannot sign. */
 function signatureAlgorithm(key: KeyObject): readonly [AlgorithmIdentifier, digest: string | null] {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === "rsa") {

@@ -23,7 +23,7 @@ interface Job {
   readonly isGentle: boolean;
 }
 
-/** After a step of a gentle job the thread rests so many times as long. */
+/** The length of the rest after a step of a gentle job, as a multiple of the step's. */
 const restFactor = 3;
 /** A gentle job continues without a rest for so long, when no write arrives. */
 const gentleMs = 2;
@@ -35,7 +35,7 @@ export class JobQueue {
   #shared: Job[] = [];
   /** Jobs that run one after the other. */
   #exclusive: Job[] = [];
-  /** When the rest of the first exclusive job ends, in milliseconds of the monotonic clock. */
+  /** The time at which the rest of the first exclusive job ends, in milliseconds of the monotonic clock. */
   #restUntil = 0;
   #wasExclusive = false;
 
@@ -48,7 +48,10 @@ export class JobQueue {
     (job.isExclusive ? this.#exclusive : this.#shared).push(job);
   }
 
-  /** When a step may run, in milliseconds of the monotonic clock: 0 for at once, infinite when there is no job. */
+  /**
+   * The time at which a step may run, in milliseconds of the monotonic clock: 0 for at once, infinite when there is no
+   * job.
+   */
   get nextStepAt(): number {
     if (this.#shared.length > 0) return 0;
     return this.#exclusive.length > 0 ? this.#restUntil : Number.POSITIVE_INFINITY;

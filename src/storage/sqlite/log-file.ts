@@ -28,7 +28,7 @@ const applicationId = 0x424e434c;
 const checkpointPages = 200;
 /** 1 MiB. */
 const sparePages = 256;
-/** How long to wait for the locks of a process that was just killed. */
+/** The maximum time to wait for the locks of a process that was just killed. */
 const busyTimeoutMs = 1000;
 
 /** One row of the log. */
@@ -385,7 +385,7 @@ export class LogFile {
         `${shown} has layout ${version}, and this program reads layout ${layout} only: use the version that wrote it`,
       );
     }
-    // Before the first table is made, or it has no effect.
+    // This must come before the first table is made, or it has no effect.
     if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
@@ -449,7 +449,7 @@ export function sqliteCode(error: unknown): number | undefined {
   return "errcode" in error ? Number(error.errcode) & 0xff : sqliteCode(error.cause);
 }
 
-/** Why the file at `path`, or the backup it is a copy of, cannot be used, for people. */
+/** Explains to people why the file at `path`, or the backup that it is a copy of, cannot be used. */
 export function explain(error: unknown, path: string, copyOf?: string): Error {
   if (error instanceof StorageFailure) return error;
   const options = { cause: error };

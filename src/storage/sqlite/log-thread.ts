@@ -29,7 +29,7 @@ import { openLogFiles, type OpenLogFiles } from "./open-log.ts";
 import { sweep, withoutMoves } from "./sweep.ts";
 
 const transactionBytesMax = 8 * 1024 * 1024;
-/** After this time without work the thread visits its event loop, once. */
+/** The time without work after which the thread visits its event loop, once. */
 const idleMs = 1000;
 /** Unused pages given back in one step, and the size of a page. */
 const vacuumPages = 256;
@@ -60,7 +60,7 @@ export async function openLogThread(port: MessagePort, start: WorkerStart): Prom
     const failure = explain(error, path);
     const why = failure instanceof LostWrites ? "loss" : failure instanceof StoreInUse ? "use" : undefined;
     send({ kind: "refused", message: failure.message, why });
-    // That ends the thread.
+    // Closing the port ends the thread.
     port.close();
     return;
   }

@@ -17,13 +17,13 @@ import type { OpenLogFiles } from "./open-log.ts";
 import { readRows } from "./packed-rows.ts";
 import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
 
-/** How often room is looked for while the disk is full. */
+/** The time between two looks for room while the disk is full. */
 const roomCheckMs = 1000;
 
 interface LogWriterOptions {
   readonly dataDir: string;
   readonly opened: OpenLogFiles;
-  /** On a full disk its compaction is finished at once. */
+  /** The jobs of the thread; a compaction among them is finished at once when the disk is full. */
   readonly jobs: JobQueue;
   readonly send: SendToMain;
   readonly faults: StorageFaults;
@@ -42,7 +42,9 @@ export class LogWriter {
   #reportedTables: number;
   #commitCount = 0;
   #hasFailed = false;
-  /** When room is looked for, in milliseconds of the monotonic clock; infinite while the disk is not full. */
+  /**
+   * The time of the next look for room, in milliseconds of the monotonic clock; infinite while the disk is not full.
+   */
   #roomCheckAt = Number.POSITIVE_INFINITY;
 
   constructor({ dataDir, opened, jobs, send, faults }: LogWriterOptions) {
@@ -67,7 +69,10 @@ export class LogWriter {
     return this.#roomCheckAt !== Number.POSITIVE_INFINITY;
   }
 
-  /** When `lookForRoom` is due, in milliseconds of the monotonic clock; infinite while the disk is not full. */
+  /**
+   * The time at which `lookForRoom` is due, in milliseconds of the monotonic clock; infinite while the disk is not
+   * full.
+   */
   get roomCheckAt(): number {
     return this.#roomCheckAt;
   }

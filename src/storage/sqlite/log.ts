@@ -78,7 +78,7 @@ const logHistoryMax = 16;
 /** The number of waiting writes that are sent without waiting for the end of the turn. */
 const dispatchLength = 64;
 
-/** How often it is noted when what was written, and how often what is too old goes. */
+/** The time between two notes of when revisions were written, and between two sweeps of history that is too old. */
 const timesMs = 10_000;
 const expiryMs = 60_000;
 

@@ -74,7 +74,7 @@ export type LogRequest =
   | { readonly kind: "digest"; readonly revision: Revision }
   /** Writes a copy of what is current to a new file. */
   | { readonly kind: "backup"; readonly file: string }
-  /** Where the youngest part of the log begins that has so many bytes. */
+  /** Finds the beginning of the youngest part of the log that has so many bytes. */
   | { readonly kind: "startOfYoungest"; readonly bytes: number }
   /** Closes the files. Everything requested before is done first, or given up. */
   | { readonly kind: "close" };
@@ -91,7 +91,7 @@ export interface LogResults {
   rows: { readonly rows: Uint8Array };
   versions: {
     readonly rows: Uint8Array;
-    /** When they were written, 0 for unknown. */
+    /** The times at which they were written; 0 for unknown. */
     readonly times: readonly number[];
     readonly next: Revision;
     readonly since: Revision;
@@ -175,7 +175,7 @@ export class Mailbox {
   readonly shared: SharedArrayBuffer;
   readonly #words: Int32Array;
   readonly #slots: readonly Buffer[];
-  /** How many commits this side has posted, or taken. */
+  /** The number of commits that this side has posted, or taken. */
   #count = 0;
 
   constructor(shared = new SharedArrayBuffer(mailboxHeaderBytes + commitsUnderWayMax * slotBytes)) {

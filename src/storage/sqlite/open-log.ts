@@ -23,7 +23,7 @@ import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead 
 import { damagedFile, setAsidePath, LogFile, logFilePath } from "./log-file.ts";
 import { missingFrom, type Survey, surveyLog } from "./survey.ts";
 
-/** How far revisions move where some may have been given out that the log does not know. */
+/** The step by which revisions move on where some may have been given out that the log does not know. */
 export const revisionStep = 1_000_000_000;
 
 interface OpenLogOptions {
@@ -33,7 +33,7 @@ interface OpenLogOptions {
   /** Go on without what is missing. */
   readonly acceptLoss: boolean;
   readonly segmentRows: number | undefined;
-  /** Only for tests: another boot than the machine's. */
+  /** Another boot than the machine's; only for tests. */
   readonly boot: string | undefined;
 }
 

@@ -11,13 +11,13 @@ import type { LogRow } from "./log-file.ts";
 
 const headerBytes = 36;
 
-/** How many bytes a row with this key, and a value of so many bytes, takes at most. */
+/** The maximum number of bytes of a row with this key and a value of `valueBytes` bytes. */
 const rowBytesMax = (key: string, valueBytes: number): number => headerBytes + key.length * 3 + valueBytes;
 
 const packedLength = (value: Unversioned | undefined): number =>
   value === undefined ? 0 : valueHeaderBytes + value.bytes.length;
 
-/** How many bytes a write takes at most. */
+/** The maximum number of bytes of a packed write. */
 export const packedBytesMax = ({ key, write }: PendingWrite): number => rowBytesMax(key, packedLength(write.value));
 
 /** Packs rows into one buffer: the given one, or a new one. A buffer that gets too small is replaced. */

@@ -10,7 +10,7 @@ export class RevisionSet {
   #order: number[] | undefined;
 
   add(revision: Revision): void {
-    // Not with shifts: a revision may need more than 32 bits.
+    // Shifts would not do: a revision may need more than 32 bits.
     const number = Math.floor(revision / pieceBits);
     let piece = this.#pieces.get(number);
     if (piece === undefined) {
@@ -56,7 +56,7 @@ export class RevisionSet {
     }
   }
 
-  /** How many members lie in [from, to]. */
+  /** Counts the members in [from, to]. */
   count(from: Revision, to: Revision): number {
     let count = 0;
     for (let at = this.next(from); at !== undefined && at <= to; ) {

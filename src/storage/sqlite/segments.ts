@@ -116,7 +116,7 @@ export class Segments {
     return this.#list.reduce((bytes, segment) => bytes + segment.bytes, 0);
   }
 
-  /** How many tables there are. */
+  /** The number of tables. */
   get count(): number {
     return this.#list.length;
   }

@@ -21,7 +21,7 @@ import type { Revision } from "../log-store.ts";
 import type { LogFile, LogCheckpoints } from "./log-file.ts";
 import { RevisionSet } from "./revision-set.ts";
 
-/** How much one step may do. Tests make it small. */
+/** The maximum work of one step. Tests make it small. */
 interface StepLimits {
   /** The maximum number of places of the log that rows are dropped at: each is a page to write. */
   readonly runs: number;

@@ -34,7 +34,7 @@ export class WorkerClient {
   /** All writes are answered, and the thread may end. */
   #isClosing = false;
   #isStopped = false;
-  /** Why the thread answers no more. */
+  /** The reason why the thread answers no more; `undefined` while it does. */
   #failure: Error | undefined;
 
   /** Starts the thread. */

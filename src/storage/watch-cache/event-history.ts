@@ -14,10 +14,10 @@ import type { StoreEvent } from "../watch-cache.ts";
 /** Rough cost of an event, its version and its place in the structures, without the values. */
 const eventOverheadBytes = 320;
 
-/** How many of the youngest events of a resource keep the encodings the layer above left on them. */
+/** The number of youngest events of a resource that keep the encodings which the layer above left on them. */
 const framesKept = 512;
 
-/** Where events of a resource, or of everything, lie in revision order. */
+/** The events of a resource, or of everything, in revision order. */
 export interface EventLog {
   readonly events: Deque<StoreEvent>;
   /** Events after this revision are complete. */

@@ -62,7 +62,10 @@ export interface CacheOptions {
   readonly clock: Clock;
   /** Bytes of superseded versions and events kept in memory; default 64 MiB. */
   readonly historyBytesMax?: number;
-  /** How often history is compacted, and how much of it is kept at least; default 5 minutes each, 0 for never. */
+  /**
+   * The time between two compactions of history, and the age of the history that is kept at least; default 5 minutes
+   * each, 0 for never.
+   */
   readonly compactionIntervalMs?: number;
   readonly historyMs?: number;
   /** The longest pause of a large audience between two rounds of events; default 4 ms. */
@@ -92,7 +95,7 @@ class CacheWrite implements LogWrite {
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
   readonly mayWrite: (() => boolean) | undefined;
-  /** Once it is visible. */
+  /** The written version, once it is visible. */
   entry: Version | undefined = undefined;
 
   constructor(key: string, expected: Revision, encoded: Encoded | undefined, options: PutOptions) {
@@ -489,7 +492,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return { entries, revision: at, more: remaining > 0, remaining };
   }
 
-  /** How many keys in [from, to) there were at `at`. */
+  /** Counts the keys in [from, to) at revision `at`. */
   #countAt(log: EventLog, from: string, to: string | undefined, at: Revision): number {
     let count = this.#live.rank(to) - this.#live.rank(from);
     for (let i = indexAfter(log, at); i < log.events.length; i++) {

@@ -38,7 +38,7 @@ export class Version implements Entry {
 
 /** A version whose value cannot be read, and is empty. A class of its own, so that all others need no field for it. */
 export class UnreadableVersion extends Version {
-  /** Why it cannot be read; `undefined` once it could. */
+  /** The reason why it cannot be read; `undefined` once it could be read. */
   unreadable: string | undefined;
 
   constructor({ key, value, revisionOffset, revision, created, expiresAt, deleted }: Version, unreadable: string) {

@@ -75,7 +75,7 @@ interface Channel {
   dirty: boolean;
   /** Visits since the last rest: a round is one for each watcher. */
   visited: number;
-  /** When the last round ended, on the monotonic clock. */
+  /** The time at which the last round ended, on the monotonic clock. */
   restsFromMs: number;
   /** The place of the next watcher to visit, and how many visits are left until all have all events. */
   next: number;
@@ -308,7 +308,8 @@ export class WatchHub {
         continue;
       }
       channel.next++;
-      // Before the visit, in which more may be published: then all are to be visited again, this one too.
+      // The count falls before the visit, in which more may be published: then all are to be visited again, this one
+      // too.
       channel.left--;
       channel.visited++;
       if (this.#visit(watcher)) rest--;
