@@ -5,9 +5,21 @@ import { firstWords, retired } from "./tidy-words.ts";
 
 void test("comments that begin as a part of the name below are found", () => {
   const first = (text: string): number => firstWords("x.ts", text).length;
-  for (const text of ["/** Of the store. */", "  // What is left.", "/**  Those of others. */"])
+  for (const text of [
+    "/** Of the store. */",
+    "  // What is left.",
+    "/**  Those of others. */",
+    "/** How often it is tried. */",
+    "const a = 1;\n// Where it is,\n// or was.",
+    "  /**\n   * Why it failed, and\n   * when.\n   */",
+  ])
     assert.equal(first(text), 1, text);
-  for (const text of ["/** Offers a seat. */", "// Whether it is open.", " * Of a paragraph's middle."])
+  for (const text of [
+    "/** Offers a seat. */",
+    "// Whether it is open.",
+    " * Of a paragraph's middle.",
+    "// It says\n// why it failed.\n// Why is the middle of a comment.",
+  ])
     assert.equal(first(text), 0, text);
 });
 

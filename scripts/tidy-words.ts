@@ -4,14 +4,28 @@
  */
 import type { Finding } from "./tidy.ts";
 
-const halfSentence = /^\s*(?:\/\*\*?|\/\/)\s+(Of|What|Those) /;
+/** Words with which comments began that had no main verb, or whose subject was the name below. */
+const refusedFirst: ReadonlySet<string> = new Set(
+  "About As Between By How Of Over So That Their Those What Where Which Who Whose Why".split(" "),
+);
 
-/** Comments that begin as a part of the name below would: "Of the store", "What is left", "Those of others". */
+const oneLine = /^\s*(?:\/\*\*?|\/\/)\s+(\w+) /;
+const secondLine = /^\s*\*\s+(\w+) /;
+const lineComment = /^\s*\/\//;
+
+/** The first word of a comment that begins on `line`; `undefined` for other lines. `before` is the line before. */
+function firstWord(line: string, before: string): string | undefined {
+  if (/^\s*\/\*\*?\s*$/.test(before)) return secondLine.exec(line)?.[1];
+  return lineComment.test(line) && lineComment.test(before) ? undefined : oneLine.exec(line)?.[1];
+}
+
+/** Finds comments that begin as a part of the name below would: "Of the store", "How often it is tried", "By name". */
 export function firstWords(file: string, text: string): Finding[] {
   const findings: Finding[] = [];
-  for (const [at, line] of text.split("\n").entries()) {
-    const [, word] = halfSentence.exec(line) ?? [];
-    if (word === undefined) continue;
+  const lines = text.split("\n");
+  for (const [at, line] of lines.entries()) {
+    const word = firstWord(line, lines[at - 1] ?? "");
+    if (word === undefined || !refusedFirst.has(word)) continue;
     findings.push({
       file,
       line: at + 1,
