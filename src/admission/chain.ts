@@ -3,7 +3,7 @@
  * in order. Hot path: runs for every write; a chain of synchronous plugins creates no promise.
  */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import {
   type AdmissionAttributes,
   type AdmissionPlugin,
@@ -19,7 +19,7 @@ export interface AdmissionChain {
   handles(operation: Operation): boolean;
   /** The object as the plugins changed it; `undefined` where they left it as it was, or there is none (deletes). */
   admit(attributes: AdmissionAttributes): MaybePromise<Unstructured | undefined>;
-  validate(attributes: AdmissionAttributes): void | Promise<void>;
+  validate(attributes: AdmissionAttributes): MaybePromise<void>;
 }
 
 export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
@@ -64,7 +64,7 @@ function admitTwice(
   if (plugins.length === 0) return undefined;
   const round = new Round();
   const changed = admitFrom(plugins, round, 0, attributes);
-  return changed instanceof Promise || round.isRepeated
+  return isLate(changed) || round.isRepeated
     ? andThen(changed, (object) => admitAgain(plugins, round, attributes, object))
     : changed;
 }
@@ -91,7 +91,7 @@ function admitFrom(
   let last = changed;
   for (let i = start; i < plugins.length; i++) {
     const answer = plugins[i]!.admit!(current, round);
-    if (answer instanceof Promise) {
+    if (isLate(answer)) {
       const [before, so] = [current, last];
       return unlessGivenUp(attributes, answer).then((object) =>
         object === undefined
@@ -110,11 +110,10 @@ function validateFrom(
   plugins: readonly AdmissionPlugin[],
   start: number,
   attributes: AdmissionAttributes,
-): void | Promise<void> {
+): MaybePromise<void> {
   for (let i = start; i < plugins.length; i++) {
     const answer = plugins[i]!.validate!(attributes);
-    if (answer instanceof Promise)
-      return unlessGivenUp(attributes, answer).then(() => validateFrom(plugins, i + 1, attributes));
+    if (isLate(answer)) return unlessGivenUp(attributes, answer).then(() => validateFrom(plugins, i + 1, attributes));
   }
 }
 

@@ -12,6 +12,7 @@ import { qualifiedName } from "#meta/names.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
 import { isObject } from "#std/is-object.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
@@ -74,7 +75,7 @@ class ImageReviews {
     this.#apiVersion = rename("imagepolicy.k8s.io/v1alpha1");
   }
 
-  check(attributes: AdmissionAttributes): void | Promise<void> {
+  check(attributes: AdmissionAttributes): MaybePromise<void> {
     const spec = this.#specOf(attributes);
     const key = hash("sha256", JSON.stringify(spec), "latin1");
     const kept = this.#kept.get(key, this.#options.clock.monotonic());

@@ -8,6 +8,7 @@ import type { Attributes, Authorizer, Verdict } from "#authz/authorizer.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type GroupVersionResource, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 interface OwnerPermissionOptions {
@@ -17,7 +18,7 @@ interface OwnerPermissionOptions {
 }
 
 export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPermissionOptions): AdmissionPlugin {
-  const ask = (attributes: AdmissionAttributes, about: Partial<Attributes>): Verdict | Promise<Verdict> =>
+  const ask = (attributes: AdmissionAttributes, about: Partial<Attributes>): MaybePromise<Verdict> =>
     authorizer.authorize({ ...question(attributes), ...about });
 
   return {

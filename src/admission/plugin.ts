@@ -6,6 +6,7 @@ import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { forbidden, type StatusCause, StatusError } from "#meta/status-error.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
@@ -59,9 +60,9 @@ export interface AdmissionPlugin {
    * May change the object: returns a changed copy, or `undefined` for no change. A plugin should check the resource
    * before it reads the object, which may have to be decoded. Called for deletes, too.
    */
-  admit?(attributes: AdmissionAttributes, round: MutationRound): ApiObject | undefined | Promise<ApiObject | undefined>;
+  admit?(attributes: AdmissionAttributes, round: MutationRound): MaybePromise<ApiObject | undefined>;
   /** May only refuse. */
-  validate?(attributes: AdmissionAttributes): void | Promise<void>;
+  validate?(attributes: AdmissionAttributes): MaybePromise<void>;
 }
 
 /** The name of the object, also of one in a deleted collection; empty for a create whose name will be generated. */

@@ -118,7 +118,7 @@ export class Quotas {
   }
 
   /** Refuses by throwing. Resolves when the quotas have stored the charge; at once when there is none. */
-  charge(attributes: AdmissionAttributes, options: ChargeOptions): void | Promise<void> {
+  charge(attributes: AdmissionAttributes, options: ChargeOptions): MaybePromise<void> {
     const { namespace, resource, operation, subresource, dryRun, context } = attributes;
     const quotas = this.#index.of(namespace);
     if (quotas === undefined && options.limited.length === 0) return;
@@ -148,7 +148,7 @@ export class Quotas {
   }
 
   /** Runs work while nothing else writes to the quotas of a namespace. */
-  alone<T>(namespace: string, work: () => Promise<T> | T): Promise<T> {
+  alone<T>(namespace: string, work: () => MaybePromise<T>): Promise<T> {
     const before = this.#running.get(namespace) ?? Promise.resolve();
     const result = before.then(work);
     const over = result.then(

@@ -1,5 +1,5 @@
 /** The interface of authenticators, and the two that combine others. */
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
 /** The part of a request that authenticators read. */
@@ -74,7 +74,7 @@ export function firstUser<T>(
 ): MaybePromise<Authentication> {
   for (let i = from; i < asked.length; i++) {
     const answer = ask(asked[i]!);
-    if (answer instanceof Promise) {
+    if (isLate(answer)) {
       return answer.then((late) =>
         late.outcome === "user" ? late : firstUser(asked, ask, i + 1, withReason(reasons, late)),
       );

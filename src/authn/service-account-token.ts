@@ -17,7 +17,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
 import { isObject } from "#std/is-object.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { tokenDigest } from "./token-digest.ts";
@@ -195,7 +195,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   #verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): MaybePromise<Finding> {
     for (let at = from; at < candidates.length; at++) {
       const isGood = this.#verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
-      if (isGood instanceof Promise) {
+      if (isLate(isGood)) {
         return isGood.then((late) =>
           late ? this.#vouched(jwt, digest) : this.#verify(jwt, candidates, digest, at + 1),
         );
@@ -227,7 +227,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     let finding: MaybePromise<Finding> | undefined = this.#waiting.get(digest);
     if (finding === undefined) {
       finding = this.#verify(jwt, candidates, digest);
-      if (finding instanceof Promise) {
+      if (isLate(finding)) {
         finding = finding.finally(() => this.#waiting.delete(digest));
         this.#waiting.set(digest, finding);
       }

@@ -2,7 +2,7 @@
  * The interface of authorizers, and the union that asks them in order. Source: upstream's `authorization/authorizer`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -79,7 +79,7 @@ function firstDecision(
   let reasons = earlier;
   for (let i = from; i < authorizers.length; i++) {
     const verdict = authorizers[i]!.authorize(attributes);
-    if (verdict instanceof Promise) {
+    if (isLate(verdict)) {
       return verdict.then((late) =>
         late.decision === "noOpinion"
           ? firstDecision(authorizers, attributes, i + 1, joined(reasons, late.reason), joined(errors, late.error))

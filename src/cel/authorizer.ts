@@ -3,7 +3,7 @@
  * evaluation makes three at most and is repeated no more often.
  */
 import type { UserInfo } from "#meta/user-info.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import {
   authorizerValue,
   type CheckAttributes,
@@ -39,7 +39,7 @@ export class AuthorizationChecks {
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
     const answer = this.#authorize(attributes);
-    if (answer instanceof Promise) throw new Pending(answer.then((verdict) => this.#answers.set(key, verdict)));
+    if (isLate(answer)) throw new Pending(answer.then((verdict) => this.#answers.set(key, verdict)));
     this.#answers.set(key, answer);
     return answer;
   }

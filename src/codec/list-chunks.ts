@@ -5,6 +5,7 @@
 import type { Chunks, LongBody } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import { Yielder } from "#std/cooperative.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 
 /** A piece of a list: text, or bytes of a format that is no text. */
 type ListPart = string | Buffer;
@@ -16,7 +17,7 @@ interface ListParts {
   /** The whole of a list without items. */
   readonly empty: ListPart;
   readonly separator: string;
-  item(at: number): ListPart | Promise<ListPart>;
+  item(at: number): MaybePromise<ListPart>;
 }
 
 const chunkLength = 32 * 1024;
@@ -68,7 +69,8 @@ class ListChunks implements Chunks {
     let length = head.length;
     for (let at = 0; at < this.#count; at++) {
       const next = this.#parts.item(at);
-      const item = next instanceof Promise ? await next : next;
+      // Most items are there, and a list has thousands: none of them costs a microtask.
+      const item = isLate(next) ? await next : next;
       if (at > 0 && separator !== "") made.push(separator);
       made.push(item);
       length += item.length;

@@ -5,6 +5,7 @@
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -20,7 +21,7 @@ interface Protection<T extends ApiObject> {
   readonly path: string;
   /** Path of one. */
   pathOf(namespace: string, name: string): string;
-  isUsed(object: T, client: RestClient): Promise<boolean> | boolean;
+  isUsed(object: T, client: RestClient): MaybePromise<boolean>;
 }
 
 /** The pause before an object in use is examined again. */

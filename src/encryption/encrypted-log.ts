@@ -5,7 +5,7 @@
  *
  * The encrypted value is the packed form (`versioned-value.ts`), so its length is the only thing it reveals.
  */
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { yieldToEventLoop } from "#std/cooperative.ts";
 import { ForwardingLog } from "#storage/forwarding-log.ts";
 import {
@@ -28,7 +28,7 @@ import {
   type Unversioned,
 } from "#storage/log-store.ts";
 import { pack } from "#storage/versioned-value.ts";
-import { type ClearValue, inClear } from "./stored-value.ts";
+import { inClear } from "./stored-value.ts";
 import { TransformError } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
@@ -205,7 +205,7 @@ export class EncryptedLog extends ForwardingLog {
 
   #load(entry: LogEntry): void {
     const read = this.#read(entry);
-    if (!(read instanceof Promise) && !("problem" in read)) {
+    if (!isLate(read) && !("problem" in read)) {
       this.#note(entry.key, read.stored);
       this.#follower?.load(read.stored === undefined ? entry : { ...entry, value: read.value });
       return;
@@ -251,7 +251,7 @@ export class EncryptedLog extends ForwardingLog {
         show({ ...entry, value: read.value });
       }
     };
-    if (this.#tail === undefined && !(reading instanceof Promise)) done(reading);
+    if (this.#tail === undefined && !isLate(reading)) done(reading);
     else this.#append(() => andThen(reading, done));
   }
 
@@ -267,17 +267,16 @@ export class EncryptedLog extends ForwardingLog {
     this.#tail = tail;
   }
 
-  #read({ key, value }: LogEntry): MaybePromise<Read> {
-    const noted = ({ value: clear, stored }: ClearValue): Read => ({
+  #read(entry: LogEntry): MaybePromise<Read> {
+    return attempt((one) => this.#decrypt(one), entry, problemOf);
+  }
+
+  /** Throws or rejects with `TransformError`. */
+  #decrypt({ key, value }: LogEntry): MaybePromise<Read> {
+    return andThen(inClear(this.#transformers, key, value), ({ value: clear, stored }) => ({
       value: clear,
       stored: stored && this.#form(stored.origin, stored.extraBytes),
-    });
-    try {
-      const read = inClear(this.#transformers, key, value);
-      return read instanceof Promise ? read.then(noted).catch(problemOf) : noted(read);
-    } catch (error) {
-      return problemOf(error);
-    }
+    }));
   }
 
   async #clear(entry: LogEntry): Promise<LogEntry> {

@@ -1,6 +1,6 @@
 /** Counts and times the operations of a provider. */
 import type { Clock } from "#std/clock.ts";
-import { type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Decrypted, TransformError, type ValueTransformer } from "./transformer.ts";
 
 /** Hears of each transformation, synchronously, and must not throw. `error` is why it failed. */
@@ -46,13 +46,10 @@ export function observed(
         tell("from_storage", start, undefined);
         return decrypted;
       };
-      let decrypted: MaybePromise<Decrypted>;
-      try {
-        decrypted = inner.decrypt(value, context);
-      } catch (error) {
-        return failed(error);
-      }
-      return decrypted instanceof Promise ? decrypted.then(done, failed) : done(decrypted);
+      return andThen(
+        attempt((bytes) => inner.decrypt(bytes, context), value, failed),
+        done,
+      );
     },
   };
 }

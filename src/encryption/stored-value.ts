@@ -1,11 +1,11 @@
 /** Decrypts a stored value with the providers for its key. */
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Unversioned } from "#storage/log-store.ts";
 import { unpack } from "#storage/versioned-value.ts";
 import { type Decrypted, encryptedPrefix, startsWith } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
-export interface ClearValue {
+interface ClearValue {
   readonly value: Unversioned;
   /** The provider that encrypted it, and how many bytes that added; `undefined` when it was stored in clear. */
   readonly stored: { readonly origin: string; readonly extraBytes: number } | undefined;
@@ -26,6 +26,5 @@ export function inClear(transformers: Transformers, key: string, value: Unversio
     isHidden
       ? { value: unpack(clear), stored: { origin, extraBytes: bytes.length - clear.length } }
       : { value, stored: undefined };
-  const decrypted = transformer.decrypt(bytes, Buffer.from(key));
-  return decrypted instanceof Promise ? decrypted.then(opened) : opened(decrypted);
+  return andThen(transformer.decrypt(bytes, Buffer.from(key)), opened);
 }

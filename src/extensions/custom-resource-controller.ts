@@ -191,8 +191,7 @@ export class CustomResourceController {
       if (this.#closed || !wanted() || (old !== undefined && old.entry.revision >= entry.revision)) return;
       let next: Known | undefined;
       try {
-        const made = runCooperatively(this.#made(entry, old));
-        next = made instanceof Promise ? await made : made;
+        next = await runCooperatively(this.#made(entry, old));
       } catch (error) {
         this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
       }

@@ -13,7 +13,7 @@ import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy, UpdateStrategy, WriteAttributes } from "#registry/resource-definition.ts";
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, patternWeight, validateValue } from "#schema/structural.ts";
 import { addAll } from "#std/add-all.ts";
@@ -122,7 +122,7 @@ function ruleFindings(
     return [invalid(FieldPath.root, null, detail)];
   }
   const checked = andThen(rules, (loaded) => loaded.check(object, options));
-  if (checked instanceof Promise) context.slow?.();
+  if (isLate(checked)) context.slow?.();
   return andThen(checked, ({ errors, tolerated }) => {
     for (const finding of tolerated) context.warn(finding);
     return errors;

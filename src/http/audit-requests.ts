@@ -18,7 +18,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { isObject } from "#std/is-object.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { type ApiRequest, type AuditedBody, type Reply, unknownUser } from "./api-request.ts";
 import { plainText } from "./plain-text.ts";
@@ -52,7 +52,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     options.observeLevel(decision.level);
     return decision;
   };
-  const refused = async (request: ApiRequest, error: unknown): Promise<never> => {
+  const refused = async (error: unknown, request: ApiRequest): Promise<never> => {
     // Once the user is known, the other filter records what comes.
     if (error instanceof StatusError && request.user === unknownUser) {
       const decision = decide(request);
@@ -67,14 +67,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     throw error;
   };
   return {
-    auditUnauthenticated(request, next) {
-      try {
-        const reply = next(request);
-        return reply instanceof Promise ? reply.catch((error: unknown) => refused(request, error)) : reply;
-      } catch (error) {
-        return refused(request, error);
-      }
-    },
+    auditUnauthenticated: (request, next) => attempt(next, request, refused),
     audit(request, next) {
       const decision = decide(request);
       return decision.level === "None" ? next(request) : recorded(request, next, decision, options);
@@ -142,7 +135,7 @@ class AuditedRequest implements AuditedBody {
     if (!this.wantsRequest) return;
     // A patch is recorded as it came; one that cannot be read is not.
     const isYaml = !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64));
-    this.#requestObject = attempt(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
+    this.#requestObject = leaveOutBroken(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
   }
 
   /** A failure was answered. */
@@ -156,7 +149,7 @@ class AuditedRequest implements AuditedBody {
     this.#status = { ...(status === undefined ? {} : responseStatus(status)), code: reply.code };
     if (!this.#wantsAnswer) return;
     const { object, list } = reply;
-    if (object !== undefined) this.#responseObject = attempt(() => this.#objectText(object));
+    if (object !== undefined) this.#responseObject = leaveOutBroken(() => this.#objectText(object));
     else if (list !== undefined) this.#responseObject = await this.#listText(list).catch(() => undefined);
   }
 
@@ -247,7 +240,7 @@ class AuditedRequest implements AuditedBody {
   }
 
   #written(object: object): string | undefined {
-    return attempt(() => this.#textOf(this.#decision.omitManagedFields ? withoutManagedFields(object) : object));
+    return leaveOutBroken(() => this.#textOf(this.#decision.omitManagedFields ? withoutManagedFields(object) : object));
   }
 
   #textOf(value: unknown): string {
@@ -305,7 +298,7 @@ function statusOf({ method }: ApiRequest, { code, object }: Reply): Partial<Stat
 }
 
 /** Content that cannot be decoded or encoded is left out of the event. */
-function attempt<T>(make: () => T): T | undefined {
+function leaveOutBroken<T>(make: () => T): T | undefined {
   try {
     return make();
   } catch {

@@ -16,7 +16,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealedWarning, shownError } from "./confidential.ts";
@@ -185,7 +185,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   };
   try {
     const reply = dispatch(scope, verb, handler);
-    return reply instanceof Promise ? reply.then(encode, elsewhere) : encode(reply);
+    return isLate(reply) ? reply.then(encode, elsewhere) : encode(reply);
   } catch (error) {
     return elsewhere(error);
   }

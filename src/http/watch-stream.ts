@@ -5,7 +5,7 @@
  * once for all watchers that receive the same ones; `storage` gives such watchers the identical array.
  */
 import type { Clock } from "#std/clock.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -139,7 +139,7 @@ export class WatchStream implements ReplyStream {
       if (held !== undefined) this.#initial = { entries, held };
       if (!this.#over) this.#sendInitial();
     };
-    if (ready instanceof Promise) ready.then(send).catch((error: unknown) => this.#fail(error));
+    if (isLate(ready)) ready.then(send).catch((error: unknown) => this.#fail(error));
     else send(ready);
   }
 
@@ -242,7 +242,7 @@ export class WatchStream implements ReplyStream {
     const ready = this.#options.ready?.(
       events.flatMap(({ entry, previous }) => [entry, ...(previous ? [previous] : [])]),
     );
-    if (!(ready instanceof Promise)) return this.#shown(() => this.#send(events)) === true;
+    if (!isLate(ready)) return this.#shown(() => this.#send(events)) === true;
     this.#isConverting = true;
     ready
       .then(() => {

@@ -11,7 +11,7 @@ import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/obj
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { weightOf } from "./large-requests.ts";
 import { sentWriteOptions, type WriteOptions } from "./options.ts";
 import { RemoteVersions } from "./remote-versions.ts";
@@ -159,7 +159,7 @@ function withReadableManagers(scope: Scope, object: Unstructured, changed: Unstr
 
 /** The answer of admission. A request that waits for others leaves seats to other users. */
 export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): MaybePromise<T> {
-  if (answer instanceof Promise) request.seats?.slow();
+  if (isLate(answer)) request.seats?.slow();
   return answer;
 }
 

@@ -7,7 +7,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
 interface KindUnderTest {
@@ -125,7 +125,7 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
 }
 
 function printFindings(found: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
-  if (late instanceof Promise) throw new Error("the rules of this kind are loaded by loadRules");
+  if (isLate(late)) throw new Error("the rules of this kind are loaded by loadRules");
   return [...found, ...late].map(printFieldError);
 }
 

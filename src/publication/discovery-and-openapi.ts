@@ -2,7 +2,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import type { Reply } from "#http/api-request.ts";
 import { lazy } from "#std/lazy.ts";
-import { andThen } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } from "./discovery.ts";
 import type { OpenApiRequest } from "./openapi/v3.ts";
 
@@ -17,7 +17,7 @@ export interface DiscoveryAndOpenApi {
    * The answer for `/`, discovery and OpenAPI; `undefined` for paths of others. Throws `resourceNotFound`,
    * `notAcceptable` and `methodUnknown`.
    */
-  reply(request: DiscoveryRequest & OpenApiRequest): Reply | Promise<Reply> | undefined;
+  reply(request: DiscoveryRequest & OpenApiRequest): MaybePromise<Reply> | undefined;
   /**
    * The answer for an unknown path, resource paths included: a page of plain text, or `resourceNotFound` thrown where
    * clients expect a Status.

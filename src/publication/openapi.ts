@@ -1,5 +1,6 @@
 /** OpenAPI in both versions. Loaded on the first request for it. */
 import type { Reply } from "#http/api-request.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { OpenApiV2 } from "./openapi/v2.ts";
 import { type OpenApiOptions, type OpenApiRequest, OpenApiV3 } from "./openapi/v3.ts";
 
@@ -13,7 +14,7 @@ export class OpenApi {
   }
 
   /** The answer for a path of OpenAPI. */
-  reply(request: OpenApiRequest): Reply | Promise<Reply> {
+  reply(request: OpenApiRequest): MaybePromise<Reply> {
     return (request.path === "/openapi/v2" ? this.#v2 : this.#v3).reply(request);
   }
 }

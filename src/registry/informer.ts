@@ -6,7 +6,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { isCompacted, StorageFailure } from "#storage/log-store.ts";
 import type {
   CacheRanges,
@@ -128,7 +128,7 @@ export class StoreInformer {
       this.#queue = [];
       try {
         const done = this.#options.handle(events);
-        if (!(done instanceof Promise)) {
+        if (!isLate(done)) {
           this.#reach(revision);
           continue;
         }

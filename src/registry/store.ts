@@ -6,6 +6,7 @@
  * Hot path: a create or update decodes nothing twice and encodes the object once.
  */
 import type { Unstructured } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Entry, Range } from "#storage/watch-cache.ts";
 
 import type { WriteAttributes } from "./resource-definition.ts";
@@ -48,7 +49,7 @@ export class Store extends ObjectReader {
   create(
     object: Unstructured,
     attributes: WriteAttributes,
-    validate?: (object: Unstructured) => Promise<void> | void,
+    validate?: (object: Unstructured) => MaybePromise<void>,
   ): Promise<Stored> {
     return this.#writer.create(object, attributes, validate);
   }

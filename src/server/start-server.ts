@@ -104,7 +104,7 @@ export async function startServer(
   const inputs = await readInputs({ options, folder, expected, clock, random }, domain, marker);
   const openAudit = await loadAudit(options, domain);
   const log = openLogOf(environment.log, options);
-  const undo: (() => Promise<void> | void)[] = [];
+  const undo: (() => MaybePromise<void>)[] = [];
   try {
     return await start({
       options,
@@ -184,7 +184,7 @@ interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
   /** Undoes the steps so far, in order. */
-  readonly undo: (() => Promise<void> | void)[];
+  readonly undo: (() => MaybePromise<void>)[];
 }
 
 async function start(parts: Start): Promise<RunningServer> {
@@ -402,7 +402,7 @@ interface Running {
   readonly url: string;
   readonly stopRenewal: () => void;
   /** Parts that are closed in this order, once running requests have ended. */
-  readonly closeAll: readonly ({ close(): Promise<void> | void } | undefined)[];
+  readonly closeAll: readonly ({ close(): MaybePromise<void> } | undefined)[];
 }
 
 function running(

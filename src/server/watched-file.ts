@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 
 interface WatchedFileOptions {
   readonly file: string;
@@ -13,7 +14,7 @@ interface WatchedFileOptions {
   /** Default: a minute, as upstream. */
   readonly periodMs?: number;
   /** Receives new content. If it throws or rejects, the error is reported and the old content stays. */
-  changed(text: string): void | Promise<void>;
+  changed(text: string): MaybePromise<void>;
   /** The file could not be read, or its content not be used. */
   failed(error: unknown): void;
 }

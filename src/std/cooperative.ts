@@ -4,7 +4,7 @@
  * longer than one.
  */
 import type { Clock } from "./clock.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
+import { isLate, type MaybePromise } from "./maybe-promise.ts";
 
 /** The time that a piece of long work may last before others have a turn. */
 const pieceMs = 4;
@@ -32,7 +32,7 @@ export type Steps<T> = Generator<Promise<unknown> | undefined, T, unknown>;
 
 /** Waits for a value in steps: `const pod = yield* awaited(read)`. */
 export function* awaited<T>(value: MaybePromise<T>): Steps<T> {
-  return value instanceof Promise ? ((yield value) as T) : value; // the runner gives the value of what was yielded
+  return isLate(value) ? ((yield value) as T) : value; // the runner gives the value of what was yielded
 }
 
 /** Runs the steps, at once as far as nothing has to be waited for; others have a turn where a step allows it. */

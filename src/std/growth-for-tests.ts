@@ -4,6 +4,7 @@
  * pieces, between which others have a turn.
  */
 import assert from "node:assert/strict";
+import { isLate } from "./maybe-promise.ts";
 
 /** Less than this is repeated until it can be compared: a collection of garbage takes several milliseconds. */
 const leastMicros = 40_000;
@@ -16,7 +17,7 @@ async function cpuMicros(size: number, repeats: number, work: (size: number) => 
   const start = process.cpuUsage();
   for (let i = 0; i < repeats; i++) {
     const done = work(size);
-    if (done instanceof Promise) await done;
+    if (isLate(done)) await done;
   }
   const { user, system } = process.cpuUsage(start);
   return user + system;

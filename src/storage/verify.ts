@@ -101,8 +101,7 @@ async function read(
     if (deleted !== 0 || survey.replaced.has(revision)) continue;
     keys++;
     if (!isIntact) continue;
-    const visited = visit({ key, revision, value: unpack(Buffer.from(value)) });
-    if (visited !== undefined) await visited;
+    await visit({ key, revision, value: unpack(Buffer.from(value)) });
   }
   return { revision: survey.revision, compacted: file.checkpoints.compacted, keys, rows };
 }

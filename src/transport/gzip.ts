@@ -8,6 +8,7 @@
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw } from "node:zlib";
 import type { Chunk } from "#std/byte-pieces.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
 
 interface Compressed {
@@ -42,9 +43,7 @@ export class Gzip {
     let crc = 0;
     let length = 0;
     for await (const chunk of chunks) {
-      const found = this.#find(chunk);
-      // Most chunks are there: no wait for those.
-      const part = found instanceof Promise ? await found : found;
+      const part = await this.#find(chunk);
       crc = joinChecksums(crc, part.crc, part.length);
       length += part.length;
       waiting.push(part.bytes);
@@ -62,7 +61,7 @@ export class Gzip {
     yield Buffer.concat(waiting);
   }
 
-  #find(chunk: Chunk): Compressed | Promise<Compressed> {
+  #find(chunk: Chunk): MaybePromise<Compressed> {
     const known = this.#kept.find(chunk);
     if (known !== undefined) return known.ready ?? known.chunk;
     const made: Kept = { chunk: compressChunk(chunk.bytes()), ready: undefined };

@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { badRequest, requestTooLarge, type StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { isLate } from "#std/maybe-promise.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
 import {
   type ApiRequest,
@@ -258,7 +259,7 @@ export class IncomingRequest implements ApiRequest {
           if (length > limitBytes) return fail(tooLarge(limitBytes));
           const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
           const waiting = turnFor(length);
-          if (waiting === undefined) return done(bytes);
+          if (!isLate(waiting)) return done(bytes);
           this.seats?.slow();
           // If the client has left meanwhile, `fail` has rejected the promise, and this does nothing.
           void waiting.then(() => done(bytes));

@@ -23,7 +23,7 @@ import { userAnonymous } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, ClientCertificate, Headers, Reply } from "#http/api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
@@ -526,7 +526,7 @@ class TlsListener implements Listener {
     } catch (error) {
       reply = this.#failed(exchange, error);
     }
-    if (!(reply instanceof Promise)) this.#answer(connection, exchange, reply);
+    if (!isLate(reply)) this.#answer(connection, exchange, reply);
     else {
       void reply
         .catch((error: unknown) => this.#failed(exchange, error))

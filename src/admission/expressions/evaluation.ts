@@ -4,7 +4,7 @@ import { type Activation, workMax as evaluationWorkMax } from "#cel/evaluate.ts"
 import { expectedAfter } from "#cel/expected-cost.ts";
 import { Pending, untilDone } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { awaited, runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 
@@ -48,7 +48,7 @@ export class LazyExpression {
     if (this.#compiled !== undefined) return this.#compiled;
     if (this.#compiling !== undefined) return this.#compiling;
     const compiled = runCooperatively(this.#compile());
-    if (!(compiled instanceof Promise)) return (this.#compiled = compiled);
+    if (!isLate(compiled)) return (this.#compiled = compiled);
     const keep = compiled.then((made) => (this.#compiled ??= made)).finally(() => (this.#compiling = undefined));
     this.#compiling = keep;
     return keep;
@@ -216,7 +216,7 @@ export function* evaluateAll(
     const pause = budget.pauseBefore(expression);
     if (pause !== undefined) yield pause;
     const prepared = expression.prepare();
-    if (prepared instanceof Promise) {
+    if (isLate(prepared)) {
       yield prepared;
       // The last piece of compiling is enough for one turn, and many may have waited for it.
       yield undefined;

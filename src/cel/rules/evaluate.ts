@@ -13,7 +13,7 @@ import {
   type SchemaNode,
   type ValidationRule,
 } from "#schema/structural.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { awaited, type Steps } from "#std/cooperative.ts";
 import type { Evaluation, Program } from "../evaluate.ts";
 import { workMax } from "../evaluate/frame.ts";
@@ -94,7 +94,7 @@ export class CompiledRules {
     if (known !== undefined || this.#places.has(props)) return known;
     const made = this.#run(this.#compiler.place(props, isWhole));
     this.#places.set(props, made);
-    if (made instanceof Promise) {
+    if (isLate(made)) {
       made.then(
         (place) => this.#places.set(props, place),
         () => this.#places.delete(props),
@@ -209,7 +209,7 @@ export class RuleRun implements RuleFindings {
     const made = this.#rules.at(node, isWhole);
     const place = yield* awaited(made);
     // Compiling was a piece by itself, or many have waited for it.
-    if (isNew || made instanceof Promise) yield undefined;
+    if (isNew || isLate(made)) yield undefined;
     if (place === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));

@@ -3,6 +3,7 @@
  * disk and a store that has failed. Any other error is a bug: one line in the log with its stack, and a 500 without details.
  */
 import { badRequest, internalError, serviceUnavailable, StatusError } from "#meta/status-error.ts";
+import { attempt } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { StorageFailure, StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
@@ -28,7 +29,7 @@ interface CatchErrorsOptions {
 }
 
 export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
-  const answer = (request: ApiRequest, error: unknown): Reply => {
+  const answer = (error: unknown, request: ApiRequest): Reply => {
     if (error instanceof StatusError) {
       // The private story of a server's own failure is in the cause.
       if (error.status.code >= 500 && error.cause !== undefined) {
@@ -54,14 +55,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
     return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
   };
-  return (request, next) => {
-    try {
-      const reply = next(request);
-      return reply instanceof Promise ? reply.catch((error: unknown) => answer(request, error)) : reply;
-    } catch (error) {
-      return answer(request, error);
-    }
-  };
+  return (request, next) => attempt(next, request, answer);
 }
 
 function describe(request: ApiRequest): object {

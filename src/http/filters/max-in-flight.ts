@@ -4,7 +4,7 @@
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt } from "#std/maybe-promise.ts";
 import type { Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
@@ -41,14 +41,7 @@ export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Fil
       leave();
       return reply;
     };
-    let reply: MaybePromise<Reply>;
-    try {
-      reply = next(request);
-    } catch (error) {
-      return failed(error);
-    }
-    // `finally` would make three promises.
-    return reply instanceof Promise ? reply.then(answered, failed) : answered(reply);
+    return andThen(attempt(next, request, failed), answered);
   };
 }
 

@@ -7,7 +7,7 @@ import type { QueuedRequest } from "#flowcontrol/queued-request.ts";
 import type { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import { StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
@@ -64,7 +64,7 @@ class Gate {
     } catch (error) {
       return this.#failed(request, claimed, error);
     }
-    if (!(reply instanceof Promise)) return this.#answered(request, claimed, reply);
+    if (!isLate(reply)) return this.#answered(request, claimed, reply);
     return reply.then(
       (late) => this.#answered(request, claimed, late),
       (error: unknown) => this.#failed(request, claimed, error),

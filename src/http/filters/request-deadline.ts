@@ -11,6 +11,7 @@ import { badRequest, timeout } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
+import { isLate } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
@@ -39,7 +40,7 @@ export function requestDeadline({ clock, requestTimeoutMs }: RequestDeadlineOpti
     }
     request.deadlineMs = request.receivedMs + timeoutMs;
     const reply = next(request);
-    if (!(reply instanceof Promise)) return reply;
+    if (!isLate(reply)) return reply;
     return exact ? limited(clock, request, reply) : waiting.race(request, reply);
   };
 }

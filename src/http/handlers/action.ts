@@ -2,6 +2,7 @@
 import type { Action } from "#meta/action.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
+import { isLate } from "#std/maybe-promise.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply, valueReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
@@ -50,7 +51,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
       admitting(scope, parts.admission.validate(admissionAttributes(scope, { ...about, object: checked }))),
   });
   // It waits for turns of the loop, or for others.
-  if (acting instanceof Promise) request.seats?.slow();
+  if (isLate(acting)) request.seats?.slow();
   const answer = await acting;
   return isStatus(answer)
     ? valueReply(negotiated, 201, answer)

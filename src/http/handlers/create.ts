@@ -1,4 +1,5 @@
 /** POST of an object. */
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Reply } from "../api-request.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { objectReply } from "../object-reply.ts";
@@ -24,10 +25,9 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const body = await readObject(scope, options);
   const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
   const ownership = ownershipOf(scope);
-  const owned = ownership.settled(() =>
+  let object = await ownership.settled(() =>
     withOwnership(scope, undefined, { ...body, object: named }, options, ownership.versions),
   );
-  let object = owned instanceof Promise ? await owned : owned;
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
@@ -37,7 +37,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
     await admitting(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
   );
   // A generated name is known by then.
-  const validate = (candidate: Unstructured): Promise<void> | void =>
+  const validate = (candidate: Unstructured): MaybePromise<void> =>
     admitting(
       scope,
       admission.validate(

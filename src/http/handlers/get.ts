@@ -1,6 +1,6 @@
 /** GET of one object, or of its status. */
 import { badRequest } from "#meta/status-error.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { HandledRequest, Reply } from "../api-request.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import { objectReply, StoredContent } from "../object-reply.ts";
@@ -18,7 +18,7 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
     }
     parts.sizes.check(weightOf(entry.value));
     const waiting = turnFor(entry.value.length);
-    if (waiting !== undefined) request.seats?.slow();
+    if (isLate(waiting)) request.seats?.slow();
     return andThen(waiting, () => objectReply(scope, negotiated, 200, store.object(entry), entry));
   });
 }

@@ -8,7 +8,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { attributesOf } from "../filters/authorize.ts";
 import { isUnchanged } from "../is-unchanged.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
@@ -49,7 +49,7 @@ export async function replaceObject(
   if (stored !== undefined) {
     parts.sizes.check(weightOf(stored));
     const waiting = turnFor(stored.length);
-    if (waiting !== undefined) {
+    if (isLate(waiting)) {
       scope.request.seats?.slow();
       await waiting;
     }

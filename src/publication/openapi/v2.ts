@@ -5,6 +5,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { digestOf } from "../discovery.ts";
 import type { ServedGroup } from "../discovery/groups.ts";
 import { DocumentV2 } from "./document-v2.ts";
@@ -39,7 +40,7 @@ export class OpenApiV2 {
   }
 
   /** The answer for `/openapi/v2`. */
-  reply(request: OpenApiRequest): Reply | Promise<Reply> {
+  reply(request: OpenApiRequest): MaybePromise<Reply> {
     const type = acceptedType(request.headers["accept"], offered);
     if (type === undefined) return notAcceptableFile;
     return this.#fileReply(request, type !== json);

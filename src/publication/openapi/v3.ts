@@ -8,6 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { digestOf, type AggregatedVersion } from "../discovery.ts";
 import type { ServedGroup } from "../discovery/groups.ts";
 import { documentV3 } from "./document-v3.ts";
@@ -69,7 +70,7 @@ export class OpenApiV3 {
   }
 
   /** The answer for `/openapi/v3` and below. */
-  reply(request: OpenApiRequest): Reply | Promise<Reply> {
+  reply(request: OpenApiRequest): MaybePromise<Reply> {
     const { path } = request;
     this.#refresh();
     if (path === prefix) return this.#indexReply(request.receivedMs);

@@ -48,8 +48,7 @@ export class EntryWriter {
     for (let isNewest = false; ; isNewest = true) {
       let outcome: Outcome<T>;
       try {
-        const conversion = entry && this.#reader.convertAnew(entry, caller);
-        if (conversion instanceof Promise) await conversion;
+        if (entry !== undefined) await this.#reader.convertAnew(entry, caller);
         outcome = await attempt(entry);
       } catch (error) {
         outcome = { refused: error };

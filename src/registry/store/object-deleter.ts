@@ -10,6 +10,7 @@ import { timestampOf, Timestamps } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { Yielder } from "#std/cooperative.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 
 import type { CheckedDeleteOptions } from "../delete-options.ts";
@@ -23,7 +24,7 @@ export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
   readonly caller?: Caller;
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */
-  readonly admit?: ((old: Unstructured) => Promise<void> | void) | undefined;
+  readonly admit?: ((old: Unstructured) => MaybePromise<void>) | undefined;
 }
 
 export interface Deleted {

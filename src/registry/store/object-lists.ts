@@ -59,8 +59,7 @@ export class ObjectLists {
   /** One chunk of a collection at one revision. The caller has checked the combination of options. */
   async list(request: ListRequest): Promise<Listed> {
     const prefix = this.#reader.collection(request.namespace);
-    const waiting = this.#inTurn(prefix, request.limit);
-    if (waiting !== undefined) await waiting;
+    await this.#inTurn(prefix, request.limit);
     if (request.continue !== "") return this.#listContinued(prefix, request);
     const { resourceVersion, resourceVersionMatch, limit } = request;
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);

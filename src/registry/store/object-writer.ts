@@ -35,9 +35,9 @@ export interface Updated extends Stored {
 }
 
 export interface UpdateOptions {
-  transform(current: Unstructured | undefined): Promise<Unstructured> | Unstructured;
+  transform(current: Unstructured | undefined): MaybePromise<Unstructured>;
   /** Called again with the newest object after a concurrent write. */
-  readonly validate?: (object: Unstructured, old: Unstructured | undefined) => Promise<void> | void;
+  readonly validate?: (object: Unstructured, old: Unstructured | undefined) => MaybePromise<void>;
   /** Whether a missing object is created. */
   readonly allowCreate: boolean;
   /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
@@ -77,7 +77,7 @@ export class ObjectWriter {
   create(
     object: Unstructured,
     attributes: WriteAttributes,
-    validate?: (object: Unstructured) => Promise<void> | void,
+    validate?: (object: Unstructured) => MaybePromise<void>,
   ): Promise<Stored> {
     if (this.#definition.strategy.allocate === undefined) {
       return this.#create(object, attributes, unallocated, validate);
@@ -89,7 +89,7 @@ export class ObjectWriter {
     object: Unstructured,
     attributes: WriteAttributes,
     allocate: Allocate,
-    validate: ((object: Unstructured) => Promise<void> | void) | undefined,
+    validate: ((object: Unstructured) => MaybePromise<void>) | undefined,
   ): Promise<Stored> {
     const definition = this.#definition;
     const { strategy } = definition;
@@ -103,10 +103,9 @@ export class ObjectWriter {
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let attempt = 1; ; attempt++) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const allocated = allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
-      const candidate = allocated instanceof Promise ? await allocated : allocated;
+      const candidate = await allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
       const errors = strategy.validate?.(candidate, attributes) ?? [];
-      const ruleErrors = strategy.checkRules?.(candidate, undefined, errors, attributes) ?? [];
+      const ruleErrors = (await strategy.checkRules?.(candidate, undefined, errors, attributes)) ?? [];
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
@@ -114,7 +113,7 @@ export class ObjectWriter {
           standardFinalizers: definition.anyFinalizers !== true,
         }),
         ...errors,
-        ...(ruleErrors instanceof Promise ? await ruleErrors : ruleErrors),
+        ...ruleErrors,
       ]);
       if (attempt === 1) {
         for (const text of strategy.warningsOnCreate?.(candidate, attributes) ?? []) attributes.context.warn(text);
@@ -138,9 +137,8 @@ export class ObjectWriter {
       return { object: await this.#objects.afterDryRun(definition, object, attributes.context), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
-    const encoded = this.#entries.encode(object, attributes);
-    const value = encoded instanceof Promise ? await encoded : encoded;
-    const result = await this.#cache.put(key, 0, value, { ttlSeconds: ttl, mayWrite: attributes.context.mayWrite });
+    const encoded = await this.#entries.encode(object, attributes);
+    const result = await this.#cache.put(key, 0, encoded, { ttlSeconds: ttl, mayWrite: attributes.context.mayWrite });
     if (!result.ok) return undefined;
     await this.#entries.awaitEffects(result.entry, attributes.context);
     return { object: this.#reader.object(result.entry), entry: result.entry };
@@ -246,17 +244,16 @@ export class ObjectWriter {
     const wanted = await options.transform(old);
     if (options.uidIsPrecondition) checkUid(definition, wanted, old);
     this.#checkVersion(wanted, entry, name);
-    const allocated = allocate(this.#keepSystemFields(wanted, old), old);
-    let next = allocated instanceof Promise ? await allocated : allocated;
+    let next = await allocate(this.#keepSystemFields(wanted, old), old);
     if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
     const errors = hooks.validateUpdate?.(next, old, attributes) ?? [];
-    const ruleErrors = hooks.checkRules?.(next, old, errors, attributes) ?? [];
+    const ruleErrors = (await hooks.checkRules?.(next, old, errors, attributes)) ?? [];
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
         standardFinalizers: definition.anyFinalizers !== true,
       }),
       ...errors,
-      ...(ruleErrors instanceof Promise ? await ruleErrors : ruleErrors),
+      ...ruleErrors,
     ]);
     for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
     await options.validate?.(next, old);
@@ -284,8 +281,7 @@ export class ObjectWriter {
       ? await this.#cache.remove(entry.key, entry.revision, attributes.context)
       : await this.#replace(entry, next, attributes);
     if (!result.ok) return { lostTo: result.current };
-    const effects = this.#entries.awaitEffects(result.entry, attributes.context);
-    if (effects !== undefined) await effects;
+    await this.#entries.awaitEffects(result.entry, attributes.context);
     if (isFinished) return { written: { object: next, entry: undefined, created: false } };
     return { written: { object: this.#reader.object(result.entry), entry: result.entry, created: false } };
   }

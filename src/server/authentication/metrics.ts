@@ -2,6 +2,7 @@
 import type { Authentication, Authenticator } from "#authn/authenticator.ts";
 import type { TokenUse } from "#authn/service-account-token.ts";
 import type { Clock } from "#std/clock.ts";
+import { isLate } from "#std/maybe-promise.ts";
 import type { Counter, Metrics } from "#std/metrics.ts";
 
 import { attemptMetrics } from "../attempt-metrics.ts";
@@ -37,7 +38,8 @@ export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): 
     authenticate(credentials) {
       const startedMs = clock.monotonic();
       const answer = inner.authenticate(credentials);
-      return answer instanceof Promise ? answer.then((late) => record(late, startedMs)) : record(answer, startedMs);
+      // Runs for every request: no closure for an answer that is there.
+      return isLate(answer) ? answer.then((late) => record(late, startedMs)) : record(answer, startedMs);
     },
   };
 }

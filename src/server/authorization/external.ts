@@ -6,7 +6,7 @@ import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { AuthorizationObserver } from "#authz/webhook.ts";
 import type { Metrics } from "#std/metrics.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
 import { rateLimited } from "#std/log.ts";
 import type { ServerParts } from "../server-parts.ts";
@@ -185,8 +185,7 @@ function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
   return {
     ...authorizer,
     authorize(attributes: Attributes): MaybePromise<Verdict> {
-      const verdict = authorizer.authorize(attributes);
-      return verdict instanceof Promise ? verdict.then(counted) : counted(verdict);
+      return andThen(authorizer.authorize(attributes), counted);
     },
   };
 }

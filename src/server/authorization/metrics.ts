@@ -1,6 +1,7 @@
 /** Metrics of authorization, with kube-apiserver's names. */
 import type { Authorizer, Verdict } from "#authz/authorizer.ts";
 import type { Clock } from "#std/clock.ts";
+import { isLate } from "#std/maybe-promise.ts";
 import type { Metrics } from "#std/metrics.ts";
 
 import { attemptMetrics } from "../attempt-metrics.ts";
@@ -28,7 +29,8 @@ export function observedAuthorizer(inner: Authorizer, metrics: Metrics, clock: C
     authorize(attributes) {
       const startedMs = clock.monotonic();
       const verdict = inner.authorize(attributes);
-      return verdict instanceof Promise ? verdict.then((late) => record(late, startedMs)) : record(verdict, startedMs);
+      // Runs for every request: no closure for a verdict that is there.
+      return isLate(verdict) ? verdict.then((late) => record(late, startedMs)) : record(verdict, startedMs);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Decrypts stored values without a server, for `binnacle verify`, with the file of `--encryption-provider-config`. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { systemClock } from "#std/clock.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { systemRandom } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
@@ -42,12 +42,8 @@ export async function openStoredValues(file: string, text: string, domain: ApiDo
   };
   return {
     clear(key, stored) {
-      try {
-        const read = inClear(providers.transformers, key, stored);
-        return read instanceof Promise ? read.then(({ value }) => value).catch(failed) : read.value;
-      } catch (error) {
-        return failed(error);
-      }
+      const reading = attempt((value) => inClear(providers.transformers, key, value), stored, failed);
+      return andThen(reading, (read) => ("problem" in read ? read : read.value));
     },
     close: () => providers.close(),
   };

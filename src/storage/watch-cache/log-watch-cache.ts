@@ -7,7 +7,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import { Heap } from "#std/heap.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
 
 import { type Digest, digestSum } from "../digest.ts";
@@ -317,7 +317,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
 
   getFresh(key: string): MaybePromise<Entry | undefined> {
     const waiting = this.fresh();
-    return waiting === undefined ? this.get(key) : waiting.then(() => this.get(key));
+    return isLate(waiting) ? waiting.then(() => this.get(key)) : this.get(key);
   }
 
   /** A revision not reached yet shows the present. */
@@ -371,8 +371,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
 
   fresh(): MaybePromise<void> {
     const latest = this.#log.latest();
-    if (typeof latest !== "number") return latest.then((revision) => this.#caughtUpTo(revision));
-    return this.#caughtUpTo(latest);
+    return isLate(latest) ? latest.then((revision) => this.#caughtUpTo(revision)) : this.#caughtUpTo(latest);
   }
 
   waitFor(revision: Revision, timeoutMs: number): Promise<boolean> {
