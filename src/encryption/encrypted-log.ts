@@ -267,19 +267,19 @@ export class EncryptedLog extends ForwardingLog {
     this.#tail = tail;
   }
 
-  #read(entry: LogEntry): MaybePromise<Read> {
+  #read(entry: ValueOfKey): MaybePromise<Read> {
     return attempt((one) => this.#decrypt(one), entry, problemOf);
   }
 
   /** Throws or rejects with `TransformError`. */
-  #decrypt({ key, value }: LogEntry): MaybePromise<Read> {
+  #decrypt({ key, value }: ValueOfKey): MaybePromise<Read> {
     return andThen(inClear(this.#transformers, key, value), ({ value: clear, stored }) => ({
       value: clear,
       stored: stored && this.#form(stored.origin, stored.extraBytes),
     }));
   }
 
-  async #clear(entry: LogEntry): Promise<LogEntry> {
+  async #clear<T extends ValueOfKey>(entry: T): Promise<T & Pick<LogEntry, "value" | "unreadable">> {
     const read = await this.#read(entry);
     return "problem" in read ? { ...entry, value: nothing, unreadable: read.problem } : { ...entry, value: read.value };
   }
@@ -318,6 +318,9 @@ export class EncryptedLog extends ForwardingLog {
 }
 
 /** A value in clear, and how it is stored; or why it cannot be read. */
+/** A value and the key that holds it. */
+type ValueOfKey = Pick<LogEntry, "key" | "value">;
+
 type Read = { readonly value: Unversioned; readonly stored: StoredForm | undefined } | { readonly problem: string };
 
 function problemOf(error: unknown): Read {

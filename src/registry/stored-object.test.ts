@@ -27,7 +27,6 @@ const entryOf = (text: string): Entry => ({
   value: Buffer.from(`${text}\n`),
   revision: 1,
   created: 1,
-  expiresAt: 0,
   decoded: undefined,
 });
 

@@ -66,7 +66,7 @@ export interface HistoryPage {
 }
 
 /** A version of one key that the log keeps, or its deletion. */
-export interface LogVersion extends LogEvent {
+export interface LogVersion extends Omit<LogEvent, "expiresAt"> {
   /** The revision of the version it replaced; 0: there was none. */
   readonly replaces: Revision;
   /** Milliseconds since the epoch shortly after it was written; `undefined`: the log does not know. */

@@ -438,11 +438,9 @@ test("a key that expires does so after a restart, too", async () => {
   let store = await open(dataDir, { clock });
   await store.cache.put(podA, 0, textOf("short"), { ttlSeconds: 60 });
   await store.cache.put(`${pods}shop/b`, 0, textOf("long"), { ttlSeconds: 3600 });
-  const { expiresAt } = store.cache.get(podA)!;
   await store.cache.close();
   clock.advance(120_000);
   store = await open(dataDir, { clock });
-  assert.equal(store.cache.get(podA)?.expiresAt, expiresAt);
   const recorder = await Recorder.open(store.cache, { prefix: pods, after: 2 });
   clock.advance(1000);
   await recorder.until(1);

@@ -950,7 +950,6 @@ export function storeContract(subject: ContractSubject): void {
       await cache.put(podA, 0, textOf("short"), { ttlSeconds: 10 });
       await cache.put(podB, 0, textOf("renewed"), { ttlSeconds: 10 });
       await putText(cache, podC, 0, "forever");
-      assert.equal(cache.get(podA)?.expiresAt, clock.now() + 10_000);
       clock.advance(5000);
       await cache.put(podB, 2, textOf("renewed"), { ttlSeconds: 10 });
       clock.advance(6000);

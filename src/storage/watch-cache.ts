@@ -17,7 +17,7 @@ import type {
 } from "./log-store.ts";
 
 /**
- * One version of one key. Shared and immutable, except `view`, where the layer above caches data derived from the bytes
+ * One version of one key. Shared and immutable, except `decoded`, where the layer above caches data derived from the bytes
  * (labels, a decoded object); storage never reads it.
  */
 export interface Entry {
@@ -27,8 +27,6 @@ export interface Entry {
   readonly revision: Revision;
   /** Revision of the first version of the key that this process knows of, of all since it was last made. */
   readonly created: Revision;
-  /** Milliseconds since the epoch at which the key expires, 0 for never. */
-  readonly expiresAt: number;
   /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string | undefined;
   decoded: unknown;

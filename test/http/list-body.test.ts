@@ -29,7 +29,7 @@ function entry(name: string, created = ++revision): Entry {
   const text = "x".repeat(Math.floor(random.next() ** 3 * 20_000));
   const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, resourceVersion: String(revision) }, text };
   const value = Buffer.from(`${JSON.stringify(object)}\n`);
-  return { key: `/registry//configmaps/x/${name}`, value, revision, created, expiresAt: 0, decoded: undefined };
+  return { key: `/registry//configmaps/x/${name}`, value, revision, created, decoded: undefined };
 }
 
 function body(entries: readonly Entry[]): BytePieces {

@@ -80,10 +80,8 @@ export class GraphNode {
   owners: readonly Link[] = noLinks;
   /** Dependents that block foreground deletion. */
   blockers = 0;
-  /** The dependents; mostly there is one, or there are many. */
-  #dependents: GraphNode | Set<GraphNode> | undefined;
-  /** The list of owners of those that have only this one: not blocking, blocking. */
-  #soleOwnerLinks: [readonly Link[] | undefined, readonly Link[] | undefined] | undefined;
+  /** Absent while there is none. */
+  #dependents: Set<GraphNode> | undefined;
 
   constructor(uid: string, type: NodeType, { apiVersion, namespace, name }: Coordinates) {
     this.uid = uid;
@@ -98,16 +96,12 @@ export class GraphNode {
   }
 
   get dependentCount(): number {
-    const all = this.#dependents;
-    if (all === undefined) return 0;
-    return all instanceof GraphNode ? 1 : all.size;
+    return this.#dependents?.size ?? 0;
   }
 
   /** Returns the dependents at the time of the call. */
   dependents(): readonly GraphNode[] {
-    const all = this.#dependents;
-    if (all === undefined) return [];
-    return all instanceof GraphNode ? [all] : [...all];
+    return [...(this.#dependents ?? [])];
   }
 
   /** Whether an object of this description is what the node stands for, any version of its kind. */
@@ -121,23 +115,13 @@ export class GraphNode {
 
   /** The graph alone calls it. */
   add(dependent: GraphNode): void {
-    const all = this.#dependents;
-    if (all === undefined || all === dependent) this.#dependents = dependent;
-    else if (all instanceof GraphNode) this.#dependents = new Set([all, dependent]);
-    else all.add(dependent);
+    this.#dependents ??= new Set();
+    this.#dependents.add(dependent);
   }
 
   /** The graph alone calls it. */
   drop(dependent: GraphNode): void {
-    const all = this.#dependents;
-    if (all === dependent) this.#dependents = undefined;
-    else if (all instanceof Set && all.delete(dependent) && all.size === 0) this.#dependents = undefined;
-  }
-
-  /** The list of owners with this one alone. */
-  soleOwnerLinks(blocks: boolean): readonly Link[] {
-    const lists = (this.#soleOwnerLinks ??= [undefined, undefined]);
-    return (lists[blocks ? 1 : 0] ??= [{ owner: this, blocks }]);
+    if (this.#dependents?.delete(dependent) === true && this.#dependents.size === 0) this.#dependents = undefined;
   }
 }
 
@@ -261,7 +245,7 @@ export class OwnershipGraph {
     for (const { uid, blockOwnerDeletion: blocks = false, ...claim } of distinct(references)) {
       const owner =
         known.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
-      after.push(owner.soleOwnerLinks(blocks)[0]!);
+      after.push({ owner, blocks });
       if (holdsUp(node, owner, blocks)) owner.blockers++;
       if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
       if (known.delete(uid)) continue;
@@ -269,7 +253,7 @@ export class OwnershipGraph {
       if (owner.state !== "observed") this.#listener.unverified(owner);
       if (owner.deletesDependents) this.#listener.suspect(node);
     }
-    node.owners = after.length === 1 ? after[0]!.owner.soleOwnerLinks(after[0]!.blocks) : after;
+    node.owners = after;
     // The known ones that are left are owners no more.
     for (const owner of known.values()) owner.drop(node);
     for (const { owner, blocks } of before) {

@@ -23,7 +23,6 @@ export interface SentEntry {
   readonly value: Uint8Array;
   readonly revision: Revision;
   readonly created: Revision;
-  readonly expiresAt: number;
   readonly unreadable: string | undefined;
   /** Whether it is to be written again even if nothing changes. */
   readonly isStale: boolean;
@@ -90,7 +89,7 @@ export interface HostCalls {
       readonly isForDeletion: boolean;
     };
     readonly answer:
-      | { readonly ok: true; readonly revision: Revision; readonly created: Revision; readonly expiresAt: number }
+      | { readonly ok: true; readonly revision: Revision; readonly created: Revision }
       | { readonly ok: false; readonly current: SentEntry | undefined };
   };
   /** Answers with the current entry of the key. */

@@ -67,10 +67,10 @@ export class WorkerCache implements CacheReader, CacheWriter {
     const { key, object } = write;
     const answer = await this.#callHost("write", write);
     if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
-    const { revision, created, expiresAt } = answer;
+    const { revision, created } = answer;
     const value =
       object === undefined ? noBytes : insertRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
-    return { ok: true, entry: { key, value, revision, created, expiresAt, decoded: undefined } };
+    return { ok: true, entry: { key, value, revision, created, decoded: undefined } };
   }
 
   isStale(key: string): boolean {

@@ -37,7 +37,7 @@ function serviceHost() {
           isForDeletion: false,
         },
       }),
-    written: () => written.resolve({ ok: true, entry: { revision: 5, created: 5, expiresAt: 0 } as Entry }), // what is looked at
+    written: () => written.resolve({ ok: true, entry: { revision: 5, created: 5 } as Entry }), // what is looked at
   };
 }
 

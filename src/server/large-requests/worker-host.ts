@@ -146,9 +146,9 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     if (!result.ok) {
       return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current, cache) };
     }
-    const { revision, created, expiresAt } = result.entry;
+    const { revision, created } = result.entry;
     await strategy.afterCommit?.(revision);
-    return { ok: true, revision, created, expiresAt };
+    return { ok: true, revision, created };
   }
 
   async #allocate({ object, old, subresource, dryRun }: HostCalls["allocate"]["parameters"]): Promise<Uint8Array> {
@@ -213,7 +213,6 @@ const sentEntry = (entry: Entry, cache: Pick<CacheWriter, "isStale">): SentEntry
   value: entry.value,
   revision: entry.revision,
   created: entry.created,
-  expiresAt: entry.expiresAt,
   unreadable: entry.unreadable,
   isStale: cache.isStale(entry.key),
 });

@@ -45,7 +45,7 @@ import type {
   WriteResult,
 } from "../watch-cache.ts";
 import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
-import { deletedVersion, newVersion, UnreadableVersion, type Version, VersionChain, versionAt } from "./version.ts";
+import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
 /** Counters of a cache. Every member is called synchronously and must not throw. */
@@ -280,7 +280,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     for (const { key, value, revision } of entries) {
       const chain = this.#keys.get(key);
       const version = chain?.head;
-      if (!(version instanceof UnreadableVersion) || version.revision !== revision) continue;
+      if (version?.unreadable === undefined || version.revision !== revision) continue;
       version.value = insertRevision(value, revision);
       version.revisionOffset = value.revisionOffset;
       version.unreadable = undefined;
@@ -530,13 +530,13 @@ function versionsInMemory(
   let version = head;
   while (version !== undefined && version.revision >= before) version = version.older;
   for (; version !== undefined && versions.length < limit; version = version.older) {
-    const { key, revision, created, expiresAt, deleted, value, revisionOffset, older } = version;
+    const { key, revision, created, deleted, value, revisionOffset, older } = version;
     const replaces = created === revision ? 0 : (older?.revision ?? created);
     const digits = revisionOffset < 0 ? 0 : String(revision).length;
     const start = Math.max(revisionOffset, 0);
     const bytes = Buffer.concat([value.subarray(0, start), value.subarray(start + digits)]);
     const unversioned = deleted ? undefined : { bytes, revisionOffset };
-    versions.push({ key, revision, expiresAt, value: unversioned, replaces, writtenAt: undefined });
+    versions.push({ key, revision, value: unversioned, replaces, writtenAt: undefined });
   }
   const next = version === undefined ? 0 : version.revision + 1;
   return { versions, next, since: compacted, sinceMs: undefined };
@@ -548,13 +548,12 @@ function bounds(prefix: string, options: RangeOptions): { from: string; to: stri
 }
 
 /** A version of the log as an entry. */
-function entryOf({ key, value, revision, expiresAt, unreadable }: LogEntry, at = revision): Entry {
+function entryOf({ key, value, revision, unreadable }: Omit<LogEntry, "expiresAt">, at = revision): Entry {
   const entry = {
     key,
     value: insertRevision(value, at),
     revision: at,
     created: revision,
-    expiresAt,
     decoded: undefined,
   };
   return unreadable === undefined ? entry : { ...entry, unreadable };

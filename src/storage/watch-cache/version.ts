@@ -15,60 +15,49 @@ import type { Bucket } from "./event-history.ts";
 /** One version of a key. A deletion is a version too; its value is what the deletion event carries. */
 export class Version implements Entry {
   readonly key: string;
-  /** Written again only when an `UnreadableVersion` can be read. */
+  /** Empty while it cannot be read. */
   value: Buffer;
   /** The offset in the value at which the digits of the revision begin; -1: the value shows none. */
   revisionOffset: number;
   readonly revision: Revision;
   readonly created: Revision;
-  expiresAt = 0;
+  /** The reason why it cannot be read. */
+  unreadable: string | undefined;
   decoded: unknown = undefined;
   deleted = false;
   /** The version this one replaced, while history still holds it. */
   older: Version | undefined = undefined;
 
-  constructor(key: string, value: Buffer, revisionOffset: number, revision: Revision, created: Revision) {
+  constructor({ key, value, revisionOffset, revision, created, unreadable }: VersionFields) {
     this.key = key;
     this.value = value;
     this.revisionOffset = revisionOffset;
     this.revision = revision;
     this.created = created;
-  }
-}
-
-/** A version whose value cannot be read, and is empty. A class of its own, so that all others need no field for it. */
-export class UnreadableVersion extends Version {
-  /** The reason why it cannot be read; `undefined` once it could be read. */
-  unreadable: string | undefined;
-
-  constructor({ key, value, revisionOffset, revision, created, expiresAt, deleted }: Version, unreadable: string) {
-    super(key, value, revisionOffset, revision, created);
-    this.expiresAt = expiresAt;
-    this.deleted = deleted;
     this.unreadable = unreadable;
   }
 }
+
+type VersionFields = Pick<Version, "key" | "value" | "revisionOffset" | "revision" | "created" | "unreadable">;
 
 /** Makes the version that is visible once `value` was written to `key`. */
 export function newVersion(
   key: string,
   value: Unversioned,
-  { revision, expiresAt, unreadable }: Pick<LogEntry, "revision" | "expiresAt" | "unreadable">,
+  { revision, unreadable }: Pick<LogEntry, "revision" | "unreadable">,
   created: Revision,
 ): Version {
-  const version = new Version(key, insertRevision(value, revision), value.revisionOffset, revision, created);
-  version.expiresAt = expiresAt;
-  return unreadable === undefined ? version : new UnreadableVersion(version, unreadable);
+  const { revisionOffset } = value;
+  return new Version({ key, value: insertRevision(value, revision), revisionOffset, revision, created, unreadable });
 }
 
 /** Makes the version that is visible once the key of `last` was deleted: its last state, at the deletion's revision. */
 export function deletedVersion(last: Version, revision: Revision): Version {
-  const { key, value, revisionOffset, created } = last;
-  const bytes = moveToRevision(value, revisionOffset, last.revision, revision);
-  const version = new Version(key, bytes, revisionOffset, revision, created);
+  const value = moveToRevision(last.value, last.revisionOffset, last.revision, revision);
+  const { key, revisionOffset, created, unreadable } = last;
+  const version = new Version({ key, value, revisionOffset, revision, created, unreadable });
   version.deleted = true;
-  const why = last instanceof UnreadableVersion ? last.unreadable : undefined;
-  return why === undefined ? version : new UnreadableVersion(version, why);
+  return version;
 }
 
 /** A key that exists, or that recent history still knows. */
