@@ -109,16 +109,16 @@ test("a change of metadata and status keeps schemas and watches, one of the sche
   const terminating = { type: "Terminating", status: "True", lastTransitionTime: null } as const;
   const marked = { ...two, status: { ...noStatus, acceptedNames: two.spec.names, conditions: [terminating] } };
   const next = made(marked, { kind, definition: two });
-  assert.equal(before.served!.aborted, false);
+  assert.equal(before.custom!.endOfService.aborted, false);
   assert.equal(served(next, "v1").conversion, before.conversion);
-  assert.equal(served(next, "v1").terminating, true);
+  assert.equal(served(next, "v1").custom!.isTerminating, true);
   assert.deepEqual(served(next, "v1").verbs, ["delete", "deletecollection", "get", "list", "watch"]);
 
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   const last = made(changed, { kind: next, definition: marked });
-  assert.equal(before.served!.aborted, true);
-  assert.equal(before.conversion!.epoch!.retired, true);
-  assert.equal(served(last, "v1").conversion!.epoch!.retired, false);
+  assert.equal(before.custom!.endOfService.aborted, true);
+  assert.equal(before.custom!.epoch.retired, true);
+  assert.equal(served(last, "v1").custom!.epoch.retired, false);
   assert.equal(served(last, "v2").decoder, served(kind, "v2").decoder, "the schema of v2 is the same one");
   assert.notEqual(served(last, "v1").decoder, served(kind, "v1").decoder);
 });
@@ -197,6 +197,6 @@ test("what was made for nothing leaves the kind before as it was", () => {
   const kind = made(two);
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   runToEnd(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));
-  assert.equal(served(kind, "v1").served!.aborted, false);
-  assert.equal(served(kind, "v1").conversion!.epoch!.retired, false);
+  assert.equal(served(kind, "v1").custom!.endOfService.aborted, false);
+  assert.equal(served(kind, "v1").custom!.epoch.retired, false);
 });

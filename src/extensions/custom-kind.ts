@@ -22,9 +22,11 @@ import { compareVersions } from "#meta/version-order.ts";
 import type {
   Column,
   Conversion,
-  WebhookConversion,
+  CustomResourceFacts,
   ResourceDefinition,
+  SchemaEpoch,
   SubresourceDefinition,
+  WebhookConversion,
 } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { ByteBudget } from "#schema/json-values.ts";
@@ -68,7 +70,7 @@ export class CustomKind {
   readonly stored: ResourceDefinition;
   readonly #versions: ReadonlyMap<string, CustomVersion>;
   readonly #served: AbortController;
-  readonly #conversions: readonly Conversion[];
+  readonly #conversions: readonly VersionConversion[];
   readonly #read: ReadDefinition;
 
   private constructor(read: ReadDefinition, { all, isServed, stored, ...parts }: Parts) {
@@ -103,12 +105,16 @@ export class CustomKind {
     // Every watch of the kind listens.
     setMaxListeners(0, served.signal);
     const byApiVersion = new Map<string, ResourceDefinition>();
-    const shared = { ...sharedParts(definition, storage, served.signal, environment.domain), byApiVersion };
+    const shared = sharedParts(definition, storage, environment.domain, {
+      versions: byApiVersion,
+      isTerminating: isConditionTrue(definition, "Terminating"),
+      endOfService: served.signal,
+    });
     const known = new Map<string, CustomVersion>();
     for (const [name, version] of versions) known.set(apiVersionOf({ group: shared.group, version: name }), version);
     const convert = isSame ? undefined : conversions(definition, storage.name, versions, known, environment);
     const kept = isSame ? old.kind.#conversions : [];
-    const made: Conversion[] = [];
+    const made: VersionConversion[] = [];
     const all: ResourceDefinition[] = [];
     for (const [index, version] of given.entries()) {
       if (index > 0 && index % versionsPerTurn === 0) yield undefined;
@@ -135,7 +141,7 @@ export class CustomKind {
 
   /** Ends what lasts: this is served no longer, or in another way. */
   retire(): void {
-    for (const { epoch } of this.#conversions) if (epoch !== undefined) epoch.retired = true;
+    for (const { epoch } of this.#conversions) epoch.retired = true;
     this.#served.abort();
   }
 }
@@ -148,7 +154,13 @@ interface Parts {
   readonly stored: number;
   readonly versions: ReadonlyMap<string, CustomVersion>;
   readonly served: AbortController;
-  readonly conversions: readonly Conversion[];
+  readonly conversions: readonly VersionConversion[];
+}
+
+/** The conversion of a version, with the epoch for which its results stay valid. */
+interface VersionConversion {
+  readonly conversion: Conversion;
+  readonly epoch: SchemaEpoch;
 }
 
 /** Each version by its name. Equal schemas are one, also with those of `old`. */
@@ -189,7 +201,7 @@ function conversions(
   versions: ReadonlyMap<string, CustomVersion>,
   known: KnownVersions,
   environment: CustomKindEnvironment,
-): (version: string) => Conversion {
+): (version: string) => VersionConversion {
   const { group } = spec;
   const { objectBytesMax } = environment;
   const hub = versions.get(storage)!;
@@ -197,9 +209,8 @@ function conversions(
   return (version) => {
     const own = versions.get(version)!;
     const served = apiVersionOf({ group, version });
-    return {
+    const conversion: Conversion = {
       ...(remote === undefined ? {} : { webhook: remote }),
-      epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
@@ -207,6 +218,7 @@ function conversions(
         return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
       },
     };
+    return { conversion, epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false } };
   };
 }
 
@@ -230,21 +242,17 @@ function remoteConversion(
 }
 
 /** The parts that the versions of a definition have in common. */
-type SharedParts = ReturnType<typeof sharedParts> & {
-  /** All versions of the kind; complete when they are used. */
-  readonly byApiVersion: ReadonlyMap<string, ResourceDefinition>;
-};
+type SharedParts = ReturnType<typeof sharedParts>;
 
 function sharedParts(
   definition: CustomResourceDefinition,
   storage: CustomResourceDefinitionVersion,
-  served: AbortSignal,
   domain: ApiDomain,
+  facts: Omit<CustomResourceFacts, "epoch" | "publishedSchema">,
 ) {
   const { group, scope, versions } = definition.spec;
   const names = namesOf(definition);
   const { kind, plural: resource } = names;
-  const terminating = isConditionTrue(definition, "Terminating");
   return {
     group,
     kind,
@@ -256,21 +264,20 @@ function sharedParts(
       categories: names.categories ?? [],
     },
     namespaced: scope === "Namespaced",
-    verbs: terminating ? lastVerbs : allVerbs,
-    terminating,
+    verbs: facts.isTerminating ? lastVerbs : allVerbs,
     storage: { group, version: storage.name, kind, resource },
     storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
     recommended: recommendedVersion(versions ?? []),
-    served,
     domain,
+    facts,
   };
 }
 
 function definitionOf(
   version: CustomResourceDefinitionVersion,
   own: CustomVersion,
-  conversion: Conversion,
-  { group, kind, resource, names, namespaced, verbs, terminating, storage, served, domain, ...shared }: SharedParts,
+  { conversion, epoch }: VersionConversion,
+  { group, kind, resource, names, namespaced, verbs, storage, domain, facts, ...shared }: SharedParts,
 ): ResourceDefinition {
   const { subresources, selectableFields = [], additionalPrinterColumns } = version;
   const selectable = selectableFields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
@@ -278,6 +285,11 @@ function definitionOf(
   let columns: readonly Column[] | undefined;
   return {
     ...gvk,
+    custom: {
+      ...facts,
+      epoch,
+      publishedSchema: () => own.published() as Readonly<Record<string, unknown>> | undefined,
+    },
     resource,
     ...names,
     namespaced,
@@ -289,20 +301,16 @@ function definitionOf(
     storage,
     storageVersionHash: shared.storageVersionHash,
     conversion,
-    renamesVersions: true,
-    versions: shared.byApiVersion,
     stored: true,
     nameRule: "dns1123subdomain",
     anyFinalizers: true,
     generation: true,
     defaultPropagation: "Background",
     returnDeletedObject: false,
-    returnDeletedList: true,
     createOnUpdate: false,
     unconditionalUpdate: false,
     selectableFields: selectable,
     fieldAliases: {},
-    declaresFields: true,
     // Most are never asked for.
     get columns() {
       return (columns ??= printerColumns(additionalPrinterColumns, domain));
@@ -314,15 +322,10 @@ function definitionOf(
       hasStatus: subresources?.status !== undefined,
       scale: subresources?.scale,
       selectable,
-      terminating,
+      isTerminating: facts.isTerminating,
     }),
-    published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
     ...(version.deprecated === true ? { deprecation: deprecationOf(version, gvk, shared.recommended) } : {}),
     decoder: own.decoder,
-    served,
-    terminating,
-    routes: "dispatched",
-    untyped: true,
   };
 }
 
@@ -340,7 +343,7 @@ function partsOf({ subresources }: CustomResourceDefinitionVersion, gvk: GroupVe
   const parts: SubresourceDefinition[] = [];
   if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
   if (subresources?.scale !== undefined) {
-    const scale = { ...subresources.scale, isUntyped: true };
+    const { scale } = subresources;
     parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs, scale });
   }
   return parts;

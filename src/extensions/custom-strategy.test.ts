@@ -25,7 +25,7 @@ const strategy = (more: Partial<CustomStrategyOptions> = {}) =>
     hasStatus: true,
     scale: undefined,
     selectable: [],
-    terminating: false,
+    isTerminating: false,
     ...more,
   });
 
@@ -84,7 +84,7 @@ test("an update may keep what became invalid, a write of the status checks the s
 });
 
 test("nothing is created while the definition is ending", () => {
-  assert.throws(() => strategy({ terminating: true }).prepareForCreate!(object({}), main), {
+  assert.throws(() => strategy({ isTerminating: true }).prepareForCreate!(object({}), main), {
     message: "create not allowed while custom resource definition is terminating",
   });
 });

@@ -28,7 +28,7 @@ export interface CustomStrategyOptions {
   /** Names of fields for selectors: paths without the first dot. */
   readonly selectable: readonly string[];
   /** Nothing new may be created. */
-  readonly terminating: boolean;
+  readonly isTerminating: boolean;
 }
 
 const statusPath = FieldPath.of("status");
@@ -40,7 +40,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
   return {
     weight: (object) => patternWeight(version.structural.node, object),
     prepareForCreate(object) {
-      if (options.terminating) throw whileTerminating(options, "create");
+      if (options.isTerminating) throw whileTerminating(options, "create");
       return hasStatus ? withStatus(object, undefined) : object;
     },
     prepareForUpdate(object, old) {

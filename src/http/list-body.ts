@@ -7,6 +7,7 @@
  */
 import type { EncodableList } from "#codec/encoding.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Chunk, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
@@ -19,8 +20,8 @@ const comma = 0x2c;
 const brace = 0x7b;
 
 /** Whether lists in JSON are stored bytes, cut and joined; those of other versions with other fields are not. */
-export const isJoinable = ({ conversion }: ResourceDefinition): boolean =>
-  conversion === undefined || (conversion.epoch !== undefined && conversion.webhook === undefined);
+export const isJoinable = ({ conversion, custom }: ResourceDefinition): boolean =>
+  conversion === undefined || (custom !== undefined && conversion.webhook === undefined);
 
 /** A list of custom resources in JSON: its objects, and the text around them. */
 interface ListParts {
@@ -41,10 +42,9 @@ export function listPieces(
 ): MaybePromise<BytePieces> {
   const head = Buffer.from(`${JSON.stringify(members).slice(0, -1)},"items":[`);
   const tail = Buffer.from("]}\n");
-  if (definition.untyped !== true) return joined(head, tail, entries, layoutOf(definition).prefix.length, true);
-  return definition.conversion === undefined
-    ? joined(head, tail, entries, 0, false)
-    : ruledPieces({ definition, objects, head, tail, entries }, clock);
+  return servingRulesOf(definition).listItemsHaveType
+    ? ruledPieces({ definition, objects, head, tail, entries }, clock)
+    : joined(head, tail, entries, layoutOf(definition).prefix.length, true);
 }
 
 /** Custom resources, each of which is checked once per epoch. */

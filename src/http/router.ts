@@ -15,6 +15,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
@@ -74,7 +75,7 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   const { stores } = options;
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
   const scopeOf = (definition: ResourceDefinition, request: HandledRequest, name: string): Scope =>
-    newScope(definition.routes === "dispatched" ? dispatchedParts : options.parts, stores, definition, request, name);
+    newScope(servingRulesOf(definition).hasRoutes ? options.parts : dispatchedParts, stores, definition, request, name);
   const annotation = options.parts.domain.rename("k8s.io/deprecated");
   const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
   const tellDeprecated = (request: HandledRequest, { deprecation }: ResourceDefinition): void => {
@@ -103,8 +104,8 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (definition === undefined || (info.parts.length > 3 && connected?.proxyPath !== true)) {
       return options.unknown(request.path);
     }
-    const isDispatched = definition.routes === "dispatched";
-    if (isDispatched && !isInScope(definition, info.namespace, info.verb)) {
+    const { hasRoutes } = servingRulesOf(definition);
+    if (!hasRoutes && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
     }
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
@@ -117,19 +118,19 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
     // Upstream's handler says that a version is deprecated before anything else.
-    if (isDispatched) tellDeprecated(request, definition);
+    if (!hasRoutes) tellDeprecated(request, definition);
     if (connected?.verbs.includes(verb) === true)
       return refuseConnection(scopeOf(definition, request, single), connected);
-    if (!isDispatched) checkPart(definition, info);
-    if (handler === undefined) throw isDispatched ? methodNotAllowed(definition, verb) : methodUnknown();
-    if (isDispatched) checkDispatched(definition, info.subresource, verb, single);
-    else checkVerb(definition, info.subresource, verb, single !== "");
+    if (hasRoutes) checkPart(definition, info);
+    if (handler === undefined) throw hasRoutes ? methodUnknown() : methodNotAllowed(definition, verb);
+    if (hasRoutes) checkVerb(definition, info.subresource, verb, single !== "");
+    else checkDispatched(definition, info.subresource, verb, single);
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
     if (request.upgrade !== undefined) checkUpgrade(request, request.upgrade, verb);
-    if (!isDispatched) tellDeprecated(request, definition);
-    if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
+    if (hasRoutes) tellDeprecated(request, definition);
+    if (definition.custom?.isTerminating === true && verb === "create") throw whileTerminating(definition, verb);
     // A conversion webhook may be waited for.
     if (definition.conversion?.webhook !== undefined) request.seats?.slow();
     return answer(scopeOf(definition, request, single), verb, handler);

@@ -2,6 +2,7 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type FieldSelector, parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { ListOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
@@ -22,7 +23,7 @@ function fieldSelectorOf(definition: ResourceDefinition, text: string): FieldSel
     fields: definition.selectableFields,
     aliases: definition.fieldAliases,
     namespaced: definition.namespaced,
-    saysFields: definition.declaresFields === true,
+    declaresFields: servingRulesOf(definition).declaresFields,
     ...(definition.namesKindOfFields === true ? { kind: definition.kind } : {}),
   });
 }

@@ -48,7 +48,6 @@ export function viewKind(
       fieldAliases: {},
       columns: columns(),
       strategy,
-      routes: of.routes,
     };
     known.set(kind, view);
   }

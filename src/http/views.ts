@@ -8,6 +8,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
 import {
@@ -72,7 +73,8 @@ export function viewOf(scope: Scope, negotiated: Negotiated): View {
 }
 
 function plainView(definition: ResourceDefinition): View {
-  const { kind, listKind, conversion, untyped = false } = definition;
+  const { kind, listKind, custom } = definition;
+  const { listItemsHaveType, listsAlwaysContinue } = servingRulesOf(definition);
   const apiVersion = apiVersionOf(definition);
   return {
     object: (object) => object,
@@ -80,19 +82,18 @@ function plainView(definition: ResourceDefinition): View {
       members: {
         kind: listKind,
         apiVersion,
-        // Upstream: lists of untyped objects always have a token, the last chunk an empty one.
-        metadata: untyped ? { ...metadata, continue: metadata.continue ?? "" } : metadata,
+        metadata: listsAlwaysContinue ? { ...metadata, continue: metadata.continue ?? "" } : metadata,
       },
       itemsKey: "items",
       emptyIsNull: false,
     }),
     item(object) {
-      if (untyped) return object;
+      if (listItemsHaveType) return object;
       const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
       return rest;
     },
     events: () => ({
-      form: `${kind} ${apiVersion}${conversion?.epoch?.name ?? ""}`,
+      form: `${kind} ${apiVersion}${custom?.epoch.name ?? ""}`,
       isPlain: true,
       object: (object) => object,
       list: { kind: listKind, apiVersion },
@@ -112,7 +113,7 @@ function tableView(scope: Scope, negotiated: Negotiated): View {
       members: { kind: "Table", apiVersion, metadata, columnDefinitions: columnDefinitions(definition) },
       itemsKey: "rows",
       // Upstream: the two ways of making rows differ where there are none.
-      emptyIsNull: definition.untyped !== true && definition.columns.length === 0,
+      emptyIsNull: definition.columns.length === 0,
     }),
     item: (object) => tableRow(table, object),
     itemJson: (object, metadata) => rowText(table, object(), metadata),
@@ -139,7 +140,8 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
   const { definition } = scope;
   const one = (object: Unstructured): object => partialObject(object, definition, apiVersion);
   const checkFits = (isList: boolean): void => {
-    if (isOfLists !== isList) throw wrongView(transform, isList, typeName(scope.definition, isList));
+    if (isOfLists !== isList)
+      throw wrongView(transform, isList, servingRulesOf(definition).goTypeName(definition, isList));
   };
   return {
     object(object) {
@@ -166,9 +168,3 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
 }
 
 const metaApiVersion = ({ parts }: Scope, { version }: Negotiated): string => `${metaGroup(parts.domain)}/${version}`;
-
-/** Upstream: the Go type of what was asked for. */
-function typeName({ untyped, version, kind, listKind }: ResourceDefinition, isList: boolean): string {
-  if (untyped === true) return isList ? "unstructured.UnstructuredList" : "unstructured.Unstructured";
-  return `${version}.${isList ? listKind : kind}`;
-}

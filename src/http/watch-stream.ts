@@ -68,7 +68,7 @@ interface WatchStreamOptions {
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Ends the stream: the kind is no longer served, or in another way. */
-  readonly served?: AbortSignal;
+  readonly endOfService?: AbortSignal;
   /** Counts what is sent. */
   observe?(events: number, bytes: number): void;
   /** Called once, when the stream has ended. */
@@ -121,12 +121,12 @@ export class WatchStream implements ReplyStream {
       this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
     }
     if (bookmarks) this.#scheduleBookmark();
-    const { served } = this.#options;
-    if (served?.aborted === true) return this.#end();
-    if (served !== undefined) {
+    const { endOfService } = this.#options;
+    if (endOfService?.aborted === true) return this.#end();
+    if (endOfService !== undefined) {
       const end = (): void => this.#end();
-      served.addEventListener("abort", end);
-      this.#cancels[3] = () => served.removeEventListener("abort", end);
+      endOfService.addEventListener("abort", end);
+      this.#cancels[3] = () => endOfService.removeEventListener("abort", end);
     }
     if (!this.#over) this.#sendReady();
   }

@@ -10,6 +10,7 @@ import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/gr
 import type { ManagedFieldsEntry, Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { weightOf } from "./large-requests.ts";
@@ -46,7 +47,8 @@ export function decodeBody(
   const { request, parts, definition } = scope;
   const { decoder } = definition;
   // Upstream: named among the types it accepts, and never understood.
-  if (encoding.typedOnly && decoder.type === undefined) throw unsupportedMediaType(parts.negotiator.names);
+  if (encoding.typedOnly && !servingRulesOf(definition).acceptsTypedFormats)
+    throw unsupportedMediaType(parts.negotiator.names);
   const decoded = decoder.body({
     bytes,
     encoding,
@@ -235,8 +237,8 @@ function managedFieldsAfter(
   }
 }
 
-const onlyRenames = ({ renamesVersions = false, conversion }: ResourceDefinition): boolean =>
-  renamesVersions && conversion?.webhook === undefined;
+const onlyRenames = (definition: ResourceDefinition): boolean =>
+  servingRulesOf(definition).renamesVersions && definition.conversion?.webhook === undefined;
 
 /**
  * Whether an object can be converted to every version of its field managers, where versions differ only in name: a
@@ -264,10 +266,12 @@ export function objectVersions({ definition, parts, updates: { resetFields } }: 
   const of = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);
   return {
-    ...(resetFields === undefined ? {} : { resetFields, resetsOneVersion: definition.renamesVersions === true }),
+    ...(resetFields === undefined
+      ? {}
+      : { resetFields, resetsOneVersion: servingRulesOf(definition).resetsOneVersion }),
     schemaFor(apiVersion) {
       const version = of(apiVersion);
-      if (version === undefined && definition.versions !== undefined) {
+      if (version === undefined && definition.custom !== undefined) {
         throw new ConversionProblem(`request to convert CR to an invalid group/version: ${apiVersion}`);
       }
       return version?.schema;
@@ -275,7 +279,7 @@ export function objectVersions({ definition, parts, updates: { resetFields } }: 
     convert(object, from, to) {
       const source = of(from);
       const target = of(to);
-      if (source === undefined || target === undefined || target.renamesVersions === true) return object;
+      if (source === undefined || target === undefined || servingRulesOf(target).renamesVersions) return object;
       if (source.conversion === undefined && target.conversion === undefined) return object;
       const typed = decodeTyped(
         source.schema,

@@ -97,7 +97,6 @@ function definitionOf(
     ...(behaviour.fieldAnnotations === undefined ? {} : { fieldAnnotations: behaviour.fieldAnnotations }),
     strategy,
     ...(deprecation === undefined ? {} : { deprecation }),
-    routes: "installed",
   };
 }
 

@@ -55,7 +55,7 @@ export interface SelectableFields {
   /** Other names of fields. */
   readonly aliases?: Readonly<Record<string, string>>;
   /** Whether the kind lists its fields itself, even when they are the two common ones: custom resources. */
-  readonly saysFields?: boolean;
+  readonly declaresFields?: boolean;
   /** The kind that errors about unknown fields name, where they name one. */
   readonly kind?: string;
   /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
@@ -467,7 +467,7 @@ function compileFields(requirements: readonly FieldRequirement[]): FieldSelector
 }
 
 function checkSelectable(field: string, label: string, selectable: SelectableFields): void {
-  if (selectable.fields.length === 0 && selectable.saysFields !== true) {
+  if (selectable.fields.length === 0 && selectable.declaresFields !== true) {
     if (field === nameField || field === namespaceField) return;
     throw badRequest(`${goQuote(label)} is not a known field selector: only "${nameField}", "${namespaceField}"`);
   }

@@ -1,7 +1,7 @@
 /** Definitions of resources without behaviour, for tests. */
 import type { Schema } from "#schema/schema.ts";
 import { typedDecoder } from "./object-decoder.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { CustomResourceFacts, ResourceDefinition } from "./resource-definition.ts";
 
 /** A kind has this where it says nothing else. */
 export const withoutBehaviour = {
@@ -36,6 +36,15 @@ export const thingDefinition = (schema: Schema, over: Partial<ResourceDefinition
   storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
   storageVersionHash: "",
   stored: true,
-  routes: "installed",
+  ...over,
+});
+
+/** The facts of a custom resource with one version and no known fields. */
+export const customFacts = (over: Partial<CustomResourceFacts> = {}): CustomResourceFacts => ({
+  versions: new Map(),
+  epoch: { name: "", retired: false },
+  isTerminating: false,
+  endOfService: new AbortController().signal,
+  publishedSchema: () => undefined,
   ...over,
 });

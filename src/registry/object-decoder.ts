@@ -16,10 +16,7 @@ interface WithRoom {
 }
 
 export interface ObjectDecoder {
-  /**
-   * The generated type of whole objects; `undefined` for custom kinds. Formats without types and strategic patches need
-   * it, and with it a patch may name another version of the kind.
-   */
+  /** The generated type of whole objects, by which formats other than JSON are written; `undefined` for custom kinds. */
   readonly type: Schema | undefined;
   /** A request body. Throws the `StatusError` to answer when it cannot be the object asked for. */
   body(body: Omit<ObjectBody, "schema"> & WithRoom): DecodedObject;

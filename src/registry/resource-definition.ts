@@ -126,7 +126,11 @@ export function updateStrategy(strategy: Strategy, subresource: string): UpdateS
   return Object.hasOwn(subresources, subresource) ? subresources[subresource]! : strategy;
 }
 
-/** The conversion between a version that is served and the one that is stored (the hub). */
+/**
+ * The conversion between a version that is served and the one that is stored (the hub). `fromHub` of a custom resource
+ * takes objects of every stored version and returns its argument when only the type differs; that result stays valid
+ * for the `epoch` of the definition.
+ */
 export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
   /** Converts from this definition's version to the stored one; group, version and kind are set by the caller. */
   toHub(object: T): Hub;
@@ -136,11 +140,6 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
    * is stored, which is more than this version can say.
    */
   keep?(object: Hub, stored: Hub, subresource: string): Hub;
-  /**
-   * Custom resources: identifies the schemas of both versions. `fromHub` then takes objects of every stored version and
-   * returns its argument when only the type differs; that result stays valid for the epoch.
-   */
-  readonly epoch?: SchemaEpoch;
   /** Takes the place of both functions between versions with different names. */
   readonly webhook?: WebhookConversion;
 }
@@ -174,16 +173,30 @@ export interface ScaleDefinition {
   readonly labelSelectorPath?: string;
   /** The selector of kinds that do not keep it as text. */
   selector?(object: Unstructured): string;
-  /**
-   * Upstream knows only these paths of the kind: the number of replicas is required, with any sign, and zero is
-   * omitted. Default: false.
-   */
-  readonly isUntyped?: boolean;
   /** The resource named in the 404 of a GET; by default the object's. */
   readonly missing?: ResourceName;
 }
 
+/** The facts that only custom resources have. */
+export interface CustomResourceFacts {
+  /** All versions of the kind by `apiVersion`, this one and those that are not served included. */
+  readonly versions: ReadonlyMap<string, ResourceDefinition>;
+  /** Identifies the schemas of this version and the stored one. */
+  readonly epoch: SchemaEpoch;
+  /** The definition is being deleted: no new objects. */
+  readonly isTerminating: boolean;
+  /** Aborted when watches must start again: the kind is no longer served, or in another way. */
+  readonly endOfService: AbortSignal;
+  /**
+   * The schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is built. `undefined`: an
+   * object without known fields.
+   */
+  publishedSchema(): Readonly<Record<string, unknown>> | undefined;
+}
+
 export interface ResourceDefinition extends KindDescription {
+  /** Present for custom resources only. How they are served otherwise than built-in kinds is in `serving-rules.ts`. */
+  readonly custom?: CustomResourceFacts;
   /** These are served. */
   readonly subresources: readonly SubresourceDefinition[];
   /** Further subresources of 1.32, which are not served. */
@@ -200,13 +213,6 @@ export interface ResourceDefinition extends KindDescription {
   };
   /** Absent when the stored form differs only in `apiVersion` and `kind`. */
   readonly conversion?: Conversion;
-  /**
-   * Versions differ only in name, as with upstream's conversion `None`: field ownership moves unchanged from one to
-   * another, and is dropped for fields that a version does not have. Default: false.
-   */
-  readonly renamesVersions?: boolean;
-  /** Custom kinds: all versions of their definition by `apiVersion`, this one and those that are not served included. */
-  readonly versions?: ReadonlyMap<string, ResourceDefinition>;
   /** The current objects of kinds that store none. Kind and version are added. */
   readonly computed?: () => readonly Unstructured[];
   /** POST actions that store nothing, by subresource (empty: the resource itself). */
@@ -215,39 +221,15 @@ export interface ResourceDefinition extends KindDescription {
   readonly anyFinalizers?: boolean;
   /** DELETE answers with the object that was removed instead of a Status. */
   readonly returnDeletedObject: boolean;
-  /** DELETE of a collection answers with the list as it was instead of a Status. Default: false. */
-  readonly returnDeletedList?: boolean;
   /** Fields selectors may name beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: readonly string[];
   /** Whether errors about unknown fields of selectors name the kind. Default: false. */
   readonly namesKindOfFields?: boolean;
-  /** Whether the kind lists its selectable fields itself, even when they are the two common ones. Default: false. */
-  readonly declaresFields?: boolean;
   /** Annotations that hold fields of the object, which rows and metadata alone do not show. */
   readonly fieldAnnotations?: readonly string[];
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
-  /**
-   * The schema of custom kinds for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is built.
-   * `undefined`, or left out: an object without known fields.
-   */
-  published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
-  /** Aborted when long-running requests (watches) of a custom kind must start again. */
-  readonly served?: AbortSignal;
-  /** The definition of a custom kind is being deleted: no new objects. */
-  readonly terminating?: boolean;
-  /**
-   * Upstream installs a route for each verb of a built-in kind and describes the routes in discovery and OpenAPI. One
-   * handler dispatches requests to custom resources, with its own error messages; their publication is made from their
-   * definitions.
-   */
-  readonly routes: "installed" | "dispatched";
-  /**
-   * Shown as upstream shows what it has no Go type for: items of lists say their kind, lists always have a continue
-   * token, and fields without a value are left out. Default: false.
-   */
-  readonly untyped?: boolean;
 }

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Entry } from "#storage/watch-cache.ts";
+import { customFacts } from "./definition-for-tests.ts";
 import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 
@@ -18,7 +19,8 @@ function version(name: string, epoch: SchemaEpoch, change: (object: Unstructured
     version: name,
     kind: "Thing",
     storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
-    conversion: { toHub: (object: Unstructured) => object, fromHub: change, epoch },
+    conversion: { toHub: (object: Unstructured) => object, fromHub: change },
+    custom: customFacts({ epoch }),
   } as unknown as ResourceDefinition; // the parts that encodings look at
 }
 
@@ -80,7 +82,7 @@ test("whole numbers beyond 2^53 survive being decoded", () => {
 
 test("metadata as text is cut from the stored bytes wherever they begin as usual", () => {
   const objects = new StoredObjects();
-  const { conversion: _conversion, ...thing } = version("v1", newEpoch("6"), (object) => object);
+  const { conversion: _conversion, custom: _custom, ...thing } = version("v1", newEpoch("6"), (object) => object);
   const all = [
     { name: "x" },
     { name: "ü", annotations: { a: '}"{\\', "\\": '\\"}', "<": "line\n" }, labels: {} },
@@ -116,7 +118,7 @@ test("of large objects fewer stay decoded than of small ones", () => {
 
 test("where no more than one object is to stay decoded, that is so for created ones, too", () => {
   const objects = new StoredObjects(1);
-  const { conversion: _conversion, ...thing } = version("v1", newEpoch("7"), (object) => object);
+  const { conversion: _conversion, custom: _custom, ...thing } = version("v1", newEpoch("7"), (object) => object);
   const views = [1, 2, 3].map((revision) => {
     const { decode: view } = objects.encode(thing, { metadata: { name: "x" } } as Unstructured, true);
     return view?.(revision) as { object: Unstructured | undefined };

@@ -80,14 +80,13 @@ export function layoutOf(definition: ResourceDefinition): Layout {
     const prefix = prefixOf(storage.kind, storedApiVersion);
     const servedPrefix = prefixOf(definition.kind, servedApiVersion);
     const converts = definition.conversion !== undefined;
-    const epoch = definition.conversion?.epoch;
     const head = `{"kind":${JSON.stringify(storage.kind)},"apiVersion":"${storage.group}/`;
     layout = {
       prefix,
       servedPrefix,
       converts,
       sameBytes: !converts && prefix.equals(servedPrefix),
-      head: epoch === undefined ? undefined : Buffer.from(head),
+      head: definition.custom === undefined ? undefined : Buffer.from(head),
       storedApiVersion,
       storedKind: storage.kind,
       servedApiVersion,
@@ -463,14 +462,16 @@ export class StoredObjects {
   object(definition: ResourceDefinition, entry: Entry): Unstructured {
     const stored = this.stored(entry);
     const layout = layoutOf(definition);
-    const { conversion } = definition;
+    const { conversion, custom } = definition;
     if (conversion === undefined && layout.sameBytes) return stored;
     if (conversion?.webhook !== undefined && stored.apiVersion !== layout.servedApiVersion) {
       const converted = this.decode(entry).converted?.get(conversion.webhook)?.deref();
       if (converted === undefined) throw unclassified("the object was read before it was converted");
       return converted;
     }
-    if (conversion?.epoch !== undefined) return this.#conform(definition, conversion, conversion.epoch, entry, stored);
+    if (conversion !== undefined && custom !== undefined) {
+      return this.#conform(definition, conversion, custom.epoch, entry, stored);
+    }
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
@@ -481,8 +482,8 @@ export class StoredObjects {
     object: Unstructured,
     caller: Caller | undefined,
   ): MaybePromise<Unstructured> {
-    const { conversion, decoder } = definition;
-    if (decoder.type !== undefined || conversion === undefined) return object;
+    const { conversion, custom } = definition;
+    if (custom === undefined || conversion === undefined) return object;
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
     const { webhook } = conversion;
     if (webhook !== undefined && apiVersion !== servedApiVersion) {
@@ -526,10 +527,11 @@ export class StoredObjects {
    */
   typeLength(definition: ResourceDefinition, entry: Entry): number {
     const layout = layoutOf(definition);
-    const { conversion } = definition;
+    const { conversion, custom } = definition;
     if (conversion === undefined) return layout.prefix.length;
-    const { epoch, webhook } = conversion;
-    if (epoch === undefined) return -1;
+    if (custom === undefined) return -1;
+    const { webhook } = conversion;
+    const { epoch } = custom;
     if (webhook !== undefined && this.stored(entry).apiVersion !== layout.servedApiVersion) return -1;
     const decoded = this.decode(entry);
     if (!conformsTo(decoded, epoch)) {
@@ -541,7 +543,7 @@ export class StoredObjects {
     const { servedPrefix } = layout;
     const { length } = servedPrefix;
     if (value.compare(servedPrefix, 0, length, 0, length) === 0) return length;
-    const head = layout.head!; // made where there is an epoch
+    const head = layout.head!; // every custom resource has one
     if (value.compare(head, 0, head.length, 0, head.length) !== 0) return -1;
     const end = value.indexOf(quote, head.length);
     return end < 0 ? -1 : end + 2;

@@ -35,7 +35,7 @@ interface GivenParts extends Omit<HandlerParts, Derived> {
 
 export function handlerParts({ tables, gates, table, ...given }: GivenParts): HandlerParts {
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
-    if (of.versions !== undefined) return of.versions.get(apiVersion);
+    if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
     const found = gv && table().findKind(gv.group, gv.version, of.kind);
     // A kind of the same name in another group is another kind, unless both lie in one place.

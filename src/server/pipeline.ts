@@ -284,9 +284,9 @@ const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
 /** The group versions that this server serves itself. Upstream: all but the group of APIService. */
 function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
   const own = domain.rename("apiregistration.k8s.io");
-  for (const { group, version, routes } of definitions) {
+  for (const { group, version, custom } of definitions) {
     if (group === own) continue;
-    if (routes === "installed") yield { group, version, management: "onstart" };
+    if (custom === undefined) yield { group, version, management: "onstart" };
     else yield { group, version, management: "true", priorities: customPriorities };
   }
 }

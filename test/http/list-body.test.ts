@@ -19,7 +19,6 @@ const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "config
 const definition = {
   ...storage,
   listKind: "ConfigMapList",
-  routes: "installed",
   storage,
 } as unknown as ResourceDefinition;
 const random = seededRandom(1);

@@ -4,6 +4,7 @@ import { decodeObject } from "#codec/object.ts";
 import { metaGroup } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { CheckedDeleteOptions } from "#registry/delete-options.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Reply } from "../api-request.ts";
@@ -44,8 +45,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
       remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
     ),
   );
-  // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
-  if (scope.definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
+  if (servingRulesOf(scope.definition).returnsDeletedList) return listReply(scope, negotiated, deleted);
   return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
 }
 

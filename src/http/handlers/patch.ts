@@ -21,6 +21,7 @@ import {
   unclassified,
   unsupportedMediaType,
 } from "#meta/status-error.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import { withBigInts } from "#schema/json-values.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Reply } from "../api-request.ts";
@@ -52,10 +53,10 @@ const patchTypes = [...customPatchTypes, strategicPatchType];
 export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
   const contentType = request.headers["content-type"];
-  // Types of custom kinds do not say how lists are merged.
-  const types = (scope.parent ?? definition).decoder.type === undefined ? customPatchTypes : patchTypes;
+  const rules = servingRulesOf(scope.parent ?? definition);
+  const types = rules.acceptsStrategicPatches ? patchTypes : customPatchTypes;
   if (!isConsumable(contentType, types)) {
-    throw definition.routes === "installed" ? contentTypeNotConsumed() : unsupportedMediaType(types);
+    throw rules.hasRoutes ? contentTypeNotConsumed() : unsupportedMediaType(types);
   }
   const type = contentType!.split(";", 1)[0]!.trim();
   if (type === applyPatchType) return applyObject(scope);
@@ -129,7 +130,7 @@ function decodeResult(
   const { apiVersion, kind } = (result.value ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
   const own = apiVersionOf(definition);
   const isOther = apiVersion !== own && typeof apiVersion === "string" && kind === definition.kind;
-  if (decoder.type === undefined || !isOther) return decoder.patched(result);
+  if (!isOther || !servingRulesOf(definition).patchesMayChangeVersion) return decoder.patched(result);
   const other = parts.definitionOfVersion(definition, apiVersion);
   if (other?.group === definition.group) {
     const decoded = other.decoder.patched({ ...result, gvk: other });
@@ -143,8 +144,8 @@ function decodeResult(
 
 function patched(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
   const { definition, context } = scope;
-  // Whole numbers beyond 2^53 are compared and kept exactly.
-  const before = definition.decoder.type === undefined ? (withBigInts(current) as Unstructured) : current;
+  const { patchesKeepLargeIntegers } = servingRulesOf(definition);
+  const before = patchesKeepLargeIntegers ? (withBigInts(current) as Unstructured) : current;
   let value: unknown;
   try {
     value = patch.apply(before);

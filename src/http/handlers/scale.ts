@@ -14,6 +14,7 @@ import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, invalidObject, notFound, StatusError, unclassified } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
 import type { Entry } from "#storage/watch-cache.ts";
@@ -26,7 +27,7 @@ import { wantedVersion } from "./get.ts";
 /** The scope in which handlers write the scale of an object as if it were one. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
   const { definition, parts } = scope;
-  const kind = scaleKind(definition, parts, scale);
+  const kind = scaleKind(definition, parts);
   return {
     ...scope,
     definition: kind,
@@ -48,7 +49,7 @@ export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Re
     throw scale.missing !== undefined && isNotFound(error) ? notFound(scale.missing, name) : error;
   }
   const { object, isFound } = shownAs(store.object(entry), scale);
-  if (!isFound && scale.isUntyped === true) {
+  if (!isFound && !servingRulesOf(scope.definition).defaultsReplicas) {
     throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
   }
   return objectReply(scaleScope(scope, scale), negotiated, 200, object, undefined);
@@ -108,20 +109,21 @@ class ScaleWrites implements Pick<Store, "update"> {
     withUid: boolean,
   ): Promise<Unstructured> {
     const { definition, parts } = this.#scope;
-    const { specReplicasPath, isUntyped = false } = this.#scale;
+    const { specReplicasPath } = this.#scale;
+    const { defaultsReplicas } = servingRulesOf(definition);
     const replicasPath = replicasPathOf(definition, parts);
     const { object, isFound } = shownAs(parent, this.#scale);
     const shownManagers = scaleManagedFields(parent.metadata.managedFields, replicasPath);
     const scale = await transform({
       ...object,
       metadata: shownManagers === undefined ? object.metadata : { ...object.metadata, managedFields: shownManagers },
-      ...(isFound || !isUntyped ? {} : { spec: { replicas: unset } }),
+      ...(isFound || defaultsReplicas ? {} : { spec: { replicas: unset } }),
     });
     const { replicas = 0 } = (scale as Unstructured & Scale).spec; // decoded by its schema
-    if (isUntyped && replicas === unset) {
+    if (!defaultsReplicas && replicas === unset) {
       throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
     }
-    if (!isUntyped && replicas < 0) {
+    if (defaultsReplicas && replicas < 0) {
       throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
         invalid(FieldPath.of("spec", "replicas"), replicas, "must be greater than or equal to 0"),
       ]);
@@ -212,12 +214,11 @@ function withNumber(value: unknown, path: readonly string[], number: number, at 
 const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /** The kind Scale in the place of the resource. */
-const scaleKind = (definition: ResourceDefinition, parts: HandlerParts, scale: ScaleDefinition): ResourceDefinition =>
-  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, scale));
+const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition =>
+  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition));
 
-function scaleColumns(domain: ApiDomain, { isUntyped = false }: ScaleDefinition): readonly Column[] {
-  // Upstream: of custom resources they are printer columns, and a zero is not there.
-  const none = isUntyped ? null : 0;
+function scaleColumns(domain: ApiDomain, definition: ResourceDefinition): readonly Column[] {
+  const none = servingRulesOf(definition).defaultsReplicas ? 0 : null;
   const replicas = (object: Unstructured, part: string): number | null =>
     (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({

@@ -6,6 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
@@ -71,7 +72,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       initialEventsEnd,
       timeoutMs,
       clock: parts.clock,
-      ...(definition.served === undefined ? {} : { served: definition.served }),
+      ...(definition.custom === undefined ? {} : { endOfService: definition.custom.endOfService }),
       observe: (count, bytes) => parts.observeWatch(definition, count, bytes),
     });
   // The writer takes the connection over for the one upgrade that gets here, to a WebSocket.
@@ -88,6 +89,7 @@ const withoutTables =
 function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
   const { parts, definition } = scope;
+  const hasEmptyFields = !isPlain || servingRulesOf(definition).bookmarksHaveEmptyFields;
   const shown = isPlain ? definition : undefined;
   const frame = (type: string, value: object): Buffer => encoding.frame(type, new MadeContent(value, shown));
   const objects: EventObjects = {
@@ -106,7 +108,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
       return frame(type, view.object(at(scope, entry, revision)));
     },
     bookmark(revision, initialEnd) {
-      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && definition.untyped);
+      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, hasEmptyFields);
       return frame("BOOKMARK", view.object(object));
     },
     error: (status) => encoding.frame("ERROR", new MadeContent(status)),
@@ -121,14 +123,14 @@ function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
 }
 
 /**
- * `ended`: the bookmark ends the initial events, which were a list of this type. `isUntyped`: as upstream writes objects
- * it has no type for, without fields that have no value.
+ * `ended`: the bookmark ends the initial events, which were a list of this type. `hasEmptyFields`: it has the fields that
+ * a Go struct writes without a value.
  */
 function bookmarkOf(
   scope: Scope,
   revision: Revision,
   ended: InitialListType | undefined,
-  isUntyped = false,
+  hasEmptyFields: boolean,
 ): Unstructured {
   const { definition, parts } = scope;
   return {
@@ -136,8 +138,8 @@ function bookmarkOf(
     apiVersion: apiVersionOf(definition),
     metadata: {
       resourceVersion: String(revision),
-      ...(isUntyped ? {} : { creationTimestamp: null }),
-      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended, isUntyped) }),
+      ...(hasEmptyFields ? { creationTimestamp: null } : {}),
+      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended, hasEmptyFields) }),
     },
   };
 }
@@ -151,9 +153,9 @@ const endAnnotationNames = perDomain(({ rename }) => ({
 function endAnnotations(
   domain: ApiDomain,
   { kind, apiVersion }: InitialListType,
-  isUntyped: boolean,
+  hasEmptyFields: boolean,
 ): Record<string, string> {
-  const list = isUntyped ? { apiVersion, items: [], kind } : { kind, apiVersion, metadata: {}, items: null };
+  const list = hasEmptyFields ? { kind, apiVersion, metadata: {}, items: null } : { apiVersion, items: [], kind };
   const blueprint = `${JSON.stringify(list)}\n`;
   const names = endAnnotationNames(domain);
   return { [names.end]: "true", [names.list]: Buffer.from(blueprint).toString("base64") };

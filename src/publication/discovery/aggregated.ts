@@ -1,6 +1,7 @@
 /** Aggregated discovery: all groups, versions and resources in one document. Source: upstream's `apidiscovery` types. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 import type { RemoteDiscovery, ResourceDiscovery } from "./resource-discovery.ts";
@@ -34,7 +35,7 @@ function remoteDiscovery(version: string, { resources, freshness }: RemoteDiscov
 function resourceDiscovery(group: string, version: string, definition: ResourceDefinition): ResourceDiscovery {
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
   // Upstream: a description of routes leaves out a group and version that are those around it.
-  const describesRoutes = definition.routes === "installed";
+  const describesRoutes = servingRulesOf(definition).hasRoutes;
   const kindOf = (of: GroupVersionKind): GroupVersionKind =>
     describesRoutes && of.group === group && of.version === version
       ? { group: "", version: "", kind: of.kind }

@@ -1,9 +1,9 @@
 /** Definitions for tests of discovery and OpenAPI: built-in kinds without behaviour, and custom ones. */
 import { type ApiTables, type KindFacts, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { withoutBehaviour } from "#registry/definition-for-tests.ts";
+import { customFacts, withoutBehaviour } from "#registry/definition-for-tests.ts";
 import { typedDecoder } from "#registry/object-decoder.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { CustomResourceFacts, ResourceDefinition } from "#registry/resource-definition.ts";
 
 export const kubernetesTables = loadDefinitions(kubernetesDomain);
 export const platformTables = loadDefinitions(apiDomain("platform.io"));
@@ -36,17 +36,20 @@ export function builtinDefinitions(
       storage: { group, version, kind, resource },
       schema,
       decoder: typedDecoder(() => schema),
-      routes: "installed",
     };
   });
 }
+
+interface CustomDefinitionOptions
+  extends Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "selectableFields">>,
+    Partial<Pick<CustomResourceFacts, "publishedSchema">> {}
 
 /** A custom resource as the extensions would define it. */
 export function customDefinition(
   group: string,
   version: string,
   kind: string,
-  more: Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "published" | "selectableFields">> = {},
+  { publishedSchema = () => undefined, ...more }: CustomDefinitionOptions = {},
 ): ResourceDefinition {
   const singular = kind.toLowerCase();
   const resource = `${singular}s`;
@@ -68,8 +71,7 @@ export function customDefinition(
     storage: { group, version, kind, resource },
     schema: { type: "object", fields: new Map() },
     decoder: typedDecoder(() => ({ type: "object", fields: new Map() })),
-    routes: "dispatched",
-    untyped: true,
+    custom: customFacts({ publishedSchema }),
     ...more,
   };
 }

@@ -60,7 +60,7 @@ export function servedGroups(
   return [...new Set([...local.keys(), ...elsewhere.keys()])]
     .map((name) => {
       const ofGroup = local.get(name) ?? [];
-      const builtin = ofGroup.some(({ routes }) => routes === "installed");
+      const builtin = ofGroup.some(({ custom }) => custom === undefined);
       const versions = versionsOf(ofGroup, elsewhere.get(name) ?? [], builtIn.get(name)?.[2] ?? {});
       return { name, versions, builtin, priority: priority(name) };
     })

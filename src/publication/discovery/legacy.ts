@@ -2,6 +2,7 @@
 import type { APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions } from "#api/meta/v1.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { compareTexts } from "#meta/version-order.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 
 /** A group without its type, as in a list. */
@@ -59,7 +60,7 @@ export function apiResourceList(group: string, { version, definitions }: ServedV
         verbs: part.verbs,
       };
     });
-    if (definition.routes === "installed") parts.sort((a, b) => compareTexts(a.name, b.name));
+    if (servingRulesOf(definition).hasRoutes) parts.sort((a, b) => compareTexts(a.name, b.name));
     return [main, ...parts];
   });
   const groupVersion = apiVersionOf({ group, version });

@@ -7,6 +7,7 @@
 import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
 import { apiPathOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Schema } from "#schema/schema.ts";
 import { operationText, parameterText } from "./operation-texts.ts";
 
@@ -91,7 +92,7 @@ export class Operations {
   /** Paths of one version of a group, sorted. Only built-in groups have a path for their list of resources. */
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
-    if (definitions.some(({ routes }) => routes === "installed")) {
+    if (definitions.some(({ custom }) => custom === undefined)) {
       items.push(this.#discovery(`${apiPathOf(gv)}/`, "getAPIResources", "APIResourceList"));
     }
     return items.sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -144,7 +145,7 @@ export class Operations {
 
   #ofDefinition(definition: ResourceDefinition): PathItem[] {
     const { namespaced, resource, kind, verbs } = definition;
-    const describesRoutes = definition.routes === "installed";
+    const describesRoutes = servingRulesOf(definition).hasRoutes;
     const base = apiPathOf(definition);
     const scoped = `${namespaced ? "/namespaces/{namespace}" : ""}/${resource}`;
     const collection = base + scoped;
@@ -199,7 +200,7 @@ export class Operations {
   }
 
   #facts(definition: ResourceDefinition, part: SubresourceDefinition): SubresourceFacts | undefined {
-    if (definition.routes !== "installed") return undefined;
+    if (definition.custom !== undefined) return undefined;
     return this.#tables.kinds
       .find(({ resource, version, group }) => {
         return resource === definition.resource && version === definition.version && group === definition.group;
@@ -263,7 +264,7 @@ class OperationWriter {
     this.#api = api;
     this.#definition = definition;
     this.#type = type;
-    this.#describesRoutes = definition.routes === "installed";
+    this.#describesRoutes = servingRulesOf(definition).hasRoutes;
     this.#types = this.#describesRoutes ? allTypes : customTypes;
   }
 

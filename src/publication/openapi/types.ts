@@ -8,7 +8,7 @@ import { loadDescriptions } from "#api/descriptions.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { CustomResourceFacts, ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { customTypeName } from "./operations.ts";
 import {
@@ -38,10 +38,10 @@ export class TypeCollection {
     this.#descriptions = loadDescriptions(tables.domain);
     this.#prefix = version === 2 ? "#/definitions/" : "#/components/schemas/";
     for (const definition of definitions) {
-      if (definition.published === undefined) continue;
-      const { group, version: served, listKind } = definition;
+      const { group, version: served, listKind, custom } = definition;
+      if (custom === undefined) continue;
       const list = { group, version: served, kind: listKind };
-      this.#custom.set(customTypeName(definition), () => this.#customKind(definition));
+      this.#custom.set(customTypeName(definition), () => this.#customKind(definition, custom));
       this.#custom.set(customTypeName(list), () => this.#customList(definition, list));
     }
   }
@@ -183,8 +183,8 @@ export class TypeCollection {
     return rest;
   }
 
-  #customKind(definition: ResourceDefinition): MutableJson {
-    const props = definition.published?.();
+  #customKind(definition: ResourceDefinition, custom: CustomResourceFacts): MutableJson {
+    const props = custom.publishedSchema();
     const marks = {
       "x-kubernetes-group-version-kind": [kindMark(definition)],
       "x-kubernetes-selectable-fields": selectableMarks(definition),

@@ -172,7 +172,7 @@ test("the document follows the table", async () => {
   const of = new OpenApiV2({ tables: kubernetesTables, groups: () => groups });
   const before = await get(of);
   const props = { type: "object", properties: { color: { type: "string", nullable: true, enum: ["red"] } } };
-  const kind = customDefinition("api.example.com", "v1", "Cog", { published: () => props });
+  const kind = customDefinition("api.example.com", "v1", "Cog", { publishedSchema: () => props });
   groups = servedGroups([...builtins, kind], kubernetesDomain);
   const after = await get(of, { "if-none-match": String(before.headers?.["etag"]) });
   assert.equal(after.code, 200);

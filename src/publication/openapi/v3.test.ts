@@ -354,7 +354,7 @@ const cogProps = JSON.parse(`{
 test("a custom kind is named after its group, and its version's document comes and goes with it [PATCH-09]", async () => {
   const part = { group: "api.example.com", version: "v1", kind: "Cog", verbs: ["get", "patch", "update"] };
   const cog = customDefinition("api.example.com", "v1", "Cog", {
-    published: () => cogProps,
+    publishedSchema: () => cogProps,
     subresources: [{ name: "status", ...part }],
   });
   let groups = servedGroups([...builtins, cog], kubernetesDomain);
@@ -389,7 +389,7 @@ test("a custom kind is named after its group, and its version's document comes a
 test("another schema of a kind makes another hash [GEN-07]", async () => {
   const hashes = new Set<unknown>();
   for (const props of [cogProps, { type: "object" }]) {
-    const of = openApi([customDefinition("api.example.com", "v1", "Cog", { published: () => props })]);
+    const of = openApi([customDefinition("api.example.com", "v1", "Cog", { publishedSchema: () => props })]);
     hashes.add((await get(of, "/openapi/v3/apis/api.example.com/v1")).headers?.["etag"]);
   }
   assert.equal(hashes.size, 2);

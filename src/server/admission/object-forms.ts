@@ -16,6 +16,7 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
 import { isLongerThan, ByteBudget, withBigInts } from "#schema/json-values.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -72,7 +73,7 @@ export class ServedForms implements ObjectForms {
     const given = object as Unstructured; // of any kind
     const remote = source.conversion?.webhook;
     if (remote !== undefined) return remote.convert([given], apiVersion).then(([converted]) => converted!); // as many as were sent
-    if (source.renamesVersions === true && target.renamesVersions === true) return { ...given, apiVersion };
+    if (servingRulesOf(target).renamesVersions) return { ...given, apiVersion };
     const hub = source.conversion?.toHub(given) ?? given;
     const converted =
       target.conversion?.fromHub({ ...hub, apiVersion: apiVersionOf(target.storage), kind: target.storage.kind }) ??
@@ -109,12 +110,11 @@ export class ServedForms implements ObjectForms {
     return asInternal(() => this.#reread(value, kind, options));
   }
 
-  /** Unknown fields of custom resources are always dropped. */
   #reread(value: unknown, kind: GroupVersionKind, { isStrict }: { readonly isStrict: boolean }): Unstructured {
     const { table, schemaOf, objectBytesMax } = this.#options;
     const definition = table().findKind(kind.group, kind.version, kind.kind);
     const decoder = definition?.decoder ?? typedDecoder(() => schemaOf(kind));
-    const isChecked = isStrict && decoder.type !== undefined;
+    const isChecked = isStrict && (definition === undefined || servingRulesOf(definition).refusesUnknownFields);
     const { object, hasEmptyLists, warnings } = decoder.patched({
       value,
       gvk: kind,

@@ -52,7 +52,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     }
     const entry = name === "" ? undefined : store.peek(namespace, name);
     let custom: SentRequest["definition"];
-    if (definition.routes === "dispatched") {
+    if (definition.custom !== undefined) {
       this.#definition = this.#options.definitionOf(this.#definitionName);
       custom = { name: this.#definitionName, revision: this.#definition?.revision ?? 0 };
     }
