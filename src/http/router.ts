@@ -17,7 +17,7 @@ import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } f
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
-import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealedWarning, shownError } from "./confidential.ts";
@@ -184,12 +184,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
     ended(scope, false);
     throw shownError(scope, error);
   };
-  try {
-    const reply = dispatch(scope, verb, handler);
-    return isLate(reply) ? reply.then(encode, elsewhere) : encode(reply);
-  } catch (error) {
-    return elsewhere(error);
-  }
+  return attempt(() => andThen(dispatch(scope, verb, handler), encode), scope, elsewhere);
 }
 
 async function handledBy(large: LargeRequests, scope: Scope): Promise<Reply> {

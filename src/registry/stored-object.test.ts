@@ -128,3 +128,17 @@ test("where no more than one object is to stay decoded, that is so for created o
     [false, false, true],
   );
 });
+
+test("the failure of a damaged object quotes nothing of it", () => {
+  const objects = new StoredObjects();
+  for (const damage of ['"data":{"password":hunter2hunter2}', '"data":"hunter2']) {
+    assert.throws(
+      () => objects.stored(entryOf(`{"kind":"Thing","metadata":{"name":"x"},${damage}}`)),
+      (error: Error) => {
+        assert.match(String(error.cause), /Unexpected token|Bad control character/);
+        assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /hunter2/);
+        return true;
+      },
+    );
+  }
+});

@@ -137,10 +137,14 @@ function decodeStored(entry: Entry): Unstructured {
     const object = parseObject(entry.value.toString()) as Unstructured | null; // checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
   } catch (cause) {
-    throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
+    throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), withoutQuotedText(cause));
   }
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
+
+/** Returns an error of the JSON parser; without what it quotes, which may be part of a secret. */
+const withoutQuotedText = (error: unknown): Error =>
+  new Error(String(error).replace(/Unexpected token [^]*$/, "Unexpected token"));
 
 /** Upstream's keys name no core group. */
 const shownKey = (key: string): string => key.replace(/^\/registry\/core\//, "/registry/");
