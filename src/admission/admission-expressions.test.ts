@@ -1,4 +1,4 @@
-/** Match conditions: what they see, what decides, and how they fail. */
+/** Match conditions: their variables, their outcome, and their failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";

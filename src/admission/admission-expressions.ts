@@ -37,7 +37,7 @@ export interface RequestParts {
   readonly oldObject: ApiObject | undefined;
   /** The variable `request`, made when it is first used. */
   request(): object;
-  /** The checks of the whole request, since each is asked once. */
+  /** The checks of the authorizer for the whole request: each question is asked once. */
   readonly checks: AuthorizationChecks;
   /** Finds the namespace of a namespaced object, where expressions see it. */
   namespace?(): Namespace | undefined;
@@ -88,12 +88,15 @@ export class RequestValues {
   }
 }
 
-/** Expressions see these beside the request itself. */
+/** The variables of an expression beside the request itself. */
 export interface Visible {
   readonly params?: ApiObject | undefined;
   /** The `variables` of a policy, made when one is first used. */
   readonly variables?: (() => Value) | undefined;
-  /** Default: `authorizer`, of which messages have none, and not `namespaceObject`, of which match conditions have none. */
+  /**
+   * Whether the variables `authorizer` (default: true) and `namespaceObject` (default: false) exist. Messages have no
+   * `authorizer`, match conditions no `namespaceObject`.
+   */
   readonly authorizer?: boolean;
   readonly namespaceObject?: boolean;
 }
@@ -145,7 +148,7 @@ class RequestActivation {
 
 const valueOf = (object: object | undefined): Value => (object ?? null) as Value; // plain JSON
 
-/** Returns what expressions see of a namespace. */
+/** Returns the value that expressions see as `namespaceObject`. */
 function shownNamespace(namespace: Namespace | undefined): Value {
   if (namespace === undefined) return null;
   const { ownerReferences: _owners, managedFields: _managers, selfLink: _link, ...metadata } = namespace.metadata;
@@ -164,7 +167,10 @@ export interface ConditionOptions {
   readonly hasSelectors: boolean;
 }
 
-/** Conditions are compiled when they are first asked; keep the result. One that cannot be compiled has no value. */
+/**
+ * Returns conditions that are compiled at their first evaluation, so callers keep the result. A condition that cannot
+ * be compiled has no value.
+ */
 export function compileConditions(
   conditions: readonly MatchCondition[],
   { hasParams, hasSelectors }: ConditionOptions,
@@ -179,15 +185,15 @@ export function compileConditions(
   };
 }
 
-/** `failed` is the condition that is false. An error leaves it to the failure policy. */
+/** The outcome of conditions. `failed` is the condition that is false. After an error, the failure policy decides. */
 export type ConditionsResult =
   | { readonly outcome: "matches" }
   | { readonly outcome: "no"; readonly failed: string }
   | { readonly error: Error };
 
 /**
- * Whether all conditions are true. One that is false decides, even where others have no value. Their cost is limited as a
- * whole.
+ * Evaluates whether all conditions are true. A false condition decides, even if others have no value. The cost of all
+ * conditions together is limited.
  */
 export function evaluateConditions(
   { conditions }: CompiledConditions,
@@ -208,7 +214,7 @@ function* evaluateEach(
   try {
     return resultOf(conditions, yield* evaluateAll(expressions, activation, budget));
   } catch (error) {
-    // Upstream: what came out before does not count.
+    // Upstream: results of earlier conditions do not count.
     if (error instanceof OutOfBudget) return { error };
     throw error;
   }

@@ -1,5 +1,5 @@
 /**
- * AdmissionRequest without its objects: for webhooks, and for the variable `request` of expressions. Source:
+ * The AdmissionRequest without its objects, for webhooks and for the variable `request` of expressions. Source:
  * `admission.k8s.io/v1`.
  */
 import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
@@ -8,7 +8,7 @@ import type { Matched } from "./matching.ts";
 import type { AdmissionAttributes, Operation } from "./plugin.ts";
 
 export interface AdmissionRequest {
-  /** One call of a webhook has this id. */
+  /** Identifies one call of a webhook; absent in expressions. */
   readonly uid?: string;
   /** The kind in the form in which the rules matched; the names with `request` are those of the request itself. */
   readonly kind: GroupVersionKind;
@@ -52,7 +52,7 @@ export function admissionRequest(attributes: AdmissionAttributes, matched: Match
   };
 }
 
-/** Upstream: a request about a namespace is one in it. */
+/** Returns the namespace of a request. Upstream: a request about a namespace is one in this namespace. */
 function namespaceOf({ namespace, resource, name }: AdmissionAttributes): string {
   return namespace === "" && resource.group === "" && resource.resource === "namespaces" ? name : namespace;
 }

@@ -1,4 +1,4 @@
-/** The certificate plugins: who may approve, sign and attest, and which subjects are refused. */
+/** The certificate plugins: permission to approve, sign and attest, and refused subjects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectMaker } from "#api/objects-for-tests.ts";

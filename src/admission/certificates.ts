@@ -1,6 +1,7 @@
 /**
- * The plugins of certificates: approving and signing requests and attesting bundles need rights on the signer, and
- * certificates for the group `system:masters` are refused. Source: upstream's plugins of these names.
+ * The admission plugins of certificates: users need rights on a signer to approve or sign requests and to attest
+ * bundles, and nobody gets a client certificate of the group `system:masters`. Source: upstream's plugins of these
+ * names.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";

@@ -117,7 +117,9 @@ function validateFrom(
   }
 }
 
-/** The answer, unless the request ended before it: what was answered with 504 must not be written later. */
+/**
+ * Waits for the answer, unless the request ends before it: a write that was answered with 504 must not happen later.
+ */
 async function unlessGivenUp<T>({ context }: AdmissionAttributes, answer: Promise<T>): Promise<T> {
   const result = await answer;
   context.signal?.throwIfAborted();

@@ -1,6 +1,6 @@
 /**
- * DefaultTolerationSeconds: pods stay for a while on a node that is not ready or cannot be reached, unless they say how
- * long. Source of rules: the answers of kube-apiserver.
+ * DefaultTolerationSeconds: adds tolerations to pods, so that they stay for a while on a node that is not ready or
+ * cannot be reached, unless they say how long. Source of rules: the answers of kube-apiserver.
  */
 import type { Pod, Toleration } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -34,6 +34,6 @@ export function defaultTolerationSeconds(options: DefaultTolerationSecondsOption
   };
 }
 
-/** Whether it speaks of the eviction for this reason, whatever it says. */
+/** Whether the toleration is about the eviction for this reason, whatever it tolerates. */
 const isAbout = ({ key = "", effect = "" }: Toleration, reason: string): boolean =>
   (key === reason || key === "") && (effect === "NoExecute" || effect === "");

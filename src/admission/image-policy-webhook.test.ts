@@ -1,4 +1,4 @@
-/** The image policy webhook: what it is asked, which answers are kept and for how long, and what becomes of failures. */
+/** The image policy webhook: the questions to it, the answers that are cached and for how long, and its failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ImageReviewSpec } from "#api/imagepolicy/v1alpha1.ts";
@@ -61,7 +61,7 @@ function asked(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
     ...over,
   });
   const { context } = attributesOf(undefined);
-  /** `undefined` when the pod is let through, otherwise the message. */
+  /** Returns the message of the refusal; `undefined` when the pod is allowed. */
   const review = async (
     object = podOf("good"),
     more: Partial<AdmissionAttributes> = {},

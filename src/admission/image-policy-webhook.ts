@@ -19,7 +19,7 @@ import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugi
 export interface ImagePolicyOptions {
   readonly domain: ApiDomain;
   readonly url: string;
-  /** Credentials for the webhook. */
+  /** Headers with the credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outgoing: Outgoing;
   /** The time for which answers are cached; 0 caches none. */
@@ -31,18 +31,20 @@ export interface ImagePolicyOptions {
   readonly defaultAllow: boolean;
   readonly clock: Clock;
   readonly random: Random;
-  /** The webhook gave no answer. */
+  /** Called when the webhook gave no answer. */
   failed(error: unknown): void;
 }
 
-/** Answers in each of the cache's generations; upstream keeps twice as many in its only one. */
+/**
+ * The maximum number of answers in each of the cache's two generations; upstream keeps twice as many in its only one.
+ */
 const keptMax = 512;
 const timeoutMs = 30_000;
 const answerBytesMax = 64 * 1024;
-/** Different questions that wait for the webhook; more count as not answered. */
+/** The maximum number of different questions that wait for the webhook; further ones count as not answered. */
 const waitingMax = 1000;
 
-/** The plugin; `close` gives up its calls. */
+/** Makes the plugin; `close` aborts its calls. */
 export function imagePolicyWebhook(options: ImagePolicyOptions): AdmissionPlugin & { close(): void } {
   const reviews = new ImageReviews(options);
   return {
@@ -144,7 +146,7 @@ class ImageReviews {
     try {
       status = await unlessAborted(asked, signal);
     } catch (error) {
-      // A request that was given up is not let through, whatever the policy.
+      // A request that has ended meanwhile is not allowed, whatever the policy is.
       if (signal?.aborted === true) throw error;
       if (!this.#options.defaultAllow) {
         throw refusal(attributes, error instanceof Error ? error.message : String(error));
@@ -170,7 +172,7 @@ class ImageReviews {
   }
 }
 
-/** The result of `asked`. The signal ends only this wait; other requests still get the result. */
+/** Waits for the result of `asked`. The signal ends only this wait; other requests still get the result. */
 function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return asked;
   return new Promise((resolve, reject) => {
@@ -181,7 +183,7 @@ function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): P
   });
 }
 
-/** A review without a status allows nothing. Throws for what is no review. */
+/** Reads the status of a review; a review without a status allows nothing. Throws for a body that is no review. */
 function statusOf(body: Buffer): ImageReviewStatus {
   const { kind = "ImageReview", status = {} } = answerObject(body) ?? { kind: "" };
   if (kind !== "ImageReview" || !isObject(status)) throw new Error("the webhook's answer is no ImageReview");

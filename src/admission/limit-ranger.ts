@@ -19,7 +19,7 @@ interface LimitRangerOptions {
 
 export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPlugin {
   const annotation = domain.rename("kubernetes.io/limit-ranger");
-  /** Returns the ranges that apply; `undefined` when there are none. */
+  /** Returns the limit ranges that apply to the write; `undefined` when there are none. */
   const rangesFor = (attributes: AdmissionAttributes): readonly LimitRange[] | undefined => {
     const { namespace, resource } = attributes;
     if (resource.group !== "" || (resource.resource !== "pods" && resource.resource !== "persistentvolumeclaims")) {
@@ -54,7 +54,7 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
 
 const itemsOf = ({ spec }: LimitRange): readonly LimitRangeItem[] => spec.limits ?? [];
 
-/** Containers of a pod cannot change later, but by a resize. */
+/** Whether limits apply to the write. Only a resize can change the resources of the containers of a pod later. */
 function isLimited({ resource, operation, subresource }: AdmissionAttributes): boolean {
   if (resource.resource !== "pods") return subresource === "";
   return operation === "CREATE" ? subresource === "" : subresource === "resize";
@@ -104,7 +104,7 @@ function withResources(container: Container, what: string, defaults: Defaults, n
   return resources === container.resources ? container : { ...container, resources };
 }
 
-/** This is held against the bounds of one item. */
+/** The amounts that are compared with the bounds of one item. */
 interface Asked {
   readonly requests: Quantities;
   readonly limits: Quantities;
@@ -175,7 +175,7 @@ function* tooMuch(type: string, name: string, most: Quantity, { requests, limits
   }
 }
 
-/** Larger numbers are not multiplied by a thousand. */
+/** The largest number that is multiplied by a thousand. */
 const milliMax = (1n << 63n) / 1000n - 1n;
 
 function* tooFarApart(type: string, name: string, most: Quantity, { requests, limits }: Asked): Generator<string> {

@@ -12,25 +12,28 @@ import type { LabelSelector } from "#meta/selector.ts";
 import { internalError, notFound } from "#meta/status-error.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
-/** A rule of the API types. Only those of policies name objects. */
+/** A rule of the API types. Only rules of policies name objects. */
 export interface MatchRule {
   /** `*` is every operation. */
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
   readonly apiVersions?: readonly string[];
-  /** `pods`, `pods/status`, `pods/*`, `*`, all parts of one name (`*` before the slash); without a slash the main resource only. */
+  /**
+   * `pods`, `pods/status`, `pods/*` or `*`; with `*` before the slash, this subresource of every resource. A name
+   * without a slash is the main resource only.
+   */
   readonly resources?: readonly string[];
   /** `Cluster`, `Namespaced`, or `*`, which is also the default. */
   readonly scope?: string;
-  /** Empty: every name. */
+  /** The names of objects; an empty list is every name. */
   readonly resourceNames?: readonly string[];
 }
 
 /** The members of a webhook, or of a policy's constraints, that say what it applies to. */
 export interface MatchCriteria {
-  /** One of them has to match. Left out: everything does; an empty list matches nothing. */
+  /** One of these rules has to match. Left out: every request does; an empty list matches none. */
   readonly rules?: readonly MatchRule[] | undefined;
-  /** None of them may match. */
+  /** None of these rules may match. */
   readonly excludes?: readonly MatchRule[] | undefined;
   /** Left out: every namespace. */
   readonly namespaceSelector?: LabelSelectorObject | null | undefined;
@@ -46,9 +49,9 @@ export interface Matched {
   readonly kind: GroupVersionKind;
 }
 
-/** Matching asks this of the server; answers come from memory. */
+/** The information about the server that matching needs; it is in memory. */
 export interface MatchEnvironment {
-  /** The same resource or subresource in all its served groups and versions, the given one first. */
+  /** Returns the same resource or subresource in all its served groups and versions, the given one first. */
   equivalents(resource: GroupVersionResource, subresource: string): readonly Matched[];
   getNamespace(name: string): Namespace | undefined;
 }
@@ -70,8 +73,9 @@ export class RequestMatcher {
   }
 
   /**
-   * The form in which the request matches; `undefined` when it does not. Throws `notFound` when the namespace that its
-   * selector is about does not exist, an internal error for a selector that cannot be read.
+   * Returns the form in which the request matches; `undefined` when it does not. Throws `notFound` when the namespace
+   * of the request does not exist and a selector needs its labels, and an internal error for a selector that cannot be
+   * read.
    */
   match(attributes: AdmissionAttributes, environment: MatchEnvironment): Matched | undefined {
     const matched = this.#rules === undefined ? attributes : this.#find(this.#rules, attributes, environment);
@@ -127,7 +131,7 @@ export class RequestMatcher {
   }
 }
 
-/** Objects that no webhook and no policy ever sees, so that each can be mended when it refuses everything. */
+/** Whether no webhook and no policy ever sees the object: so each of them can be mended when it refuses everything. */
 export function isExempt({ kind: { group, kind } }: AdmissionAttributes, { rename }: ApiDomain): boolean {
   return exemptKinds.has(kind) && group === rename("admissionregistration.k8s.io");
 }
@@ -144,7 +148,7 @@ const exemptKinds: ReadonlySet<string> = new Set([
 const hasLabels = (object: ApiObject | undefined, selector: LabelSelector): boolean =>
   object !== undefined && selector.matches(object.metadata?.labels);
 
-/** A selector, or `everything` without one, or `unreadable`. */
+/** A selector, or `everything` when there is none, or `unreadable`. */
 type Selecting = LabelSelector | "everything" | "unreadable";
 
 function selecting(selector: LabelSelectorObject | null | undefined): Selecting {
@@ -155,7 +159,7 @@ function selecting(selector: LabelSelectorObject | null | undefined): Selecting 
 }
 
 interface CompiledRule {
-  /** Whether what is the same in every version fits: operation, scope, object name. */
+  /** Whether the parts of a request fit that are the same in every version: operation, scope, object name. */
   appliesTo(attributes: AdmissionAttributes): boolean;
   names(resource: GroupVersionResource, subresource: string): boolean;
 }
@@ -193,7 +197,10 @@ function oneOf(wanted: readonly string[] = []): (found: string) => boolean {
   return (found) => all.has(found);
 }
 
-/** A namespace counts as cluster-scoped, although its requests are made in it. */
+/**
+ * Whether a resource is in the scope of a rule. A namespace counts as cluster-scoped, although its requests name it as
+ * their namespace.
+ */
 function isInScope(scope: string | undefined, { resource, namespace }: AdmissionAttributes): boolean {
   if (scope !== "Namespaced" && scope !== "Cluster") return true;
   const isNamespaced = namespace !== "" && resource.resource !== "namespaces";

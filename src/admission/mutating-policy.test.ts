@@ -45,7 +45,10 @@ const abouts: Readonly<Record<string, object>> = {
   Scale: { ...core("pods", "Pod"), kind: { group: "autoscaling", version: "v1", kind: "Scale" } },
 };
 
-/** Policies `a`, `b`, … are asked about the write of an object; its fields but metadata, or `reason code: message`. */
+/**
+ * Runs the policies `a`, `b`, … on the write of an object. Returns the fields of the object except metadata, or `reason
+ * code: message`.
+ */
 async function mutate(
   specs: readonly Spec[],
   object: Unstructured,
@@ -249,7 +252,7 @@ test("a policy that wants it has another look after later changes [DRY-05]", asy
   assert.equal((await mutate([second, first], map())).isRepeated, false);
 });
 
-/** Variables of which each holds the one before twice. */
+/** Makes variables of which each uses the one before twice. */
 const doubling = (times: number, first: string, by: (name: string) => string) => [
   { name: "v0", expression: first },
   ...Array.from({ length: times }, (_, at) => ({ name: `v${at + 1}`, expression: by(`variables.v${at}`) })),

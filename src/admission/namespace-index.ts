@@ -1,11 +1,11 @@
 /**
- * An index of the stored objects of one kind by namespace. Plugins look it up at every write, and most namespaces have
- * none.
+ * An index of the stored objects of one kind by namespace. Plugins use it at every write, and most namespaces have no
+ * such object.
  */
 
 export class NamespaceIndex<T> {
   readonly #namespaces = new Map<string, Map<string, T>>();
-  /** Sorted values of a namespace, made when they are first needed. */
+  /** The objects of a namespace by name, sorted when they are first needed. */
   readonly #sorted = new Map<string, readonly T[]>();
 
   /** Returns the objects of a namespace, by name; `undefined` when there are none. */
@@ -24,7 +24,7 @@ export class NamespaceIndex<T> {
     return this.#namespaces.get(namespace)?.get(name);
   }
 
-  /** `undefined`: it is gone. */
+  /** Sets an object, or removes it when it is `undefined`. */
   set(namespace: string, name: string, object: T | undefined): void {
     let objects = this.#namespaces.get(namespace);
     this.#sorted.delete(namespace);

@@ -9,7 +9,7 @@ import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugi
 
 interface NamespaceLifecycleOptions {
   readonly domain: ApiDomain;
-  /** Answers from memory; `undefined` when there is none. */
+  /** Returns the namespace from memory; `undefined` when there is none. */
   getNamespace(name: string): Namespace | undefined;
 }
 

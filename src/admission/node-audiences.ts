@@ -1,6 +1,6 @@
 /**
- * Audiences for which a node may request a pod's tokens: those that the pod or its volume drivers name. Part of
- * NodeRestriction, under the gate `ServiceAccountNodeAudienceRestriction`.
+ * Restricts the audiences for which a node may request tokens of a pod to those that the pod or its volume drivers
+ * name. It belongs to NodeRestriction, under the gate `ServiceAccountNodeAudienceRestriction`.
  */
 import type { Pod, Volume } from "#api/core/v1.ts";
 import type { FindObject } from "#api/object-types.ts";

@@ -19,7 +19,7 @@ const mirror = "kubernetes.io/config.mirror";
 const one: UserInfo = { name: "system:node:one", groups: ["system:nodes", "system:authenticated"] };
 
 const make = objectMaker();
-/** These are not in the core group. */
+/** The versions of resources that are not in the core group. */
 const versions = new Map([
   ["CSIDriver", "storage.k8s.io/v1"],
   ["CSINode", "storage.k8s.io/v1"],
@@ -52,7 +52,7 @@ function volumes(): readonly object[] {
   ];
 }
 
-/** The refusal's reason, or empty. */
+/** Returns the reason of the refusal; empty when there is none. */
 function check(more: Partial<AdmissionAttributes>, options: Partial<NodeRestrictionOptions> = {}, user = one): string {
   const plugin = nodeRestriction({
     domain: kubernetesDomain,
@@ -167,7 +167,7 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
   const eviction = object("Eviction", "mine");
   assert.equal(check({ ...evict, name: "mine", object: eviction }), "");
   assert.equal(check({ ...evict, object: eviction }), "");
-  // The name of the path counts, not that of the body.
+  // The name in the path counts, not the name in the body.
   assert.equal(
     check({ ...evict, name: "others", object: eviction }),
     "node one can only evict pods with spec.nodeName set to itself",
@@ -390,7 +390,7 @@ test("a node asks for certificates in its own name [AUTHZ-32]", async () => {
       request: Buffer.from(made.toString("pem")).toString("base64"),
     };
     const requests = resource("certificatesigningrequests", "certificates.k8s.io");
-    // Loads what parses requests: the plugin then answers at once.
+    // This loads the parser of requests, so that the plugin answers at once.
     await parseCertificateRequest(made.toString("pem"));
     return check({ ...requests, namespace: "", object: object("CertificateSigningRequest", "r", { spec }) }, options);
   };

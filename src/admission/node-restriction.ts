@@ -24,15 +24,15 @@ import { type AdmissionAttributes, type AdmissionPlugin, objectName, refusal } f
 export interface NodeRestrictionOptions {
   readonly domain: ApiDomain;
   readonly find: FindObject;
-  /** Tokens only for audiences that the pod names: `ServiceAccountNodeAudienceRestriction`. */
+  /** Whether tokens are given only for audiences that the pod names (gate `ServiceAccountNodeAudienceRestriction`). */
   readonly limitsAudiences: boolean;
-  /** `AllowInsecureKubeletCertificateSigningRequests`. */
+  /** Whether kubelets may request any certificate (gate `AllowInsecureKubeletCertificateSigningRequests`). */
   readonly anyCertificates: boolean;
 }
 
 type Check = (node: string, attributes: AdmissionAttributes) => MaybePromise<void>;
 
-/** Refuses by throwing. */
+/** Refuses the write by throwing. */
 const refuse = (attributes: AdmissionAttributes, reason: string): never => {
   throw refusal(attributes, reason);
 };
@@ -88,7 +88,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
             `unexpected operation ${goQuote(operation)}, node ${quoted} can only create and delete mirror pods`,
           );
         }
-        // A collection has no name, and so there is no such pod.
+        // The deletion of a collection names no pod.
         if (placed(attributes, attributes.name) !== node) {
           refuse(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
         }
@@ -113,7 +113,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
   };
 }
 
-/** Upstream: its caches name the resource in the singular. */
+/** Upstream: the caches of kube-apiserver name the resource in the singular. */
 const missing = (resource: "pod" | "node", name: string): StatusError => notFound({ group: "", resource }, name);
 
 function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
@@ -157,7 +157,7 @@ function checkOwner(node: string, owners: readonly OwnerReference[], attributes:
   }
 }
 
-/** A pod on a node gives the node rights to what the pod names. */
+/** Refuses pods that name other objects: a pod on a node gives the node rights to the objects that it names. */
 function checkNothingNamed(quoted: string, pod: Pod, attributes: AdmissionAttributes): void {
   const { secrets, configMaps } = podReferences(pod);
   const volumes = pod.spec.volumes ?? [];
@@ -228,7 +228,7 @@ function checkNode({ domain }: NodeRestrictionOptions): Check {
     if (changed.length > 0) {
       refuse(attributes, `is not allowed to modify labels: ${changed.join(", ")}`);
     }
-    // An owner that does not exist would let the collector of garbage delete the node (CVE-2025-5187).
+    // The garbage collector would delete a node whose owner does not exist (CVE-2025-5187).
     if (!jsonEquals(object.metadata.ownerReferences ?? [], before?.metadata.ownerReferences ?? [])) {
       refuse(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
     }
@@ -242,7 +242,10 @@ function changedLabels(after: Labels = {}, before: Labels = {}): readonly string
   return [...keys].filter((key) => valueOf(after, key) !== valueOf(before, key));
 }
 
-/** Labels that workloads are steered by, and those of the project that kubelets have no business with. */
+/**
+ * Returns whether kubelets may not set a label: labels that steer workloads, and labels of Kubernetes that are not for
+ * kubelets.
+ */
 function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
   const own = ["kubernetes.io", "k8s.io"].map(rename);
   const kubelet = ["kubelet.kubernetes.io", "node.kubernetes.io"].map(rename);
@@ -326,7 +329,7 @@ function checkToken(options: NodeRestrictionOptions): Check {
   };
 }
 
-/** The name of the object: that of the path, which a create does not have. */
+/** Returns the name of the object in the path; a create has none there, so it is taken from the object. */
 const nameOf = ({ name, operation, object }: AdmissionAttributes): string =>
   operation === "CREATE" ? (object?.metadata.name ?? "") : name;
 
@@ -347,7 +350,7 @@ const checkCsiNode: Check = (node, attributes) => {
   }
 };
 
-/** Runs for each slice of a collection that is deleted; the authorizer checks all other requests for slices. */
+/** Checks each slice of a deleted collection; the authorizer checks all other requests for slices. */
 const checkSlice: Check = (node, attributes) => {
   const { operation, object, oldObject } = attributes;
   if (operation !== "CREATE" && operation !== "DELETE") return;
@@ -357,7 +360,7 @@ const checkSlice: Check = (node, attributes) => {
   refuse(attributes, `can only ${verb} ResourceSlice with the same NodeName as the requesting node`);
 };
 
-/** A node asks for certificates in its own name. */
+/** Checks that a node requests certificates in its own name. */
 function checkRequest({ rename }: ApiDomain): Check {
   const signers = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"].map(rename);
   return (_node, attributes) => {

@@ -11,7 +11,7 @@ import type { AdmissionAttributes } from "./plugin.ts";
 const summary = ({ verb, group, resource, subresource, namespace, name }: Attributes): string =>
   `${verb} ${group}/${resource}/${subresource} ${namespace}/${name}`;
 
-/** Asks with these rights; what was asked for, and the refusal. */
+/** Makes a write by a user with these rights. Returns the questions to the authorizer, and the refusal. */
 async function ask(more: Partial<AdmissionAttributes>, ...rights: readonly string[]) {
   const asked: string[] = [];
   const authorizer: Authorizer = {

@@ -1,8 +1,9 @@
 /**
- * Admission policies read their parameters with the rights of the server. So the author of a policy must be allowed to read
- * all objects of its `paramKind`, and the author of a binding what its `paramRef` names; otherwise a policy that quotes a
- * Secret in its message would show it to anybody. Upstream does this in validation, after all other findings; here it is
- * the first of the validating plugins, which come then and run beside the store, also for large requests.
+ * Checks who may make the server read parameters. Admission policies read their parameters with the rights of the
+ * server. So the author of a policy must be allowed to read all objects of its `paramKind`, and the author of a binding
+ * must be allowed to read the objects of its `paramRef`; otherwise a policy that quotes a Secret in its message would
+ * show it to anybody. Upstream does this in validation, after all other findings; here it is the first of the
+ * validating plugins, which come at that point and run on the main thread, also for large requests.
  */
 import type { ParamKind, ParamRef, ValidatingAdmissionPolicy } from "#api/admissionregistration/v1.ts";
 import type { MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
@@ -20,16 +21,19 @@ import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 interface ParamPermissionOptions {
   readonly domain: ApiDomain;
   readonly authorizer: Authorizer;
-  /** The name of the served resource of a kind, also of aggregated ones. */
+  /**
+   * Returns the name of the served resource of a kind, also of an aggregated one; `undefined` when the kind is not
+   * served.
+   */
   resourceOf(kind: GroupVersionKind): string | undefined;
-  /** The newest state of a policy, by the name of its resource; `undefined` where it cannot be had. */
+  /** Reads the newest state of a policy, by the name of its resource; `undefined` when it cannot be read. */
   policy(resource: string, name: string): Promise<ApiObject | undefined>;
 }
 
 type Policy = Pick<ValidatingAdmissionPolicy, "spec">;
 type Binding = Pick<MutatingAdmissionPolicyBinding, "spec">;
 
-/** The resources of bindings, with those of their policies. */
+/** The resources of bindings, each with the resource of its policies. */
 const policiesOfBindings: ReadonlyMap<string, string> = new Map([
   ["validatingadmissionpolicybindings", "validatingadmissionpolicies"],
   ["mutatingadmissionpolicybindings", "mutatingadmissionpolicies"],
@@ -52,7 +56,7 @@ export function paramPermission(options: ParamPermissionOptions): AdmissionPlugi
       }
       const policies = policiesOfBindings.get(resource.resource);
       if (policies === undefined) return undefined;
-      // Upstream compares references by their addresses, so it asks at every update.
+      // Upstream compares the addresses of references, so it checks at every update.
       const { paramRef, policyName = "" } = (object as unknown as Binding).spec; // the resource says so
       return paramRef === undefined ? undefined : checkBinding(options, attributes, paramRef, policies, policyName);
     },
@@ -94,7 +98,7 @@ async function checkBinding(
     const unknown = (what: string): string =>
       `unable to ${what} to determine minimum required permissions and ${lacks(shown, verb)} for all groups, versions and resources`;
     if (policy === undefined) return unknown(`get policy ${policyName}`);
-    // Upstream: about bindings of mutating policies, user and verb have changed places here.
+    // Upstream: in messages about bindings of mutating policies, user and verb have changed places.
     const [who, what] = policies.startsWith("mutating") ? [verb, shown] : [shown, verb];
     if (isKnown !== false) return `${lacks(who, what)} on the object referenced by paramRef`;
     return unknown(`resolve paramKind &{${paramKind?.apiVersion ?? ""} ${paramKind?.kind ?? ""}}`);
@@ -116,7 +120,7 @@ function placeOf(
   return { place: { ...version, resource: resource ?? "*" }, isKnown: resource !== undefined };
 }
 
-/** Throws when the caller may not do this. */
+/** Throws when the user may not do this. */
 async function confirm(
   { authorizer }: ParamPermissionOptions,
   { context, kind, object }: AdmissionAttributes,

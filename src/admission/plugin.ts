@@ -14,62 +14,74 @@ export interface AdmissionAttributes {
   readonly context: RequestContext;
   readonly operation: Operation;
   readonly resource: GroupVersionResource;
-  /** Kind of the body, which is not the resource's for some subresources. */
+  /** The kind of the body, which is not that of the resource for some subresources. */
   readonly kind: GroupVersionKind;
-  /** Empty for cluster-scoped resources. */
+  /** The namespace; empty for cluster-scoped resources. */
   readonly namespace: string;
-  /** Empty for a create whose name will be generated, and for the delete of a collection; there `objectName` has it. */
+  /**
+   * The name; empty for a create whose name will be generated, and for the deletion of a collection, where `objectName`
+   * returns it.
+   */
   readonly name: string;
   /** The name in the path of the request: empty for a POST, even when the body has a name. */
   readonly pathName: string;
-  /** Empty for the main resource. */
+  /** The subresource; empty for the main resource. */
   readonly subresource: string;
   /** The object to write; `undefined` for deletes. */
   readonly object: ApiObject | undefined;
   /** The stored object; `undefined` for creates. */
   readonly oldObject: ApiObject | undefined;
   readonly dryRun: boolean;
-  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as webhooks are sent them. */
+  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as webhooks receive them. */
   readonly options: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**
  * One run of all mutating plugins for a write. It is repeated once, with the object as it then is, when a plugin asks
- * for it: others may want to react to what that one changed.
+ * for it: plugins may want to react to changes of later plugins.
  */
 export interface MutationRound {
   readonly isSecond: boolean;
   repeat(): void;
-  /** Plugins remember these from the first round to the second, by their names. */
+  /** Data that plugins keep from the first round to the second, by the names of the plugins. */
   readonly notes: Map<string, unknown>;
 }
 
 /**
- * A plugin answers at once or with a promise; both throw `StatusError` to refuse. The chain drops a request that was
- * given up while it waited for the promise; a plugin that waits long may end its own work by `context.signal`.
+ * An admission plugin. Its methods answer at once or with a promise, and throw `StatusError` to refuse. If the request
+ * ends while the chain waits for the promise, the chain ignores the answer; a plugin that waits long may end its own
+ * work by `context.signal`. Both methods run once for each attempt of a write: they run again, with the object as it
+ * then is, when another write came in between. They also run for actions, which store nothing (TokenReview,
+ * SubjectAccessReview), and for writes of the server itself and its controllers, with their own users: a plugin that
+ * refuses such writes keeps the server from starting.
  *
  * Both run once for each attempt of a write: again, with the object as it then is, when another write came in between.
  * They also run for actions, which store nothing (TokenReview, SubjectAccessReview), and for writes of the server itself
  * and its controllers, by their users: a plugin that refuses those keeps the server from starting.
  */
 export interface AdmissionPlugin {
-  /** Upstream's name, as flags say it. */
+  /** The name of the plugin upstream, as flags use it. */
   readonly name: string;
   readonly operations: readonly Operation[];
   /**
-   * May change the object: returns a changed copy, or `undefined` for no change. A plugin should check the resource
-   * before it reads the object, which may have to be decoded. Called for deletes, too.
+   * Changes the object, or refuses it: returns a changed copy, or `undefined` for no change. A plugin should check the
+   * resource before it reads the object, which may have to be decoded. Called for deletes, too.
    */
   admit?(attributes: AdmissionAttributes, round: MutationRound): MaybePromise<ApiObject | undefined>;
-  /** May only refuse. */
+  /** Refuses the object, or does nothing. */
   validate?(attributes: AdmissionAttributes): MaybePromise<void>;
 }
 
-/** The name of the object, also of one in a deleted collection; empty for a create whose name will be generated. */
+/**
+ * Returns the name of the object, also of one in a deleted collection; empty for a create whose name will be generated.
+ */
 export const objectName = ({ name, object, oldObject }: AdmissionAttributes): string =>
   name === "" ? ((oldObject ?? object)?.metadata.name ?? "") : name;
 
-/** The write with another object. Not a spread: attributes may read their objects when they are asked for. */
+/**
+ * Returns the attributes with another object. A spread would not do: attributes may decode their objects when they are
+ * read.
+ */
 export const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
   context: given.context,
   operation: given.operation,

@@ -28,7 +28,7 @@ export function podResources(spec: PodSpec, part: "requests" | "limits"): Map<st
   return sums;
 }
 
-/** The same with what the pod itself costs, which is added to all requests and to those limits there are. */
+/** Returns the same with the overhead of the pod, which is added to all requests and to existing limits. */
 export function podResourcesWithOverhead(spec: PodSpec, part: "requests" | "limits"): Map<string, Quantity> {
   const sums = podResources(spec, part);
   const overhead = quantitiesOf(spec.overhead);

@@ -1,4 +1,4 @@
-/** PodSecurity: what is looked at, who is exempt, what is counted, and the bounds of the check of existing pods. */
+/** PodSecurity: the requests that are checked, exemptions, metrics, and the bounds of the check of existing pods. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Namespace, Pod } from "#api/core/v1.ts";
@@ -14,7 +14,7 @@ const prefix = "pod-security.kubernetes.io/";
 const labeled = (labels: object): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([key, value]) => [prefix + key, value as string]));
 
-/** A plugin with what it said, for a namespace with these labels. */
+/** Makes a plugin for a namespace with these labels, and records its metrics, annotations and warnings. */
 function opened(labels: object, over: Partial<PodSecurityOptions> = {}) {
   const said = { warnings: [] as string[], annotations: {} as Record<string, string>, counted: [] as string[] };
   const namespace = { metadata: { name: "n", labels: labeled(labels) } } as unknown as Namespace; // as stored
@@ -163,7 +163,7 @@ const namespaces = {
   name: "n",
 };
 
-/** Returns what a change of labels is answered with, where there are these pods. */
+/** Returns the answer to a change of labels of a namespace with these pods. */
 async function relabeled(
   before: object,
   after: object,

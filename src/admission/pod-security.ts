@@ -1,6 +1,6 @@
 /**
- * PodSecurity: the Pod Security Standards. Labels of a namespace say which of them its pods must meet (`enforce`), and
- * which ones only give audit annotations or warnings; for controllers of pods there are only these two. Source of rules
+ * PodSecurity: the Pod Security Standards. Labels of a namespace say which standard its pods must meet (`enforce`), and
+ * which standards only cause audit annotations or warnings; controllers of pods only cause these two. Source of rules
  * and texts: https://kubernetes.io/docs/concepts/security/pod-security-admission/ and the answers of kube-apiserver.
  */
 import type { Namespace, Pod, PodSpec } from "#api/core/v1.ts";
@@ -38,7 +38,7 @@ export {
   versionMessage,
 } from "./pod-security/policy.ts";
 
-/** Metrics say this about a request. */
+/** The labels of metrics about a request. */
 export interface ObservedRequest {
   readonly operation: "create" | "update";
   readonly resource: "pod" | "controller";
@@ -49,28 +49,28 @@ interface ObservedEvaluation extends ObservedRequest {
   readonly decision: "allow" | "deny";
   readonly mode: Mode;
   readonly level: string;
-  /** `latest`, `v1.8`, or `future` for one that is not out yet. */
+  /** `latest`, `v1.8`, or `future` for a release that is not out yet. */
   readonly version: string;
 }
 
 export interface PodSecurityObserver {
-  /** Hot path: the policy of the pod's namespace forbids nothing. */
+  /** Called when the policy of the namespace forbids nothing. Hot path. */
   passed(operation: ObservedRequest["operation"], subresource: string): void;
   evaluated(evaluation: ObservedEvaluation): void;
   exempted(request: ObservedRequest): void;
-  /** The labels of the namespace could not be read. */
+  /** Called when the labels of the namespace could not be read. */
   failed(request: ObservedRequest): void;
 }
 
 export interface PodSecuritySettings {
   readonly defaults: SecurityPolicy;
-  /** Names of users. */
+  /** Names of users whose requests are not checked. */
   readonly exemptUsers: ReadonlySet<string>;
   readonly exemptNamespaces: ReadonlySet<string>;
   readonly exemptRuntimeClasses: ReadonlySet<string>;
 }
 
-/** Settings without a configuration: nothing is forbidden, and nobody exempt. */
+/** The settings when there is no configuration: nothing is forbidden, and nobody is exempt. */
 export const initialPodSecurity: PodSecuritySettings = {
   defaults: { enforce: privilegedLatest, audit: privilegedLatest, warn: privilegedLatest },
   exemptUsers: new Set(),
@@ -81,7 +81,7 @@ export const initialPodSecurity: PodSecuritySettings = {
 export interface PodSecurityOptions extends PodSecuritySettings {
   readonly domain: ApiDomain;
   readonly clock: Clock;
-  /** Checks that concern users are left out for pods with `hostUsers: false`. */
+  /** Whether checks that concern users are left out for pods with `hostUsers: false`. */
   readonly relaxesUserNamespaces: boolean;
   /** Returns the namespace from memory; `undefined` when there is none. */
   getNamespace(name: string): Namespace | undefined;
@@ -100,7 +100,7 @@ export function podSecurity(options: PodSecurityOptions): AdmissionPlugin {
 
 const nothingForbidden = standardText(privilegedLatest);
 
-/** This is decided about one request. */
+/** The policy for one request, and the request. */
 interface Decision {
   readonly attributes: AdmissionAttributes;
   readonly request: ObservedRequest;
@@ -138,7 +138,7 @@ class PodSecurity {
     return controller === undefined || controller.group !== group ? undefined : this.#checkController(attributes);
   }
 
-  /** Hot path: without labels a pod costs an annotation and a number. */
+  /** Checks a write of a pod. Hot path: in a namespace without labels it costs an annotation and a metric. */
   #checkPod(attributes: AdmissionAttributes): MaybePromise<void> {
     const { operation, subresource, context } = attributes;
     if (harmlessSubresources.has(subresource) || this.#isExempt(attributes, "pod")) return undefined;
@@ -167,7 +167,7 @@ class PodSecurity {
     return this.#labels.read(this.#options.getNamespace(namespace)?.metadata.labels);
   }
 
-  /** Exempt by its namespace or user. */
+  /** Whether the request is exempt by its namespace or user. */
   #isExempt(attributes: AdmissionAttributes, resource: ObservedRequest["resource"]): boolean {
     const { exemptNamespaces, exemptUsers } = this.#options;
     const { namespace, context } = attributes;
@@ -216,7 +216,10 @@ class PodSecurity {
     if (warned !== "") context.warn(`would violate ${warned}`, "admission");
   }
 
-  /** `PodSecurity "baseline:latest": …`; empty if there are none. `known` has what was found before, by standard. */
+  /**
+   * Returns the text of the violations, `PodSecurity "baseline:latest": …`; empty if there are none. `known` has the
+   * texts that were found before, by standard.
+   */
   *#violations(
     standard: Standard,
     mode: Mode,
@@ -231,7 +234,7 @@ class PodSecurity {
       text = findings.length === 0 ? "" : `PodSecurity "${name}": ${findings.map(findingText).join(", ")}`;
       known.set(name, text);
     }
-    // Upstream counts what is allowed for the enforced standard only.
+    // Upstream counts allowed requests for the enforced standard only.
     if (text !== "") this.#observe(request, "deny", mode, standard);
     else if (mode === "enforce") this.#observe(request, "allow", mode, standard);
     return text;

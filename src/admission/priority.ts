@@ -14,7 +14,7 @@ interface PriorityOptions {
   readonly classes: Pick<NamespaceIndex<PriorityClass>, "get" | "of">;
 }
 
-/** Pods get this where there is no default class. */
+/** The priority of pods when there is no default class. */
 const noClass: Pick<PriorityClass, "value" | "preemptionPolicy"> = {
   value: 0,
   preemptionPolicy: "PreemptLowerPriority",
@@ -22,7 +22,7 @@ const noClass: Pick<PriorityClass, "value" | "preemptionPolicy"> = {
 
 export function priority({ domain, classes }: PriorityOptions): AdmissionPlugin {
   const group = domain.rename("scheduling.k8s.io");
-  /** The lowest one where writers at the same time have made several. */
+  /** Returns the default class; the one with the lowest value if concurrent writers have made several. */
   const defaultClass = (): PriorityClass | undefined => {
     let lowest: PriorityClass | undefined;
     for (const one of classes.of("") ?? []) {
@@ -59,7 +59,9 @@ export function priority({ domain, classes }: PriorityOptions): AdmissionPlugin 
   };
 }
 
-/** Clients that send a pod again may leave out what was added when it was created. */
+/**
+ * Keeps the priority on updates: clients that send a pod again may leave out fields that were added at its creation.
+ */
 function withKept(pod: Pod, { spec: old }: Pod): Pod | undefined {
   const { priority = old.priority, preemptionPolicy = old.preemptionPolicy } = pod.spec;
   if (priority === pod.spec.priority && preemptionPolicy === pod.spec.preemptionPolicy) return undefined;

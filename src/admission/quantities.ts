@@ -8,7 +8,7 @@ export const count = (value: number): Quantity => ({ unscaled: BigInt(value), ex
 export const one: Quantity = count(1);
 export const zero: Quantity = count(0);
 
-/** Reads the quantities of an object's field. A text that is none, which validation refuses, is left out. */
+/** Reads the quantities in a field of an object. A text that is no quantity, which validation refuses, is left out. */
 export function quantitiesOf(texts: Readonly<Record<string, string>> | undefined | null): Map<string, Quantity> {
   const found = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
@@ -18,7 +18,7 @@ export function quantitiesOf(texts: Readonly<Record<string, string>> | undefined
   return found;
 }
 
-/** Adds to `sum` in place. */
+/** Adds quantities to `sum` in place. */
 export function addTo(sum: Map<string, Quantity>, more: Quantities): void {
   for (const [name, quantity] of more) {
     const before = sum.get(name);
@@ -29,7 +29,7 @@ export function addTo(sum: Map<string, Quantity>, more: Quantities): void {
 export const times = (quantities: Quantities, factor: number): Quantities =>
   new Map([...quantities].map(([name, one]) => [name, { ...one, unscaled: one.unscaled * BigInt(factor) }]));
 
-/** Names of the second count as zero in the first when it lacks them. */
+/** Subtracts quantities; a name that only `less` has counts as zero in `from`. */
 export function difference(from: Quantities, less: Quantities): Map<string, Quantity> {
   const result = new Map(from);
   for (const [name, quantity] of less) result.set(name, subtractQuantities(from.get(name) ?? zero, quantity));
@@ -46,7 +46,7 @@ export function picked(
   return result;
 }
 
-/** The quantities themselves where none is to go. */
+/** Leaves out the quantities for which `goes` holds; returns the same object when there are none. */
 export function without(quantities: Quantities, goes: (quantity: Quantity) => boolean): Quantities {
   for (const quantity of quantities.values()) {
     if (goes(quantity)) return picked(quantities, (_name, one) => !goes(one));

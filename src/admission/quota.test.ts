@@ -27,7 +27,7 @@ class Place {
   readonly written: string[] = [];
   options: ChargeOptions = { limited: [], write: (quota) => this.write(quota) };
   version = 1;
-  /** Runs when a write has met another version. */
+  /** Runs when a write has met another version of the quota. */
   caughtUp: () => Promise<void> | void = () => undefined;
   /** Runs before a write takes effect. */
   meanwhile: () => Promise<void> | void = () => undefined;
@@ -59,7 +59,7 @@ class Place {
     return this.stored.status.used?.["secrets"];
   }
 
-  /** Asks for a secret; `end` tells that the request has been handled. */
+  /** Charges a secret; `end` tells that the request has been handled. */
   ask(name: string): { readonly answer: Promise<void>; end(isSuccess: boolean): void } {
     const object: Unstructured = { metadata: { name, namespace: "n" } };
     const callbacks: ((isSuccess: boolean) => void)[] = [];
@@ -79,7 +79,7 @@ class Place {
     };
   }
 
-  /** Counts these secrets. */
+  /** Finishes a count with these secrets. */
   count(counted: Measurement, names: readonly string[]): string | undefined {
     for (const part of counted.parts) {
       for (const name of names) part.add({ metadata: { name } });
@@ -166,7 +166,7 @@ test("a count adds what is charged and not stored yet, once", async () => {
   await Promise.all([first.answer, second.answer]);
   assert.equal(place.used, "7");
   const counted = (await place.quotas.measure("n", "q"))!;
-  // One of them is stored; of the five there were, two have gone.
+  // One of the writes is stored; of the five secrets before, two have gone.
   assert.equal(place.count(counted, ["a", "b", "c", "first"]), "5");
   first.end(true);
   second.end(true);

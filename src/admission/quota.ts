@@ -21,9 +21,9 @@ export type { LimitedResource } from "./quota/check.ts";
 export type { Measurement } from "./quota/measure.ts";
 
 interface QuotasOptions extends UsageOptions {
-  /** Returns the store's revision at present. */
+  /** Returns the present revision of the store. */
   revision(): number;
-  /** Resolves when `set` has been called with a quota as it is stored now. */
+  /** Resolves when `set` has been called with the newest version of a quota. */
   caughtUp(namespace: string, name: string): MaybePromise<void>;
 }
 
@@ -33,10 +33,10 @@ export interface ChargeOptions {
   write(quota: ResourceQuota): Promise<unknown>;
 }
 
-/** A write on its way. */
+/** A write whose outcome is not known yet. */
 interface Flight {
   readonly request: UsageRequest;
-  /** `free`: no quota has to be charged. */
+  /** The state of the charge; `free`: no quota has to be charged. */
   state: "waiting" | "charged" | "free";
 }
 
@@ -50,7 +50,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The writes of a batch found this. */
+/** The result of charging the writes of a batch. */
 interface Unsettled {
   /** The writes that are tried again. */
   readonly again: Set<Waiting>;
@@ -71,7 +71,7 @@ export class Quotas {
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #flights = new Map<string, LinkedList<Flight>>();
-  /** Requests with flights. */
+  /** Requests that already have a flight. */
   readonly #seen = new WeakSet<RequestContext>();
   #overcharged: (namespace: string) => void = () => undefined;
 
@@ -81,7 +81,7 @@ export class Quotas {
     this.#caughtUp = (namespace, name) => options.caughtUp(namespace, name);
   }
 
-  /** A quota as it is stored; `undefined` when it is gone. */
+  /** Sets a quota as it is stored; `undefined` when it is deleted. */
   set(namespace: string, name: string, quota: ResourceQuota | undefined): void {
     this.#index.set(namespace, name, quota && new QuotaState(quota));
   }
@@ -104,7 +104,7 @@ export class Quotas {
     return this.#evaluators.of(resource)?.isConstant === true;
   }
 
-  /** Returns what an object uses, as text. */
+  /** Returns the quantities that an object uses, as text. */
   useOf(resource: GroupResource, object: ApiObject): string {
     const evaluator = this.#evaluators.of(resource);
     if (evaluator === undefined) return "";
@@ -112,12 +112,15 @@ export class Quotas {
     return scope + printed(evaluator.usage(() => object));
   }
 
-  /** Hears of namespaces whose quotas were charged for writes that came to nothing. */
+  /** Sets the listener for namespaces whose quotas were charged for writes that were not stored. */
   onOvercharged(listener: (namespace: string) => void): void {
     this.#overcharged = listener;
   }
 
-  /** Refuses by throwing. Resolves when the quotas have stored the charge; at once when there is none. */
+  /**
+   * Charges the quotas for a write, or refuses it by throwing. Resolves when the quotas with the charge are stored;
+   * returns at once when there is nothing to charge.
+   */
   charge(attributes: AdmissionAttributes, options: ChargeOptions): MaybePromise<void> {
     const { namespace, resource, operation, subresource, dryRun, context } = attributes;
     const quotas = this.#index.of(namespace);
@@ -132,7 +135,7 @@ export class Quotas {
     if (charges.length > 0) return this.#enqueue(namespace, flight, options);
   }
 
-  /** Begins to count what a quota's namespace uses of it; `undefined` when the quota is gone. */
+  /** Begins to count the usage of a quota in its namespace; `undefined` when the quota is deleted. */
   measure(namespace: string, name: string): Promise<Measurement | undefined> {
     return this.alone(namespace, () => {
       const state = this.#index.get(namespace, name);
@@ -190,7 +193,7 @@ export class Quotas {
     });
   }
 
-  /** Never rejects. */
+  /** Charges the waiting writes of a namespace. Never rejects. */
   async #settleWaiting(namespace: string): Promise<void> {
     const batch = this.#waiting.get(namespace) ?? [];
     this.#waiting.delete(namespace);
@@ -204,7 +207,7 @@ export class Quotas {
   /** Charges a batch. Each quota is written once. */
   async #settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
     let left = batch;
-    /** Quotas that were deleted meanwhile, by uid. They charge nobody. */
+    /** The quotas that were deleted meanwhile, by uid; they charge no write. */
     const gone = new Set<string>();
     for (let tries = 1; left.length > 0; tries++) {
       const payers = this.#check(namespace, left, gone);
@@ -219,7 +222,7 @@ export class Quotas {
     }
   }
 
-  /** The writes that each quota is charged for. Refused writes are answered at once. */
+  /** Returns the writes that each quota is charged for. Refused writes are answered at once. */
   #check(namespace: string, batch: readonly Waiting[], gone: ReadonlySet<string>): Map<QuotaState, Waiting[]> {
     const known = this.#index.of(namespace) ?? [];
     const states = known.filter(({ uid }) => !gone.has(uid)).map(({ quota }) => new QuotaState(quota));
@@ -257,7 +260,7 @@ export class Quotas {
         return;
       }
       for (const waiting of payers) {
-        // It may have been stored all the same.
+        // The charge may have been stored although the write of the quota failed.
         waiting.charged.add(state.uid);
         end(waiting, error);
       }
@@ -267,7 +270,7 @@ export class Quotas {
 
 const resourceQuotas = { group: "", resource: "resourcequotas" };
 
-/** Refused with the error, or else charged. */
+/** Answers a write: refuses it with the error, or else marks it as charged. */
 function end(waiting: Waiting, error?: unknown): void {
   if (waiting.isOver) return;
   const { flight, charged, resolve, reject } = waiting;

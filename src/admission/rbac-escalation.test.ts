@@ -60,7 +60,7 @@ function write(resource: string, object: Unstructured, more: Partial<AdmissionAt
   return attributesOf(object, { ...about, ...more });
 }
 
-/** Code and message of the refusal; `allowed` when there is none. */
+/** Returns code and message of the refusal; `allowed` when there is none. */
 async function outcome(of: Plugin, attributes: AdmissionAttributes): Promise<string> {
   try {
     assert.equal(await of.admit!(attributes, firstRound), undefined);
@@ -78,7 +78,7 @@ test("a role may hold what its author holds there [AUTHZ-26]", async () => {
     await outcome(own, write("roles", role([readMaps, readSecrets]))),
     `403 roles.${group} "r" is forbidden: ${beyond}`,
   );
-  // A right that is held in a namespace is not held in the cluster.
+  // A user who has a right in a namespace does not have it in the cluster.
   assert.match(
     await outcome(own, write("clusterroles", role([readMaps]))),
     /^403 clusterroles\.\S+ "r" is forbidden: user "author"/,

@@ -58,7 +58,7 @@ class Guard {
     const role = attributes.object as ClusterRole; // the resource says so; a Role has no aggregation rule
     const old = attributes.oldObject as ClusterRole | undefined; // likewise
     const { resource } = attributes.resource;
-    // Upstream asks before it looks at what is written.
+    // Upstream asks the authorizer before it looks at the written rules.
     const escalates = this.#isAllowed(attributes, "escalate", resource, attributes.pathName);
     return andThen(escalates, (may) => {
       if (may || onlyCollects(role, old)) return;
@@ -84,11 +84,11 @@ class Guard {
     const rules = this.#index.referenced(ref, attributes.namespace);
     if (rules !== undefined) return this.#confirmHeld(attributes, rules);
     if (!roleResources.has(ref.kind)) throw unclassified(this.#index.missing(ref));
-    // Upstream: the message names the resource that is written.
+    // Upstream: the message names the resource of the request.
     throw notFound(attributes.resource, ref.name);
   }
 
-  /** Throws unless the caller holds the rules. */
+  /** Throws unless the user has all rights that the rules give. */
   #confirmHeld(attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void {
     const { user } = attributes.context;
     const held = rulesFor(this.#index, user, attributes.namespace, { resource: attributes.resource.resource });
@@ -113,7 +113,7 @@ class Guard {
   }
 }
 
-/** Resources by the kinds that bindings may refer to. */
+/** The resources of the kinds that bindings may refer to. */
 const roleResources: ReadonlyMap<string, string> = new Map([
   ["ClusterRole", "clusterroles"],
   ["Role", "roles"],
@@ -122,7 +122,7 @@ const roleResources: ReadonlyMap<string, string> = new Map([
 const aggregates = (role: ClusterRole | undefined): boolean =>
   (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
-/** Whether a write changes only what collecting garbage needs: finalizers and owners. */
+/** Whether a write changes only the fields that garbage collection needs: finalizers and owner references. */
 const onlyCollects = (object: ApiObject, old: ApiObject | undefined): boolean =>
   old !== undefined && jsonEquals(withoutOwners(object), withoutOwners(old));
 

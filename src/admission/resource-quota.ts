@@ -10,7 +10,7 @@ import type { LimitedResource, Quotas } from "./quota.ts";
 interface ResourceQuotaOptions {
   readonly quotas: Quotas;
   readonly limited: readonly LimitedResource[];
-  /** Writes the status of quotas. */
+  /** The client that writes the status of quotas. */
   readonly client: RestClient;
 }
 

@@ -33,7 +33,7 @@ const defaultAccount = "default";
 const volumePrefix = "kube-api-access-";
 const rootCertificates = "kube-root-ca.crt";
 
-/** A controller makes the default account of a new namespace; that takes a moment. */
+/** The time between two looks for the default account of a new namespace, which a controller makes after a moment. */
 const waitStepMs = 20;
 const waitMaxMs = 1500;
 
@@ -42,7 +42,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   const mirror = podAnnotations(domain).mirror;
   const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
   const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
-  // Looks at no object of another kind: a large one would have to be read for it.
+  // This must look at no object of another kind: a large one would have to be decoded for it.
   const isPod = (attributes: AdmissionAttributes): boolean =>
     attributes.resource.group === "" && attributes.resource.resource === "pods" && attributes.object !== undefined;
   const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.[mirror] !== undefined;
@@ -93,7 +93,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   };
 }
 
-/** Throws a refusal when there is none, for the default account after a while. */
+/** Finds the account of a pod, and waits a while for a default account. Throws a refusal when there is none. */
 function findAccount(
   options: ServiceAccountOptions,
   attributes: AdmissionAttributes,
@@ -121,7 +121,10 @@ async function waitForAccount(
   throw missing(attributes, name);
 }
 
-/** A name that no object can have is not looked up in upstream: its client refuses to send it. */
+/**
+ * The error of a missing account. Upstream: the client of kube-apiserver refuses to send a name that no object can
+ * have.
+ */
 function missing(attributes: AdmissionAttributes, name: string): Error {
   const wrong = pathSegment(name);
   const shown = goQuote(name);
@@ -142,7 +145,7 @@ function withPullSecrets(pod: Pod, account: ServiceAccount): Pod {
   return { ...pod, spec: { ...pod.spec, imagePullSecrets } };
 }
 
-/** Containers with files at the place of the token already keep theirs. */
+/** Mounts a token in the containers of a pod, except in those that mount something else at `mountPath`. */
 function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
   const volumes = pod.spec.volumes ?? [];
   const present = volumes.find(({ name }) => name.startsWith(volumePrefix))?.name;
@@ -165,7 +168,7 @@ function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
   return { ...pod, spec: { ...spec, volumes: [...volumes, { name, projected: tokenFiles }] } };
 }
 
-/** A little longer than an hour: how the server knows clients that do not fetch a new token in time. */
+/** A little longer than an hour: by this number the server knows clients that do not fetch a new token in time. */
 const expirationSeconds = 3607;
 
 const tokenFiles: ProjectedVolumeSource = {
@@ -181,7 +184,10 @@ const tokenFiles: ProjectedVolumeSource = {
   defaultMode: 0o644,
 };
 
-/** Mirror pods represent pods that a node runs by itself; they get nothing from the API. */
+/**
+ * Refuses mirror pods that use objects of the API: they represent pods that a node runs by itself, and get nothing from
+ * the API.
+ */
 function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
   const { spec } = pod;
   if ((spec.serviceAccountName ?? "") !== "") {
@@ -194,7 +200,7 @@ function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
   }
 }
 
-/** Drivers of volumes name their secrets in fields of these names. */
+/** The names of fields in which drivers of volumes name their secrets. */
 const secretFields: ReadonlySet<string> = new Set(["secret", "secretRef", "secretKeyRef", "nodePublishSecretRef"]);
 
 /** Whether a volume or a container names a secret, at any depth. */

@@ -37,7 +37,7 @@ function withFinalizer(object: ApiObject, finalizer: string): ApiObject | undefi
 
 export interface DefaultClassOptions {
   readonly domain: ApiDomain;
-  /** All classes, from memory. */
+  /** Returns all classes, from memory. */
   listClasses(): Iterable<ApiObject>;
 }
 
@@ -70,8 +70,8 @@ export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlug
 }
 
 /**
- * The same for volume attributes classes, which the specification asks for ("if unset and unbound, the default class is
- * applied when one exists").
+ * Does the same for volume attributes classes, as the specification demands ("if unset and unbound, the default class
+ * is applied when one exists").
  */
 export function defaultVolumeAttributesClass(options: DefaultClassOptions): AdmissionPlugin {
   const isDefault = defaultClassCheck("VolumeAttributesClass", options.domain);
@@ -99,7 +99,7 @@ interface ClaimResizeOptions {
   readonly classAnnotation: string;
 }
 
-/** A claim may grow only when it is bound and its storage class allows expansion. */
+/** Refuses growth of a claim unless it is bound and its storage class allows expansion. */
 export function claimResize(options: ClaimResizeOptions): AdmissionPlugin {
   return {
     name: "PersistentVolumeClaimResize",

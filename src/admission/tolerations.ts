@@ -1,4 +1,4 @@
-/** Tolerations of pods: which one allows all that another one allows, and two lists in one. */
+/** Tolerations of pods: whether one allows all that another one allows, and two lists joined into one. */
 import type { Toleration } from "#api/core/v1.ts";
 import { nearestNumber } from "#std/int64.ts";
 

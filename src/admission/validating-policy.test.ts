@@ -1,4 +1,4 @@
-/** Validating policies: what they decide, how they fail, and what clients are told. */
+/** Validating policies: their decisions, their failures, and the messages to clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type {
@@ -21,7 +21,7 @@ const map = (data: Readonly<Record<string, string>> = { a: "1" }, labels: Readon
 
 interface Given {
   readonly spec: Partial<ValidatingAdmissionPolicySpec>;
-  /** Default: one that denies. */
+  /** The bindings; by default one that denies. */
   readonly bindings?: readonly Partial<ValidatingAdmissionPolicyBindingSpec>[];
   readonly attributes?: Partial<AdmissionAttributes>;
   readonly object?: ApiObject;
@@ -34,11 +34,11 @@ interface Answer {
   readonly answer: string;
   readonly warnings: readonly string[];
   readonly annotations: readonly (readonly [string, string])[];
-  /** Metrics are told these. */
+  /** The calls of metrics. */
   readonly observed: readonly string[];
 }
 
-/** A policy `p` with the bindings `b0`, `b1`, … is asked about the write of a config map `m`. */
+/** Runs a policy `p` with the bindings `b0`, `b1`, … on the write of a config map `m`. */
 async function ask(given: Given): Promise<Answer> {
   const { spec, bindings = [{}], params = [], object = map() } = given;
   const observed: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * ValidatingAdmissionPolicy: expressions that decide about writes. Without policies it costs a look at two numbers;
- * what evaluates them is loaded for the first write that one may apply to.
- * Source: upstream's `admission/plugin/policy/validating`, and its answers.
+ * ValidatingAdmissionPolicy: expressions that decide about writes. A server without policies compares two numbers per
+ * write; the code that evaluates policies is loaded for the first write to which one may apply. Source: upstream's
+ * `admission/plugin/policy/validating`, and the answers of kube-apiserver.
  */
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";
 import { lazy } from "#std/lazy.ts";

@@ -1,6 +1,6 @@
 /**
- * MutatingAdmissionWebhook and ValidatingAdmissionWebhook: the lists of webhooks, which follow the stored configurations,
- * and the plugins that call them. Where none is configured, a write costs two comparisons.
+ * MutatingAdmissionWebhook and ValidatingAdmissionWebhook: the lists of webhooks, which follow the stored
+ * configurations, and the plugins that call the webhooks. When none is configured, a write costs two comparisons.
  */
 import type { AdmissionPlugin } from "./plugin.ts";
 import { AdmissionStarts, type CallerOptions, WebhookCaller, type WebhookType } from "./webhooks/caller.ts";

@@ -8,7 +8,7 @@ import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { awaited, runCooperatively, runToEnd, type Steps, yieldToEventLoop } from "#std/cooperative.ts";
 
-/** A program, or why there is none. */
+/** A program, or the reason why there is none. */
 type CompiledOrProblem = TypedProgram | { readonly problem: string };
 
 /** An expression, compiled when it is first used. */
@@ -16,7 +16,7 @@ export class LazyExpression {
   readonly source: string;
   readonly #compile: () => Steps<CompiledOrProblem>;
   #compiled: CompiledOrProblem | undefined;
-  /** While it is compiled in pieces. */
+  /** The compilation in pieces that is going on; `undefined` when there is none. */
   #compiling: Promise<CompiledOrProblem> | undefined;
   #expectedCost = 0;
 
@@ -25,7 +25,7 @@ export class LazyExpression {
     this.#compile = compile;
   }
 
-  /** It will cost so much, as far as that can be known. */
+  /** The cost that the next evaluation is expected to have, compilation included. */
   get expectedCost(): number {
     return this.#compiled === undefined ? this.source.length * compileCost : this.#expectedCost;
   }
@@ -38,12 +38,14 @@ export class LazyExpression {
     return this.#compiled !== undefined;
   }
 
-  /** Compiles at once what was not prepared. */
+  /** The program. Compiles the expression at once if `prepare` did not. */
   get compiled(): CompiledOrProblem {
     return (this.#compiled ??= runToEnd(this.#compile()));
   }
 
-  /** Compiles it; a promise where that takes several turns. Many callers wait for one compilation. */
+  /**
+   * Compiles the expression; returns a promise if that takes several turns. All callers wait for the same compilation.
+   */
   prepare(): MaybePromise<CompiledOrProblem> {
     if (this.#compiled !== undefined) return this.#compiled;
     if (this.#compiling !== undefined) return this.#compiling;
@@ -55,37 +57,41 @@ export class LazyExpression {
   }
 }
 
-/** A single expression may cost so much. */
+/** The maximum cost of one evaluation of an expression. */
 const callCostMax = 1_000_000;
 
-/**
- * The expressions of one policy may cost so much together for one request; match conditions have a budget of their own.
- */
+/** The maximum cost of all expressions of one policy for one request; match conditions have a budget of their own. */
 export const policyCostMax = 10_000_000;
 export const conditionsCostMax = 2_500_000;
 
-/** Steps that costs do not show: of all expressions of a policy for one request, about 0.1 s. */
+/** The maximum number of steps that costs do not count, in all expressions of a policy for one request: about 0.1 s. */
 const workMax = 16_000_000;
-/** Units that may be thrown away for others to have a turn. Whether a policy fits its budget must not depend on the clock. */
+/**
+ * The maximum number of units of work that may be thrown away so that others have a turn. It is counted, since the
+ * clock must not decide whether a policy fits its budget.
+ */
 const repeatedMax = 16_000_000;
-/** Others have a turn after expressions that took a few milliseconds, and before one that will take one by itself. */
+/**
+ * The cost after which others have a turn, which takes a few milliseconds; and the cost of an expression before which
+ * they have one, which takes one millisecond.
+ */
 const turnCost = 500_000;
 const turnCostOfNext = 100_000;
-/** Compiling a character costs so much, in the same units. */
+/** The cost of compiling one character, in the same units. */
 const compileCost = 500;
 
-/** Thrown when expressions together cost more than they may. Upstream's words. */
+/** Thrown when expressions together cost more than they may. The message has upstream's words. */
 export class OutOfBudget extends Error {
   constructor() {
     super("validation failed due to running out of cost budget, no further validation rules will be run");
   }
 }
 
-/** Units of cost that are left. */
+/** The units of cost that expressions may still use. */
 export class CostBudget {
   #left: number;
   #workLeft = workMax;
-  /** Others may have had long work in the turn in which this begins. */
+  /** The first expression counts as if long work came before it: others may have used the same turn. */
   #sinceTurn = turnCostOfNext;
   #repeated = 0;
 
@@ -97,12 +103,12 @@ export class CostBudget {
     return this.#left;
   }
 
-  /** The amount of work that may still be done and that costs do not show. */
+  /** The number of steps not counted by costs that may still be done. */
   get workLeft(): number {
     return this.#workLeft;
   }
 
-  /** Throws `OutOfBudget`. */
+  /** Pays for an evaluation. Throws `OutOfBudget`. */
   spend(units: number, work: number): void {
     this.#sinceTurn += units + work;
     if (units > this.#left || work >= this.#workLeft) throw new OutOfBudget();
@@ -110,18 +116,21 @@ export class CostBudget {
     this.#workLeft -= work;
   }
 
-  /** Counts what will be made again. It takes time, but nothing of the budget. */
+  /** Counts work that is thrown away and will be repeated. It takes time, but nothing of the budget. */
   repeats(units: number): void {
     this.#sinceTurn += units;
     this.#repeated += units;
   }
 
-  /** Whether an evaluation may be thrown away only for others to have a turn. */
+  /** Whether an evaluation may be thrown away so that others have a turn. */
   get mayRepeat(): boolean {
     return this.#repeated < repeatedMax;
   }
 
-  /** Counts the steps of one piece of work that is no evaluation, as one. The function throws `OutOfBudget`. */
+  /**
+   * Returns a function that counts the steps of work that is no evaluation, such as writing a value as JSON. The
+   * function throws `OutOfBudget`.
+   */
   counter(): (work: number) => void {
     let left = evaluationWorkMax;
     return (work) => {
@@ -131,7 +140,7 @@ export class CostBudget {
     };
   }
 
-  /** Everything has cost so much since the last pause. */
+  /** The cost of everything since the last pause. */
   get sinceTurn(): number {
     return this.#sinceTurn;
   }
@@ -166,7 +175,7 @@ export const limitsOf = ({
   workLimit: Math.min(evaluationWorkMax, workLeft),
 });
 
-/** Returns what `evaluate` does, which is made again as often as it has to wait. */
+/** Returns the result of `evaluate`. When an evaluation has to wait, it is thrown away and started again afterwards. */
 export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): MaybePromise<Result> {
   return untilDone(() => {
     try {
@@ -178,7 +187,9 @@ export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): M
   });
 }
 
-/** Evaluates now. `budget` pays for it. Throws `OutOfBudget`, and `Pending`. */
+/**
+ * Evaluates an expression now, and lets `budget` pay for it. Throws `OutOfBudget`, and `Pending` when it has to wait.
+ */
 function evaluateNow({ compiled }: LazyExpression, activation: Activation, budget: CostBudget): EvaluationOutcome {
   if ("problem" in compiled) return { error: `compilation error: ${compiled.problem}` };
   try {
@@ -191,7 +202,10 @@ function evaluateNow({ compiled }: LazyExpression, activation: Activation, budge
   }
 }
 
-/** Evaluates one after the other; others have a turn where that takes long. Left out are those that are absent. */
+/**
+ * Evaluates expressions one after the other; others have a turn if that takes long. An absent expression has no
+ * outcome.
+ */
 export function evaluateAll(
   expressions: readonly LazyExpression[],
   activation: Activation,
@@ -218,7 +232,7 @@ export function* evaluateAll(
     const prepared = expression.prepare();
     if (isLate(prepared)) {
       yield prepared;
-      // The last piece of compiling is enough for one turn, and many may have waited for it.
+      // The last piece of compiling is enough for one turn, and many requests may have waited for it.
       yield undefined;
     }
     const before = budget.sinceTurn;
@@ -231,7 +245,7 @@ export function* evaluateAll(
   return outcomes;
 }
 
-/** Evaluates, and waits where that has to. Throws or rejects with `OutOfBudget`. */
+/** Evaluates an expression, and waits when it has to. Throws or rejects with `OutOfBudget`. */
 export function evaluateExpression(
   expression: LazyExpression,
   activation: Activation,

@@ -1,7 +1,4 @@
-/**
- * This file says what a check of the Pod Security Standards sees and finds, and has the words that several checks
- * share.
- */
+/** The interface of a check of the Pod Security Standards, and the words that several checks share. */
 import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from "#api/core/v1.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { compareCodePoints } from "#std/code-points.ts";
@@ -13,21 +10,21 @@ export interface CheckedPod {
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: PodSpec;
   readonly security: PodSecurityContext;
-  /** Initial, common and ephemeral ones, in this order. */
+  /** The init containers, the common and the ephemeral ones, in this order. */
   readonly containers: readonly AnyContainer[];
   readonly isWindows: boolean;
-  /** Its users are not those of the node, and checks that concern users are left out for this. */
+  /** Whether its users are not those of the node, so that checks that concern users are left out. */
   readonly hasOwnUsers: boolean;
 }
 
 export interface Finding {
-  /** The forbidden thing, for the list of existing pods. */
+  /** The violated rule, for the list of existing pods. */
   readonly reason: string;
   /** The containers or fields that violate the standard, and the allowed values; may be empty. */
   readonly detail: string;
 }
 
-/** Returns what the pod violates; `undefined` when it does not. */
+/** Returns the violation of a pod; `undefined` when there is none. */
 export type StandardCheck = (pod: CheckedPod) => Finding | undefined;
 
 const none = Object.freeze({});
@@ -50,7 +47,7 @@ export function checkedPod(
 
 export const findingText = ({ reason, detail }: Finding): string => (detail === "" ? reason : `${reason} (${detail})`);
 
-/** Names of the containers whose security settings, empty where there are none, are like that. */
+/** Names the containers for whose security settings `isFound` holds; absent settings count as empty ones. */
 export function containersWhere(
   { containers }: CheckedPod,
   isFound: (security: SecurityContext) => boolean,
@@ -60,7 +57,7 @@ export function containersWhere(
   return names;
 }
 
-/** A check of the settings of each container, without exceptions. */
+/** Makes a check of the settings of each container, without exceptions. */
 export function containerCheck(
   reason: string,
   isFound: (security: SecurityContext) => boolean,
@@ -72,22 +69,22 @@ export function containerCheck(
   };
 }
 
-/** A check that later versions of the standard leave out for Windows. */
+/** Makes a check that leaves out pods for Windows, as later versions of the standard do. */
 export const exceptWindows =
   (check: StandardCheck): StandardCheck =>
   (pod) =>
     pod.isWindows ? undefined : check(pod);
 
-/** `container "a"`, `containers "a", "b"`. */
+/** Prints names with their noun: `container "a"`, `containers "a", "b"`. */
 export const named = (what: string, names: readonly string[]): string =>
   `${plural(what, names.length)} ${quoted(names)}`;
 
 export const plural = (what: string, count: number): string => (count === 1 ? what : `${what}s`);
 
-/** Upstream: without escapes. */
+/** Quotes texts. Upstream: without escapes. */
 export const quoted = (texts: readonly string[]): string => `"${texts.join('", "')}"`;
 
-/** The pod itself and its containers, `pod and container "a"`; empty if it is none of them. */
+/** Names the pod itself, if `isPod`, and containers: `pod and container "a"`; empty if there are none. */
 export function podAndContainers(isPod: boolean, names: readonly string[]): string {
   const containers = names.length === 0 ? [] : [named("container", names)];
   return [...(isPod ? ["pod"] : []), ...containers].join(" and ");

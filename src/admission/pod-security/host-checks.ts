@@ -1,4 +1,4 @@
-/** Checks of what a pod shares with its node. Source: the answers of kube-apiserver, as for all checks. */
+/** Checks of resources that a pod shares with its node. Source: the answers of kube-apiserver, as for all checks. */
 import { type StandardCheck, containersWhere, named, plural, podAndContainers, sorted } from "./check.ts";
 
 export const hostNamespaces: StandardCheck = ({ spec }) => {

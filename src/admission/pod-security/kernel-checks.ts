@@ -1,4 +1,4 @@
-/** Checks of settings of the kernel: what of /proc a container sees, and sysctls. */
+/** Checks of settings of the kernel: the visible part of /proc, and sysctls. */
 import { type StandardCheck, named, quoted, sorted } from "./check.ts";
 
 export const procMount: StandardCheck = ({ containers, hasOwnUsers }) => {
@@ -19,7 +19,7 @@ export const procMount: StandardCheck = ({ containers, hasOwnUsers }) => {
   };
 };
 
-/** Every version allows these. */
+/** The sysctls that every version allows. */
 export const safeSysctls: readonly string[] = [
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",

@@ -1,6 +1,6 @@
 /**
- * Namespaces: their labels must be readable, and who raises the enforced level is warned about the pods that violate it
- * already. The number of pods that are checked, and the time for it, have bounds.
+ * Checks writes of namespaces: their labels must be readable, and a user who raises the enforced level is warned about
+ * pods that violate the new level already. The number of pods that are checked, and the time for it, have bounds.
  */
 import type { Namespace, Pod } from "#api/core/v1.ts";
 import { invalidObject, StatusError } from "#meta/status-error.ts";
@@ -42,13 +42,13 @@ export interface NamespaceOptions {
   podsOf(namespace: string): NamespacePods;
 }
 
-/** Upstream's bounds. */
+/** Upstream's bounds: the number of checked pods, and the time for them. */
 const checkedMax = 3000;
 const checkMsMax = 1000;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** A create or an update of a namespace. Throws `StatusError` for labels that cannot be read. */
+/** Checks a create or an update of a namespace. Throws `StatusError` for labels that cannot be read. */
 export function checkNamespace(attributes: AdmissionAttributes, options: NamespaceOptions): MaybePromise<void> {
   const { context, operation, subresource, name } = attributes;
   if (subresource !== "") return undefined;
@@ -56,7 +56,7 @@ export function checkNamespace(attributes: AdmissionAttributes, options: Namespa
   const read = options.labels.read(metadata.labels);
   const { policy, errors } = read;
   const old = operation === "UPDATE" ? options.labels.read(attributes.oldObject?.metadata.labels) : undefined;
-  // Upstream: labels that could not be read before may stay if all of the complaints are the same.
+  // Upstream: labels that could not be read before may stay if all errors about them are the same.
   if (errors.length > 0 && complaints(errors) !== complaints(old?.errors ?? [])) {
     throw invalidObject({ group: "", kind: "Namespace" }, name, errors);
   }
@@ -84,7 +84,8 @@ function isStricter(next: Standard, last: Standard): boolean {
 }
 
 /**
- * Returns what the labels of an exempt namespace ask for; `undefined` when that is nothing, or what is so by default.
+ * Returns the policy that the labels of an exempt namespace ask for in vain; `undefined` when they ask for nothing
+ * beyond the defaults.
  */
 function ignoredPolicy(read: ReadPolicy, labels: Labels, options: NamespaceOptions): string | undefined {
   const { policy } = read;

@@ -25,7 +25,7 @@ const strict: SecurityPolicy = {
 const prefixed = (labels: object): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([key, value]) => [`pod-security.kubernetes.io/${key}`, value]));
 
-/** The three standards, and the errors. */
+/** Returns the standards of the three modes, and the errors. */
 function read(labels: object, defaults = privileged): { readonly text: string; readonly errors: readonly string[] } {
   const { policy, errors, isPrivileged } = new PolicyLabels(kubernetesDomain, defaults).read(prefixed(labels));
   const text = modes.map((mode) => standardText(policy[mode])).join(" ");

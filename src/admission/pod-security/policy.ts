@@ -1,4 +1,7 @@
-/** The policy of a namespace: a standard for each mode, from labels. What labels do not say is the server's default. */
+/**
+ * The policy of a namespace: a standard for each mode, from labels. The server's defaults fill in what labels leave
+ * out.
+ */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -9,7 +12,7 @@ export type Mode = "enforce" | "audit" | "warn";
 const levels: readonly string[] = ["privileged", "baseline", "restricted"] satisfies readonly SecurityLevel[];
 export const modes: readonly Mode[] = ["enforce", "audit", "warn"];
 
-/** A level in the form of a release. */
+/** A level of the standards in the version of a release. */
 export interface Standard {
   readonly level: SecurityLevel;
   /** `latest` or `v1.8`. */
@@ -22,9 +25,12 @@ export type SecurityPolicy = Readonly<Record<Mode, Standard>>;
 
 export interface ReadPolicy {
   readonly policy: SecurityPolicy;
-  /** It forbids nothing in any mode, and says so without errors. */
+  /** Whether the policy forbids nothing in any mode, and its labels have no errors. */
   readonly isPrivileged: boolean;
-  /** Labels that cannot be read; these have strict values for `enforce`, and lax ones for the other modes. */
+  /**
+   * Errors of labels that cannot be read; such a label counts as the strictest value for `enforce`, and as the laxest
+   * one for other modes.
+   */
   readonly errors: readonly FieldError[];
 }
 
@@ -44,7 +50,7 @@ export const isPrivileged = ({ level }: Standard): boolean => level === "privile
 export const isSameStandard = (one: Standard, other: Standard): boolean =>
   one === other || (one.level === other.level && one.version === other.version);
 
-/** The complaint about what is no level. */
+/** The error about a text that is no level. */
 export const levelMessage = `must be one of ${levels.join(", ")}`;
 export const versionMessage = 'must be "latest" or "v1.x"';
 
@@ -53,7 +59,7 @@ export const readLevel = (text: string): SecurityLevel | undefined =>
 
 const minorMax = 2n ** 63n - 1n;
 
-/** The minor version; `undefined` for what is no version. */
+/** Returns the minor version; `undefined` for a text that is no version. */
 export function readVersion(text: string): number | undefined {
   if (text === "latest") return Number.POSITIVE_INFINITY;
   const digits = /^v1\.(0|[1-9]\d{0,18})$/.exec(text)?.[1];
@@ -76,12 +82,12 @@ export class PolicyLabels {
     this.#defaults = readPolicy(defaults, []);
   }
 
-  /** Hot path: asked for every write of a pod. Most namespaces have no such label. */
+  /** Reads the policy of a namespace. Hot path: called for every write of a pod. Most namespaces have no such label. */
   read(labels: Labels | undefined): ReadPolicy {
     return labels === undefined || !this.#hasAny(labels) ? this.#defaults : this.#read(labels);
   }
 
-  /** Whether labels say something about the mode. */
+  /** Whether a label sets the mode. */
   names(labels: Labels, mode: Mode): boolean {
     const { level, version } = this.#names[mode];
     return labels[level] !== undefined || labels[version] !== undefined;
@@ -100,7 +106,7 @@ export class PolicyLabels {
     ]; // as many as modes
     const names = this.#names;
     const isEnforced = readLevel(labels[names.enforce.level] ?? "") !== undefined;
-    // Upstream: who enforces a level is warned about it in controllers, too.
+    // Upstream: a namespace that enforces a level also warns about it in controllers.
     const isRaised = isEnforced && labels[names.warn.level] === undefined && strictness(enforce) > strictness(warn);
     const { version, minor } = labels[names.warn.version] === undefined ? enforce : warn;
     const raised = isRaised ? { level: enforce.level, version, minor } : warn;

@@ -40,7 +40,7 @@ export const keptCapabilities: StandardCheck = (pod) => {
   return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };
 };
 
-/** Returns what containers add beyond `allowed`, in words. */
+/** Returns a text about the capabilities that containers add beyond `allowed`. */
 function forbiddenAdditions(
   { containers }: Parameters<StandardCheck>[0],
   allowed: ReadonlySet<string>,

@@ -14,7 +14,7 @@ import {
 
 const confiningTypes: ReadonlySet<string | undefined> = new Set([undefined, "RuntimeDefault", "Localhost"]);
 
-/** Fields and annotations. */
+/** Checks the profiles of AppArmor in fields and in annotations. */
 export function appArmor({ appArmorPrefix: prefix }: PodAnnotations): StandardCheck {
   const isAllowed = (profile: string): boolean =>
     profile === "" || profile === "runtime/default" || profile.startsWith("localhost/");
@@ -96,7 +96,7 @@ function settings(
   return { isPod, names, values };
 }
 
-/** `types` are those that are allowed, besides none. */
+/** Checks the options of SELinux. `types` are allowed, and so is none. */
 export function seLinux(...types: readonly string[]): StandardCheck {
   const allowed: ReadonlySet<string> = new Set(["", ...types]);
   return (pod) => {

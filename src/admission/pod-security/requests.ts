@@ -3,7 +3,7 @@ import type { Pod, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AnyContainer } from "./check.ts";
 
-/** Subresources of pods that change nothing of what the standards are about. */
+/** Subresources of pods whose writes change nothing that the standards are about. */
 export const harmlessSubresources: ReadonlySet<string> = new Set(
   "attach binding eviction exec log portforward proxy status".split(" "),
 );

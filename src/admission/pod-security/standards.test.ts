@@ -1,5 +1,5 @@
 /**
- * Each check of the Pod Security Standards: which versions find what in a pod. The findings are those of kube-apiserver
+ * Each check of the Pod Security Standards: the findings of each version in a pod. They are those of kube-apiserver
  * 1.32.1.
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ function found(level: SecurityLevel, version: string, { spec = {}, annotations =
   return runToEnd(standards.evaluate(standard, pod)).map(findingText).join(", ");
 }
 
-/** Versions with the same findings, as `v1.0..v1.7`. */
+/** Returns the findings by the versions that have them, as `v1.0..v1.7`. */
 function byVersion(level: SecurityLevel, given: Given): Readonly<Record<string, string>> {
   const ranges: { from: string; to: string; text: string }[] = [];
   for (const version of versions) {
@@ -59,7 +59,7 @@ const containers = (...changes: readonly object[]): object => ({
 
 type Found = string | Readonly<Record<string, string>>;
 
-/** Findings by level; a text holds for all versions, and what is missing is nothing. */
+/** Compares the findings of a level; a text is expected in all versions, and an absent one means no findings. */
 function check(name: string, given: Given, expected: { readonly baseline?: Found; readonly restricted?: Found }): void {
   test(name, () => {
     for (const level of ["baseline", "restricted"] as const) {
@@ -70,7 +70,7 @@ function check(name: string, given: Given, expected: { readonly baseline?: Found
   });
 }
 
-/** The same in both levels. */
+/** Expects the same in both levels. */
 const both = (text: Found): { readonly baseline: Found; readonly restricted: Found } => ({
   baseline: text,
   restricted: text,

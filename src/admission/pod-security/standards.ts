@@ -1,6 +1,6 @@
 /**
- * The Pod Security Standards: which checks belong to which level, in which versions. A check that changed has one entry
- * for each of its forms. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ and the answers of
+ * The Pod Security Standards: the checks of each level in each version. A check that changed has one entry for each of
+ * its forms. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ and the answers of
  * kube-apiserver.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -15,17 +15,17 @@ import { appArmor, seccompAnnotations, seccompRequired, seccompUnconfined, seLin
 import { runAsNonRoot, runAsUser } from "./user-checks.ts";
 import { hostPathVolumes, restrictedVolumes } from "./volume-checks.ts";
 
-/** Minor versions, the second excluded. */
+/** A range of minor versions; the second one is excluded. */
 type Versions = readonly [from: number, before: number];
 
 interface Entry {
   readonly check: StandardCheck;
-  /** Absent: not in this level. */
+  /** The versions of the level with this check; absent when no version has it. */
   readonly baseline?: Versions;
   readonly restricted?: Versions;
 }
 
-/** Later versions are as the last one that is known. */
+/** The last version that is known; later versions have the same checks. */
 export const newestMinor = 32;
 
 const always: Versions = [0, Number.POSITIVE_INFINITY];
@@ -73,7 +73,7 @@ const entries = (annotations: PodAnnotations): readonly Entry[] => [
   { check: exceptWindows(seccompRequired), restricted: since(25) },
 ];
 
-/** Containers of a pod above which other requests have a turn after each check. */
+/** The number of containers of a pod above which other requests have a turn after each check. */
 const containersAtOnce = 500;
 
 export class Standards {
@@ -85,7 +85,7 @@ export class Standards {
     this.#entries = entries(podAnnotations(domain));
   }
 
-  /** Returns what of the standard the pod violates. */
+  /** Returns the violations of the standard in the pod. */
   *evaluate(standard: Standard, pod: CheckedPod): Steps<readonly Finding[]> {
     const findings: Finding[] = [];
     for (const check of this.#checksOf(standard)) {

@@ -26,7 +26,10 @@ export const restrictedVolumes: StandardCheck = ({ spec }) => {
   return { reason: "restricted volume types", detail: `${named("volume", names)} ${verb} ${list}` };
 };
 
-/** An allowed source counts before others. Upstream: the one that was added last has no name. */
+/**
+ * Returns the source of a volume. An allowed source counts before others. Upstream: the source that was added last has
+ * no name.
+ */
 function typeOf(volume: Volume): string | undefined {
   const types = Object.keys(volume).filter((key) => key !== "name");
   const type = types.find((key) => allowedTypes.has(key)) ?? types[0];

@@ -14,7 +14,10 @@ import { isObject } from "#std/is-object.ts";
 /** The reason why a configuration cannot be merged, in upstream's words. */
 export class ConfigurationProblem extends Error {}
 
-/** The object with the configuration, still to be read by its schema. Throws `ConfigurationProblem`. */
+/**
+ * Returns the object with the configuration merged in; it still has to be read by its schema. Throws
+ * `ConfigurationProblem`.
+ */
 export function applyConfiguration(schema: Schema, object: ApiObject, configuration: JsonObject): unknown {
   const { apiVersion: _version, kind: _kind, ...applied } = configuration;
   const finding = checkApplied(schema, applied);
@@ -32,7 +35,9 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
   return mergeApplied(schema, object, applied);
 }
 
-/** Adds the places of values that have no parts of their own, as upstream prints them. `schema` is right about the value. */
+/**
+ * Adds the paths of values that have no parts of their own, as upstream prints them. `schema` is right about the value.
+ */
 function findAtomic(schema: Schema, value: unknown, path: FieldPath, found: string[]): void {
   if (schema.type === "array" && Array.isArray(value)) {
     if (schema.listType !== "map" && schema.listType !== "set") found.push(`.${String(path)}`);

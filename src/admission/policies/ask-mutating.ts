@@ -24,7 +24,9 @@ import type { MutatingOptions } from "./policy-options.ts";
 import { PolicyRequest } from "./policy-request.ts";
 import type { BoundPolicy, PolicyBinding } from "./policy-table.ts";
 
-/** The changed object, `undefined` when it is as it was. `repeat` asks for another round. Throws `StatusError`. */
+/**
+ * Returns the changed object; `undefined` when it is unchanged. `repeat` asks for another round. Throws `StatusError`.
+ */
 export const askMutating = (
   policies: readonly Policy[],
   attributes: AdmissionAttributes,
@@ -35,7 +37,7 @@ export const askMutating = (
 type Policy = BoundPolicy<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, CompiledMutatingPolicy>;
 type MutatingBinding = PolicyBinding<MutatingAdmissionPolicyBinding>;
 
-/** `repeat` asks for another round: a policy that wants it ran before a change. */
+/** Runs the policies. `repeat` asks for another round: it is called when a policy that wants it ran before a change. */
 function* run(
   policies: readonly Policy[],
   attributes: AdmissionAttributes,
@@ -60,7 +62,7 @@ function* run(
   return object === attributes.object ? undefined : object;
 }
 
-/** A policy that applies to the request, with one object of its parameters. */
+/** A run of a policy that applies to the request, with one object of its parameters. */
 interface Invocation {
   readonly policy: Policy;
   readonly binding: MutatingBinding;
@@ -73,7 +75,7 @@ interface Found {
   readonly denials: StatusError[];
 }
 
-/** Adds what a policy is to be run with, and why it cannot be run. */
+/** Adds the runs of a policy, or the reason why it cannot be run. */
 function* invocationsOf(
   policy: Policy,
   request: PolicyRequest,
@@ -108,7 +110,7 @@ function* invocationsOf(
   }
 }
 
-/** Makes the mutations of policies, one after the other. */
+/** Applies the mutations of policies, one after the other. */
 class Mutator {
   /** The request, with the object as the mutations so far have left it. */
   request: PolicyRequest;
@@ -123,7 +125,10 @@ class Mutator {
     this.#yielder = new Yielder(options.clock);
   }
 
-  /** A mutation that cannot be made refuses the request, unless its policy ignores failures; the others are made. */
+  /**
+   * Runs a policy. A mutation that cannot be made refuses the request, unless its policy ignores failures; the other
+   * mutations are made.
+   */
   *run({ policy, binding, matched, param }: Invocation): Steps<void> {
     const compiled = policy.compiled(compileMutatingPolicy);
     const refuse = (message: string): void => {
@@ -147,7 +152,9 @@ class Mutator {
     }
   }
 
-  /** Returns what `apply` makes. The next one is expected to take as long, and waits for its turn if that is long. */
+  /**
+   * Returns the result of `apply`. The next call is expected to take as long, and waits for its turn if that is long.
+   */
   #applied<T>({ expression }: CompiledMutation, apply: () => T, budget: CostBudget): T {
     try {
       return apply();
@@ -156,7 +163,7 @@ class Mutator {
     }
   }
 
-  /** Each mutation has a budget of its own. */
+  /** Applies one mutation, which has a budget of its own. */
   *#mutate(
     policy: CompiledMutatingPolicy,
     mutation: CompiledMutation,
@@ -202,11 +209,11 @@ function denial(
     binding === undefined ? `policy ${goQuote(policy.name)}` : `policy '${policy.name}' with binding '${binding.name}'`;
   const text = `${by} denied request: ${message}`;
   const { status } = refusal(attributes, text, [{ message: text }]);
-  // Upstream: 403, whatever the reason.
+  // Upstream: the code is 403, whatever the reason.
   return new StatusError({ ...status, message: text, reason }, { showsValues: false });
 }
 
-/** The first refusal, with the causes of all. */
+/** Returns the first refusal, with the causes of all. */
 function refused(denials: readonly StatusError[]): StatusError {
   const { status } = denials[0]!; // there is one
   const causes = denials.flatMap(({ status: { details } }) => details?.causes ?? []);

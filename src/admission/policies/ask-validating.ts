@@ -14,7 +14,7 @@ import type { ObservedCheck, ValidatingOptions } from "./policy-options.ts";
 import { PolicyRequest } from "./policy-request.ts";
 import type { BoundPolicy, PolicyBinding } from "./policy-table.ts";
 
-/** Throws `StatusError` for the first refusal. */
+/** Checks a write by the policies. Throws `StatusError` for the first refusal. */
 export const askValidating = (
   policies: readonly Policy[],
   attributes: AdmissionAttributes,
@@ -24,7 +24,7 @@ export const askValidating = (
 type Policy = BoundPolicy<ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, CompiledPolicy>;
 type ValidatingBinding = PolicyBinding<ValidatingAdmissionPolicyBinding>;
 
-/** A refusal; without a binding, the policy itself could not be used. */
+/** A refusal. One without a binding says that the policy itself could not be used. */
 interface Denial {
   readonly policy: string;
   readonly binding: string | undefined;
@@ -32,7 +32,7 @@ interface Denial {
   readonly reason: string;
 }
 
-/** The policies of one request. */
+/** Runs the policies for one request. */
 class Dispatch {
   readonly #attributes: AdmissionAttributes;
   readonly #options: ValidatingOptions;
@@ -48,7 +48,7 @@ class Dispatch {
     this.#request = new PolicyRequest(attributes, options);
   }
 
-  /** Throws for the first refusal once all policies had their word. */
+  /** Runs all policies, then throws the first refusal. */
   *run(policies: readonly Policy[]): Steps<void> {
     for (const policy of policies) {
       if (this.#yielder.isDue) yield this.#yielder.pause();

@@ -15,15 +15,15 @@ import type { CompiledVariable } from "./variables.ts";
 export interface CompiledValidation {
   readonly validation: Validation;
   readonly expression: LazyExpression;
-  /** Says why; without one, the validation's own text does. */
+  /** The expression for the message; without one, the text of the validation is the message. */
   readonly message: LazyExpression | undefined;
 }
 
-/** Policies of all kinds have these. */
+/** The parts that compiled policies of all kinds have. */
 export interface CompiledCommon {
   readonly conditions: CompiledConditions;
   readonly variables: readonly CompiledVariable[];
-  /** Whether what cannot be evaluated refuses the request (failure policy `Fail`). */
+  /** Whether an expression that cannot be evaluated refuses the request (failure policy `Fail`). */
   readonly isFailing: boolean;
 }
 
@@ -37,7 +37,7 @@ type CommonSpec = Pick<ValidatingAdmissionPolicySpec, "paramKind" | "matchCondit
 /** Variables, and the environment of expressions that use them. */
 interface WithVariables {
   readonly variables: readonly CompiledVariable[];
-  /** The variables that are compiled have these types. */
+  /** The types of the variables that are compiled. */
   readonly types: ReadonlyMap<string, CelType>;
   readonly environment: Environment;
 }
@@ -64,7 +64,7 @@ export function compilePolicy(spec: ValidatingAdmissionPolicySpec, hasSelectors:
   };
 }
 
-/** The parts that policies of all kinds have, and the environment of their other expressions. */
+/** Compiles the parts that policies of all kinds have, and the environment of their other expressions. */
 export function compileCommon(
   spec: CommonSpec,
   hasSelectors: boolean,
@@ -104,7 +104,7 @@ function declareVariables(
   return { variables, types, environment };
 }
 
-/** Others have a turn after variables of this length, which take a millisecond. */
+/** The length of a variable after which others have a turn; it takes a millisecond. */
 const pieceLength = 1000;
 
 /** Compiles the variables of a policy: each sees those before it. */

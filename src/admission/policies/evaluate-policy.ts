@@ -27,11 +27,11 @@ export interface Failure {
   /** The index of the validation in the policy. */
   readonly index: number;
   readonly message: string;
-  /** Reason of the status; empty: the default one. */
+  /** The reason of the status; empty for the default one. */
   readonly reason: string;
   /** Whether it cost too much. */
   readonly isOverBudget?: boolean;
-  /** Whether nothing follows: it has no value, and the policy ignores that. */
+  /** Whether nothing follows, because the expression has no value and the policy ignores that. */
   readonly isIgnored?: boolean;
 }
 
@@ -119,7 +119,10 @@ export function activationOf(
 /** The outcomes of message expressions by validation, or an error when they cost too much. */
 type Messages = readonly (EvaluationOutcome | undefined)[] | { readonly problem: string };
 
-/** Messages have no authorizer. Upstream evaluates all of them, for what they cost. */
+/**
+ * Evaluates the expressions of messages, which have no authorizer. Upstream evaluates all of them, and so all of them
+ * cost.
+ */
 function* evaluateMessages(policy: CompiledPolicy, around: Around): Steps<Messages> {
   if (policy.validations.every(({ message }) => message === undefined)) return [];
   const activation = activationOf(policy, around, false);
@@ -153,7 +156,7 @@ function failureOf(
 /** The longest message that an expression may make, in bytes. */
 const messageBytesMax = 5 * 1024;
 
-/** A message that counts: short, in one line. */
+/** Returns a message that can be used, which is short and in one line; else `undefined`. */
 function textOf(outcome: EvaluationOutcome | undefined): string | undefined {
   if (outcome === undefined || "error" in outcome || typeof outcome.value !== "string") return undefined;
   const text = outcome.value.trim();
@@ -163,7 +166,7 @@ function textOf(outcome: EvaluationOutcome | undefined): string | undefined {
 /** The longest value of an annotation, in bytes; longer ones are cut. */
 export const auditAnnotationBytesMax = 10 * 1024;
 
-/** Annotations have a budget of their own. */
+/** Evaluates the audit annotations, which have a budget of their own. */
 function* evaluateAnnotations(
   policy: CompiledPolicy,
   values: RequestValues,
@@ -188,11 +191,11 @@ function* evaluateAnnotations(
   return { annotations, annotationErrors };
 }
 
-/** The types allow texts and null; null is no annotation. */
+/** The value as text. The types allow texts and null, and null is no annotation. */
 const shownValue = (value: Value): string =>
   typeof value === "string" ? cut(value.trim(), auditAnnotationBytesMax) : "";
 
-/** The beginning of a text. */
+/** Cuts a text to at most `bytesMax` bytes. */
 export function cut(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
   return new TextDecoder().decode(Buffer.from(text).subarray(0, bytesMax), { stream: true });

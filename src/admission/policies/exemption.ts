@@ -1,9 +1,9 @@
-/** Requests that policies are not asked about. */
+/** Exempts requests from admission policies. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { isExempt } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 
-/** Whether no policy ever sees a request: those about policies, and questions about users. */
+/** Returns whether no policy ever sees a request: requests about policies, and questions about users. */
 export function exemption(domain: ApiDomain): (attributes: AdmissionAttributes) => boolean {
   const authorization = domain.rename("authorization.k8s.io");
   const authentication = domain.rename("authentication.k8s.io");

@@ -16,7 +16,7 @@ import { type CompiledCommon, compileCommon, compileOne } from "./compiled-polic
 export interface CompiledMutation {
   readonly expression: LazyExpression;
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
-  /** Says what is wrong with the value, whatever it is. */
+  /** An error of the expression that holds for any value it has. */
   readonly problem?: string | undefined;
 }
 
@@ -55,7 +55,10 @@ const roomOfValue = (): ByteBudget =>
 
 const members = new Set(["op", "path", "from", "value"]);
 
-/** Upstream: the members of an operation that are left out are empty. What is no operation is left as it is. */
+/**
+ * Reads the operations of a JSON Patch. Upstream: members of an operation that are left out are empty. A value that is
+ * no operation stays as it is.
+ */
 function operationsOf(patch: unknown, source: string): unknown {
   if (!Array.isArray(patch)) return patch;
   return patch.map((operation: unknown) => {
@@ -72,9 +75,9 @@ function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
 }
 
 /**
- * The object as the value of a mutation's expression changes it, still to be read by its schema; `undefined` for a patch
- * whose test does not hold. Without a schema, configurations cannot be applied. `work` counts the steps from the value to
- * JSON. Throws `MutationProblem`, and what `work` throws.
+ * Applies the value of a mutation's expression to an object. The result still has to be read by its schema; it is
+ * `undefined` for a patch whose test does not hold. Without a schema, configurations cannot be applied. `work` counts
+ * the steps from the value to JSON. Throws `MutationProblem`, and the errors of `work`.
  */
 export function mutated(
   { patchType, problem, expression }: CompiledMutation,

@@ -17,13 +17,13 @@ export interface ParamObjects {
   list(namespace: string, selector: LabelSelector): MaybePromise<readonly ApiObject[]>;
 }
 
-/** `undefined` for a kind that is not served. */
+/** Finds the objects of a kind; `undefined` for a kind that is not served. */
 export type FindParams = (kind: GroupVersionKind) => ParamObjects | undefined;
 
 /** The reason why parameters cannot be found, in upstream's words. */
 export class ParamProblem extends Error {}
 
-/** The kind's objects. Throws `ParamProblem` for one that is not served. */
+/** Returns the objects of the kind. Throws `ParamProblem` for a kind that is not served. */
 export function paramObjects({ apiVersion = "", kind = "" }: ParamKind, find: FindParams): ParamObjects {
   const version = parseApiVersion(apiVersion);
   const objects = version === undefined ? undefined : find({ ...version, kind });
@@ -33,8 +33,8 @@ export function paramObjects({ apiVersion = "", kind = "" }: ParamKind, find: Fi
 }
 
 /**
- * Returns what a binding makes a policy's parameters for a request in `namespace`; one without a reference has the only
- * parameter `undefined`. Throws `ParamProblem`.
+ * Returns the parameters that a binding selects for a request in `namespace`; a binding without a reference has the
+ * only parameter `undefined`. Throws `ParamProblem`.
  */
 export function collectParams(
   objects: ParamObjects | undefined,

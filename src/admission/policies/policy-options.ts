@@ -1,4 +1,4 @@
-/** The plugins for policies are given these options. */
+/** Options of the plugins for policies. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
@@ -17,13 +17,13 @@ export interface PolicyOptions {
   readonly findParams: FindParams;
 }
 
-/** A check that did not hold, and one thing that followed from it. */
+/** A check that did not hold, and one consequence of it, for metrics. */
 export interface ObservedCheck {
   readonly policy: string;
   readonly binding: string;
   readonly action: "deny" | "audit" | "warn" | "allow";
   readonly errorType: "invalid_error" | "out_of_budget";
-  /** The policy took so long for the request. */
+  /** The time that the policy took for the request. */
   readonly seconds: number;
 }
 
@@ -33,6 +33,6 @@ export interface ValidatingOptions extends PolicyOptions {
 
 export interface MutatingOptions extends PolicyOptions {
   readonly forms: Pick<ObjectForms, "convertTo" | "reread">;
-  /** Returns the schema of a served kind; `undefined` for one that only subresources have. */
+  /** Returns the schema of a served kind; `undefined` for a kind that only subresources have. */
   schemaOf(kind: GroupVersionKind): Schema | undefined;
 }

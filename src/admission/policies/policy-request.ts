@@ -18,14 +18,14 @@ export class PolicyRequest {
   readonly #values = new Map<string, RequestValues>();
   #namespace: Namespace | undefined;
 
-  /** `before`: the same request with another object, whose checks of the authorizer are known. */
+  /** `before` is the same request with another object; its answers of the authorizer are used again. */
   constructor(attributes: AdmissionAttributes, options: PolicyOptions, before?: PolicyRequest) {
     this.attributes = attributes;
     this.#options = options;
     this.#checks = before === undefined ? authorizationChecks(options.authorizer) : before.#checks;
   }
 
-  /** Upstream: a request about a namespace is one in it. */
+  /** The namespace of the request. Upstream: a request about a namespace is one in this namespace. */
   get namespaceName(): string {
     const { namespace, resource, name } = this.attributes;
     return namespace === "" && resource.group === "" && resource.resource === "namespaces" ? name : namespace;
@@ -41,7 +41,7 @@ export class PolicyRequest {
       attributes: this.attributes,
       object: yield* this.inForm(object, kind),
       oldObject: yield* this.inForm(oldObject, kind),
-      // Upstream: the objects are there, but empty.
+      // Upstream: `object` and `oldObject` are there, but null.
       request: () => ({ uid: "", ...admissionRequest(this.attributes, matched), object: null, oldObject: null }),
       checks: this.#checks,
       namespace: () => this.#namespaceObject(),
@@ -50,7 +50,7 @@ export class PolicyRequest {
     return made;
   }
 
-  /** The object as one of `kind`, that of the request or an equivalent one. */
+  /** Returns the object as one of `kind`, which is that of the request or an equivalent one. */
   *inForm(object: ApiObject | undefined, kind: Matched["kind"]): Steps<ApiObject | undefined> {
     if (object === undefined || isSameKind(kind, this.attributes.kind)) return object;
     return yield* awaited(this.#options.forms.convertTo(object, kind));

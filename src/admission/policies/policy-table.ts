@@ -11,7 +11,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { type Matched, type MatchEnvironment, type MatchRule, RequestMatcher } from "../matching.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
 
-/** Policies of both kinds have these. */
+/** The fields that policies of both kinds have. */
 interface PolicyObject extends ApiObject {
   readonly spec: Pick<ValidatingAdmissionPolicy["spec"], "paramKind" | "matchConstraints">;
 }
@@ -20,20 +20,20 @@ interface BindingObject extends ApiObject {
   readonly spec: Pick<ValidatingAdmissionPolicyBinding["spec"], "policyName" | "paramRef" | "matchResources">;
 }
 
-/** A binding, and what it narrows its policy to. */
+/** A binding, and the requests to which it narrows its policy. */
 export interface PolicyBinding<Object extends BindingObject> {
   readonly name: string;
   readonly object: Object;
-  /** `undefined`: all that the policy applies to. */
+  /** Matches the requests of the binding; `undefined`: all requests to which the policy applies. */
   readonly matcher: RequestMatcher | undefined;
 }
 
-/** A policy that is in force. */
+/** A policy that is in force, which needs a binding. */
 export interface BoundPolicy<Object extends PolicyObject, B extends BindingObject, Compiled> {
   readonly name: string;
   readonly object: Object;
   readonly matcher: RequestMatcher;
-  /** Its expressions, compiled when they are first asked for. */
+  /** Returns the compiled policy, compiled at the first call. */
   compiled(compile: Compile<Object, Compiled>): Compiled;
   /** The bindings by name; there is at least one. */
   readonly bindings: readonly PolicyBinding<B>[];
@@ -63,7 +63,7 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     this.#hasSelectors = hasSelectors;
   }
 
-  /** Takes note of a policy; of none when it is `undefined`. */
+  /** Sets a policy, or removes it when it is `undefined`. */
   setPolicy(name: string, object: Object | undefined): void {
     if (object === undefined) this.#policies.delete(name);
     else {
@@ -108,7 +108,7 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     this.#candidates.clear();
   }
 
-  /** Brings a policy in force with its bindings, or lifts it. */
+  /** Brings a policy with its bindings into force, or ends it. */
   #bind(name: string): void {
     const policy = this.#policies.get(name);
     const bindings = this.#bindingsOf.get(name);
@@ -135,8 +135,8 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   }
 
   /**
-   * Returns the policies whose rules name the resource and the operation, by name; whether they match is still to be
-   * asked.
+   * Returns the policies whose rules name the resource and the operation, by name. Callers still have to match the
+   * request with each.
    */
   candidates(
     { operation, resource, subresource }: AdmissionAttributes,
@@ -150,14 +150,14 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     const mayMatch = ({ object }: BoundPolicy<Object, B, Compiled>): boolean =>
       rulesMayMatch(object.spec.matchConstraints?.resourceRules ?? [], operation, names, subresource);
     const policies = byName(this.#bound.values()).filter(mayMatch);
-    // Custom resources come and go.
+    // Custom resources come and go, so the cache is bounded.
     if (this.#candidates.size >= candidatesMax) this.#candidates.clear();
     this.#candidates.set(key, { forms, mayMatch, policies });
     return policies;
   }
 }
 
-/** Most resources and operations whose policies are remembered. */
+/** The maximum number of resources and operations whose policies are cached. */
 const candidatesMax = 5000;
 
 interface Candidates<Policy> {
@@ -171,7 +171,7 @@ const byName = <T extends { readonly name: string }>(all: Iterable<T>): T[] =>
 
 const matchOf = ({ resourceRules, excludeResourceRules, ...selectors }: MatchResources) => ({
   ...selectors,
-  // Without rules, a binding applies to all that its policy does.
+  // A binding without rules applies to all requests of its policy.
   rules: (resourceRules ?? []).length === 0 ? undefined : resourceRules,
   excludes: excludeResourceRules,
 });

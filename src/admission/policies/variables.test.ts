@@ -22,7 +22,7 @@ interface Found {
   readonly outcome: unknown;
   readonly left: number;
   readonly workLeft: number;
-  /** Units that were thrown away, and how often. */
+  /** The units of work that were thrown away, each time. */
   readonly repeated: readonly number[];
 }
 
@@ -58,7 +58,7 @@ async function evaluated(variables: readonly string[], expression: string, clock
   return { outcome, left: budget.left, workLeft: budget.workLeft, repeated: budget.repeated };
 }
 
-/** Comparing each of these with each takes more than 4 ms. */
+/** A list; comparing each item with each takes more than 4 ms. */
 const list = `[${Array.from({ length: 100 }, (_, at) => at).join(", ")}]`;
 const long = `${list}.all(x, ${list}.all(y, x + y >= 0))`;
 

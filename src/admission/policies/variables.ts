@@ -1,8 +1,9 @@
 /**
- * The `variables` of a policy. Each is evaluated on first use, once per request, parameter object and purpose. That happens
- * inside of another evaluation, so a chain of variables could take long in one piece. When `yielder` says that others have
- * waited long enough, the evaluations around a variable are thrown away, and made again once it is known: at most once for
- * each variable, as long as not too much is repeated, and at no cost to the budget.
+ * The `variables` of a policy. Each is evaluated when it is first used, once per request, parameter object and purpose.
+ * That happens inside another evaluation, so a chain of variables could take long in one piece. When `yielder` says
+ * that others have waited long enough, the evaluations around a variable are thrown away, and started again once the
+ * value of the variable is known. This happens at most once for each variable, only as long as the repeated work is
+ * limited, and costs nothing of the budget.
  */
 import type { Activation } from "#cel/evaluate.ts";
 import { Pending } from "#cel/pending.ts";
@@ -15,7 +16,7 @@ export interface CompiledVariable {
   readonly expression: LazyExpression;
 }
 
-/** A plain object whose fields are evaluated when they are read; one without a value reads as an error. */
+/** Makes a plain object whose fields are evaluated when they are read; a field without a value reads as an error. */
 export function lazyVariables(
   variables: readonly CompiledVariable[],
   activation: () => Activation,
@@ -65,7 +66,7 @@ function once(
   };
 }
 
-/** Throws when the budget is over, or the evaluation has to wait. */
+/** Evaluates a variable. Throws when the budget is used up, or the evaluation has to wait. */
 function evaluate(
   name: string,
   { compiled }: LazyExpression,

@@ -1,6 +1,6 @@
 /**
- * Checks a write against the quotas of its namespace: charges it, or refuses it with the reason. Source of rules and
- * texts: the answers of kube-apiserver.
+ * Checks a write against the quotas of its namespace: computes the charge, or refuses the write with the reason. Source
+ * of rules and texts: the answers of kube-apiserver.
  */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -23,26 +23,26 @@ import type { Evaluator } from "./evaluator.ts";
 export interface LimitedResource {
   readonly apiGroup: string;
   readonly resource: string;
-  /** Names of usage that contain one of these are limited. */
+  /** Resource names of the usage that contain one of these texts are limited. */
   readonly matchContains: readonly string[];
   /** Objects in one of these scopes are limited. */
   readonly matchScopes: readonly ScopedResourceSelectorRequirement[];
 }
 
-/** The requirements a quota's objects meet, whichever field has them. */
+/** The scopes that the objects of a quota must be in, from either field. */
 export const scopesOf = ({ spec }: ResourceQuota): readonly ScopedResourceSelectorRequirement[] => [
   ...(spec.scopes ?? []).map((scopeName) => ({ scopeName, operator: "Exists" })),
   ...(spec.scopeSelector?.matchExpressions ?? []),
 ];
 
-/** A quota with what has been charged since it was stored. */
+/** A quota, with the amounts that have been charged since it was stored. */
 export class QuotaState {
   readonly quota: ResourceQuota;
   readonly hard: Quantities;
   readonly used: Map<string, Quantity>;
   readonly scopes: readonly ScopedResourceSelectorRequirement[];
   readonly #namesOf = new Map<Evaluator, readonly string[]>();
-  /** Writes that all use the same have their amounts here. */
+  /** The amounts of evaluators whose objects all use the same. */
   readonly #amountsOf = new Map<Evaluator, Quantities>();
 
   constructor(quota: ResourceQuota) {
@@ -60,12 +60,12 @@ export class QuotaState {
     return this.quota.metadata.uid ?? "";
   }
 
-  /** Whether objects of a resource count, once the status of the quota says so too. */
+  /** Whether the quota limits objects of a resource. A limit is in force once the status of the quota has it, too. */
   isAbout(evaluator: Evaluator): boolean {
     return Object.keys(this.quota.spec.hard ?? {}).some((name) => evaluator.counts(name));
   }
 
-  /** The limits in force that are about an evaluator's objects, sorted. */
+  /** The names of limits in force for an evaluator's objects, sorted. */
   namesOf(evaluator: Evaluator): readonly string[] {
     let names = this.#namesOf.get(evaluator);
     if (names === undefined) {
@@ -75,7 +75,7 @@ export class QuotaState {
     return names;
   }
 
-  /** Returns what of a write's use is limited. */
+  /** Returns the amounts of a write that the quota limits. */
   amountOf({ evaluator, delta }: UsageRequest): Quantities {
     const known = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
     if (known !== undefined) return known;
@@ -88,13 +88,13 @@ export class QuotaState {
     addTo(this.used, amount);
   }
 
-  /** The quota with all that has been charged. */
+  /** The quota, with all charges added to its status. */
   get charged(): ResourceQuota {
     return { ...this.quota, status: { ...this.quota.status, used: textsOf(this.used) } };
   }
 }
 
-/** A write that may use more. */
+/** A write that may use more of a quota. */
 export class UsageRequest {
   readonly attributes: AdmissionAttributes;
   readonly evaluator: Evaluator;
@@ -110,7 +110,7 @@ export class UsageRequest {
     return this.attributes.object!; // creates and updates have one
   }
 
-  /** Returns what the object will use. */
+  /** The quantities that the object will use. */
   get usage(): Quantities {
     return (this.#usage ??= this.evaluator.usage(() => this.object));
   }
@@ -138,7 +138,7 @@ export class UsageRequest {
   }
 }
 
-/** This is charged to a quota. */
+/** A quota, and the amounts that are charged to it. */
 export interface Charge {
   readonly to: QuotaState;
   readonly amount: Quantities;
@@ -146,7 +146,7 @@ export interface Charge {
 
 const nobody: ReadonlySet<string> = new Set();
 
-/** Throws a refusal. Quotas of `charged`, by uid, have the charge already. */
+/** Returns the charges of a write, or throws the refusal. Quotas of `charged`, by uid, have the charge already. */
 export function chargesOf(
   request: UsageRequest,
   quotas: readonly QuotaState[],
@@ -168,7 +168,7 @@ export function chargesOf(
   return charges;
 }
 
-/** Quotas apply once their status says so. */
+/** Whether a quota applies to a write; it does once its status has the names of its limits. */
 function matches(request: UsageRequest, quota: QuotaState): boolean {
   return quota.namesOf(request.evaluator).length > 0 && quota.scopes.every((scope) => request.isIn(scope));
 }
@@ -188,7 +188,7 @@ function checkSigns(request: UsageRequest): void {
   if (negative.length > 0) request.refuse(`quota usage is negative for resource(s): ${negative.sort().join(",")}`);
 }
 
-/** Checks that a use which is only allowed under a quota has one, for each resource name and for each scope. */
+/** Checks that a write which is only allowed under a quota has one, for each resource name and for each scope. */
 function checkCovered(
   request: UsageRequest,
   quotas: readonly QuotaState[],

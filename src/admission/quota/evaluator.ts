@@ -10,27 +10,30 @@ export interface GroupResource {
 }
 
 export interface Evaluator extends GroupResource {
-  /** Whether such a write can use more. */
+  /** Whether a write of this operation and subresource can use more. */
   handles(operation: Operation, subresource: string): boolean;
   /** Whether a name in a quota is about these objects: `requests.cpu` is about pods. */
   counts(name: string): boolean;
-  /** Whether every object uses the same. */
+  /** Whether all objects use the same amounts. */
   readonly isConstant?: boolean;
-  /** Returns what an object uses. It is read only where its content matters. */
+  /** Returns the quantities that an object uses. `read` is called only if the content matters. */
   usage(read: () => ApiObject): Quantities;
   /** Whether an object is in a scope. Left out: none of these objects is in any. */
   isInScope?(object: ApiObject, scope: ScopedResourceSelectorRequirement): boolean;
-  /** Returns what an object has to say and does not, given the names in the quota; empty when it says all. */
+  /**
+   * Returns a text about the requests and limits that an object must state under a quota with these names, and does
+   * not; empty when it states all.
+   */
   missing?(object: ApiObject, names: readonly string[]): string;
 }
 
 /** The name of the number of objects in quotas: `count/deployments.apps`. */
 const countName = ({ group, resource }: GroupResource): string => `count/${resource}${group === "" ? "" : `.${group}`}`;
 
-/** Resources that had names in quotas before there was `count/…`. */
+/** Resources that had names in quotas before the form `count/…` existed. */
 const olderNames: ReadonlySet<string> = new Set(["configmaps", "resourcequotas", "replicationcontrollers", "secrets"]);
 
-/** Counts objects of any kind. */
+/** Makes an evaluator that counts the objects of a resource. */
 export function countEvaluator(of: GroupResource): Evaluator {
   const names = [countName(of), ...(of.group === "" && olderNames.has(of.resource) ? [of.resource] : [])];
   const usage = new Map(names.map((name) => [name, one]));
@@ -44,7 +47,7 @@ export function countEvaluator(of: GroupResource): Evaluator {
   };
 }
 
-/** The resource that a name of the form `count/…`, or an older one, is about. */
+/** Returns the resource that a name of the form `count/…`, or an older one, is about. */
 export function countedResource(name: string): GroupResource | undefined {
   if (olderNames.has(name)) return { group: "", resource: name };
   const [, resource = "", group = ""] = /^count\/([^./]+)(?:\.([^/]+))?$/.exec(name) ?? [];

@@ -14,17 +14,20 @@ interface MeasuredPart extends GroupResource {
   readonly beingWritten: readonly string[] | undefined;
   /** Adds `count` objects at once, among them `existing` of those that are being written. */
   addCounted(count: number, existing: readonly string[]): void;
-  /** All have been added. What is not done stays as it was. */
+  /** Called when all objects have been added. The amounts of a part without this call stay as they were. */
   done(): void;
 }
 
 export interface Measurement {
   /** The quota as it was when the count began. */
   readonly quota: ResourceQuota;
-  /** The objects are to be read as they were then. */
+  /** The revision at which the objects have to be read: that of the time when the count began. */
   readonly revision: number;
   readonly parts: readonly MeasuredPart[];
-  /** The status of the quota, as it is now, by this count; `undefined` when it says so already. */
+  /**
+   * Returns the status that the quota has by this count, given its present version; `undefined` when it is the present
+   * one.
+   */
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
@@ -103,7 +106,7 @@ class Part implements MeasuredPart {
     this.isDone = true;
   }
 
-  /** An object that is being written is stored as it was or as it will be. */
+  /** Adds the largest usage of an object that is being written: it is stored either as it was or as it will be. */
   #addLargest(usages: readonly Quantities[]): void {
     const largest = new Map<string, Quantity>();
     for (const usage of usages) {
@@ -123,8 +126,8 @@ class Part implements MeasuredPart {
 }
 
 /**
- * Since the count began, writes have been charged to the quota. So the status gets the difference between the count and
- * what the quota said when it began.
+ * Returns the status of a quota after a count. Writes have been charged to the quota since the count began, so the
+ * status changes by the difference between the count and the status at the beginning.
  */
 function statusOf(
   now: ResourceQuota,

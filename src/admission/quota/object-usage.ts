@@ -11,7 +11,7 @@ import type { Evaluator } from "./evaluator.ts";
 const byWrites = (operation: Operation, subresource: string): boolean =>
   subresource === "" && (operation === "CREATE" || operation === "UPDATE");
 
-/** Services, their node ports and load balancers. */
+/** Counts services, their node ports and load balancers. */
 export function serviceEvaluator(): Evaluator {
   const names: ReadonlySet<string> = new Set([
     "count/services",
@@ -43,7 +43,7 @@ export function serviceEvaluator(): Evaluator {
   };
 }
 
-/** Claims and the storage they ask for, altogether and of each class. */
+/** Counts claims and the storage they ask for, in all and of each class. */
 export function claimEvaluator({ rename }: ApiDomain): Evaluator {
   const classAnnotation = rename("volume.beta.kubernetes.io/storage-class");
   const ofClass = rename(".storageclass.storage.k8s.io/");
@@ -81,10 +81,10 @@ function storageOf({ spec, status }: PersistentVolumeClaim): Quantity | undefine
   return compareQuantities(allocated, requested) > 0 ? allocated : requested;
 }
 
-/** The most devices of a request for all there are. */
+/** The amount of a request for all devices: the maximum number of devices of a request. */
 const allDevices = 32;
 
-/** Claims for devices, and the devices of each class they ask for. */
+/** Counts claims for devices, and the devices of each class they ask for. */
 export function deviceClaimEvaluator({ rename }: ApiDomain): Evaluator {
   const group = rename("resource.k8s.io");
   const counted = `count/resourceclaims.${group}`;

@@ -10,7 +10,7 @@ import { podResourcesWithOverhead } from "../pod-resources.ts";
 import { one, type Quantities, quantitiesOf } from "../quantities.ts";
 import type { Evaluator } from "./evaluator.ts";
 
-/** Resources of machines, which quotas call by these names for requests too. */
+/** Resources of machines. In quotas, the bare names mean their requests. */
 const machineResources = ["cpu", "memory", "ephemeral-storage"];
 
 const names: ReadonlySet<string> = new Set([
@@ -58,7 +58,7 @@ export function podEvaluator({ domain, clock }: { readonly domain: ApiDomain; re
 
 const podOf = (object: ApiObject): Pod => object as Pod; // evaluators are asked about objects of their resource
 
-/** Ended pods, and those whose time to end is over, use nothing of a machine. */
+/** Whether a pod uses no resources of a machine any more: it has ended, or its time to end is over. */
 function hasEnded({ metadata, status }: Pod, clock: Clock): boolean {
   const { phase } = status ?? {};
   if (phase === "Failed" || phase === "Succeeded") return true;

@@ -8,11 +8,11 @@ import { podEvaluator } from "./pod-usage.ts";
 export interface UsageOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
-  /** Whether claims for devices are more than counted. */
+  /** Whether claims for devices are evaluated, and not only counted. */
   readonly hasDevices: boolean;
 }
 
-/** Evaluators that are kept. */
+/** The maximum number of evaluators in the cache. */
 const countingMax = 10_000;
 
 const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
@@ -33,7 +33,7 @@ const uncounted: readonly GroupResource[] = [
 export class UsageEvaluators {
   readonly #special: readonly Evaluator[];
   readonly #known = new Map<string, Evaluator | undefined>();
-  /** These only count objects. */
+  /** Evaluators that only count objects, by resource. */
   readonly #counting = new Map<string, Evaluator>();
 
   constructor({ domain, clock, hasDevices }: UsageOptions) {
@@ -49,7 +49,7 @@ export class UsageEvaluators {
     }
   }
 
-  /** `undefined` for what does not count. */
+  /** Returns the evaluator of a resource; `undefined` for a resource that is not counted. */
   of(resource: GroupResource): Evaluator | undefined {
     const key = keyOf(resource);
     const known = this.#known.get(key);
@@ -59,14 +59,14 @@ export class UsageEvaluators {
   #countingOnly(key: string, resource: GroupResource): Evaluator {
     let evaluator = this.#counting.get(key);
     if (evaluator === undefined) {
-      // Kinds come and go, and names in quotas are anything.
+      // Kinds come and go, and quotas may contain any names, so the cache is bounded.
       if (this.#counting.size >= countingMax) this.#counting.clear();
       this.#counting.set(key, (evaluator = countEvaluator(resource)));
     }
     return evaluator;
   }
 
-  /** The evaluator that a name in a quota is about. */
+  /** Returns the evaluator that a name in a quota is about. */
   counting(name: string): Evaluator | undefined {
     const special = this.#special.find((evaluator) => evaluator.counts(name));
     if (special !== undefined) return special;

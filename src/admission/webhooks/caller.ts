@@ -1,6 +1,6 @@
 /**
- * Calls webhooks: within their own time, that of all admission of a write, and that of the request. Source: upstream's
- * `admission/plugin/webhook`.
+ * Calls webhooks within three limits of time: that of the webhook, that of all admission of a write, and that of the
+ * request. Source: upstream's `admission/plugin/webhook`.
  */
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
 import { type WebhookCall, WebhookCallError } from "#client/webhook-call.ts";
@@ -27,12 +27,12 @@ import {
 } from "./review.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** Metrics are told what becomes of calls. Codes are those of HTTP; 0 where the server itself failed. */
+/** Observes the outcome of calls, for metrics. Codes are those of HTTP; 0 when the server itself failed. */
 export interface WebhookObserver {
   called(call: ObservedCall): void;
-  /** A call of a webhook that gave no answer before was left out. */
+  /** Called when a webhook was left out because it did not answer before. */
   skipped(call: Pick<ObservedCall, "webhook" | "type">): void;
-  /** Conditions of a webhook were asked. */
+  /** Called when the conditions of a webhook were evaluated. */
   conditions(asked: ObservedConditions): void;
 }
 
@@ -46,7 +46,7 @@ export interface ObservedCall {
 }
 
 interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation" | "seconds"> {
-  /** Whether they have no value. */
+  /** Whether a condition has no value. */
   readonly hasFailed: boolean;
   /** Whether the webhook is left out. */
   readonly isExcluded: boolean;
@@ -59,28 +59,28 @@ export interface CallerOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;
-  /** All calls for one write together; 0: no limit but that of the request. */
+  /** The time limit of all calls for one write together; 0: only that of the request. */
   readonly admissionTimeoutMs: number;
   readonly observer: WebhookObserver;
-  /** Rejects with a `WebhookCallError`. */
+  /** Sends a call. Rejects with a `WebhookCallError`. */
   post(type: WebhookType, config: WebhookClientConfig, call: WebhookCall): Promise<Readonly<Record<string, unknown>>>;
-  /** A webhook failed, and its failure was ignored. */
+  /** Called when a webhook failed, and its failure was ignored. */
   failedOpen(webhook: string, error: Error): void;
 }
 
-/** A write as one webhook is to see it. */
+/** A write in the form that one webhook sees. */
 export interface ReviewedWrite extends ReviewObjects {
   readonly attributes: AdmissionAttributes;
   /** The form of the objects. */
   readonly matched: Matched;
 }
 
-/** Most bytes of an answer: a patch that replaces the largest object, with room for its encoding. */
+/** The maximum number of bytes of an answer: a patch that replaces the largest object, with room for its encoding. */
 const answerBytesMax = 8 * 2 ** 20;
 
-/** A webhook could not be called, or gave no valid answer: its failure policy decides. */
+/** The error of a webhook that could not be called, or gave no valid answer: its failure policy decides. */
 class CallFailure extends Error {
-  /** Metrics show this code. */
+  /** The code that metrics show. */
   readonly code: number;
 
   constructor(webhook: string, reason: string, code = 503) {
@@ -101,8 +101,8 @@ export class WebhookCaller {
   }
 
   /**
-   * The answer that allows the request; `undefined` when the webhook could not be called and that is ignored. Rejects
-   * with a `StatusError` when the request is refused.
+   * Returns the answer that allows the request; `undefined` when the webhook could not be called and that is ignored.
+   * Rejects with a `StatusError` when the request is refused.
    */
   async ask(webhook: Webhook, question: ReviewedWrite): Promise<ReviewAnswer | undefined> {
     const { clock, observer, failedOpen } = this.#options;
@@ -123,7 +123,7 @@ export class WebhookCaller {
     try {
       answer = await this.#answer(webhook, question, attempt);
     } catch (error) {
-      // A call that was given up is not let through, whatever the policy.
+      // A request that has ended meanwhile is not allowed, whatever the policy is.
       context.signal?.throwIfAborted();
       if (!(error instanceof CallFailure)) {
         observe("internal", 0);
@@ -144,13 +144,13 @@ export class WebhookCaller {
     throw refused;
   }
 
-  /** Annotations and warnings, of refusals too. */
+  /** Passes on annotations and warnings, of refusals too. */
   #pass({ name }: Webhook, context: RequestContext, { auditAnnotations, warnings }: ReviewAnswer): void {
     for (const [key, value] of Object.entries(auditAnnotations)) {
       const full = `${name}/${key}`;
       if (qualifiedName(full).length === 0) context.annotate(full, value);
     }
-    // Upstream leaves out what a header cannot say.
+    // Upstream leaves out texts that a header cannot contain.
     for (const text of warnings) if (text !== "" && !/\p{Cc}/u.test(text)) context.warn(text, "admission");
   }
 
@@ -178,7 +178,7 @@ export class WebhookCaller {
         outcome = "answered";
       } catch (error) {
         if (!(error instanceof WebhookCallError)) throw error;
-        // A request in a hurry says nothing about the webhook.
+        // A request with little time left says nothing about the webhook.
         if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < this.#patienceMs(webhook))) {
           outcome = error.isTimeout ? "timeout" : "answered";
         }
@@ -194,13 +194,16 @@ export class WebhookCaller {
     }
   }
 
-  /** A webhook that gave no answer for this long does not answer: half the time that it may have at most. */
+  /**
+   * Returns the time in milliseconds after which a webhook counts as one that does not answer: half of its own timeout
+   * at most.
+   */
   #patienceMs({ timeoutMs }: Webhook): number {
     const { admissionTimeoutMs } = this.#options;
     return (admissionTimeoutMs === 0 ? timeoutMs : Math.min(timeoutMs, admissionTimeoutMs)) / 2;
   }
 
-  /** Milliseconds that a call may take. */
+  /** Returns the milliseconds that a call may take. */
   #timeLeft({ name, timeoutMs }: Webhook, attributes: AdmissionAttributes): number {
     const { clock, admissionTimeoutMs } = this.#options;
     const ofRequestMs = attributes.context.deadlineMs - clock.now();
@@ -224,7 +227,7 @@ export class AdmissionStarts {
   /** The times by object, since a request may delete many. */
   readonly #byRequest = new WeakMap<RequestContext, Map<string, number>>();
 
-  /** `nowMs` for the first webhook of a write. */
+  /** Returns the start of a write's wait, which is `nowMs` for its first webhook. */
   since(attributes: AdmissionAttributes, nowMs: number): number {
     const { context, namespace } = attributes;
     let started = this.#byRequest.get(context);

@@ -1,20 +1,20 @@
 /**
- * Remembers that a webhook gave no answer in its time, so that requests do not each wait for it again. Only webhooks
- * whose failures are ignored have one: their requests pass without them. After a pause, one request at a time waits for
- * the webhook again; each pause without an answer at its end is followed by one twice as long.
+ * Remembers that a webhook gave no answer in time, so that not every request waits for it again. Only webhooks whose
+ * failures are ignored have a breaker: their requests pass without them. After a pause, one request at a time waits for
+ * the webhook again; if there is no answer, the next pause is twice as long.
  */
 import type { Clock } from "#std/clock.ts";
 
 const firstPauseMs = 10_000;
 const pauseMsMax = 60_000;
 
-/** An attempt ends as one of these. `none`: it was given up for reasons of the caller's. */
+/** The outcome of an attempt. `none`: the caller gave it up for reasons of its own. */
 export type AttemptOutcome = "answered" | "timeout" | "none";
 
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, "monotonic">;
   #pauseMs = 0;
-  /** The pause ends then, by the monotonic clock. */
+  /** The end of the pause, by the monotonic clock. */
   #pausedUntilMs = 0;
   #isTried = false;
 
@@ -27,7 +27,10 @@ export class CircuitBreaker {
     return this.#pauseMs > 0;
   }
 
-  /** Reserves an attempt, to be ended with its outcome; `undefined` when the webhook is not to be called now. */
+  /**
+   * Begins an attempt, and returns the function that ends it with its outcome; `undefined` when the webhook must not be
+   * called now.
+   */
   attempt(): ((outcome: AttemptOutcome) => void) | undefined {
     if (this.isOpen && (this.#isTried || this.#clock.monotonic() < this.#pausedUntilMs)) return undefined;
     const isTrial = this.isOpen;

@@ -1,6 +1,7 @@
 /**
- * MutatingAdmissionWebhook: webhooks change an object, one after the other; each sees what those before it made. A webhook
- * that asks for it is called again when a later plugin changed the object. Source: upstream's plugin of this name.
+ * MutatingAdmissionWebhook: webhooks change an object, one after the other; each sees the changes of those before it. A
+ * webhook that asks for it is called again when a later plugin changed the object. Source: upstream's plugin of this
+ * name.
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -21,11 +22,11 @@ import type { Webhook } from "./webhook.ts";
 
 const name = "MutatingAdmissionWebhook";
 
-/** The first round leaves this for the second. */
+/** The data that the first round leaves for the second. */
 interface Notes {
-  /** Webhooks that a later change is to be shown to, by id. */
+  /** Ids of the webhooks that want to see later changes. */
   readonly called: Set<string>;
-  /** These webhooks among them were called before such a change came. */
+  /** Ids of the ones that were called before such a change, and have to be called again. */
   readonly due: Set<string>;
   output: ApiObject | undefined;
 }
@@ -44,7 +45,7 @@ export function mutatingWebhooks(parts: WebhookPluginParts): AdmissionPlugin {
   };
 }
 
-/** One round of one write. */
+/** Runs one round of one write. */
 class Mutation {
   readonly #parts: WebhookPluginParts;
   readonly #round: MutationRound;
@@ -65,11 +66,11 @@ class Mutation {
     this.#notes = notes;
   }
 
-  /** The changed object; `undefined` when it is as it was. */
+  /** Returns the changed object; `undefined` when it is unchanged. */
   async run(webhooks: readonly Webhook[]): Promise<ApiObject | undefined> {
     const { called, due, output } = this.#notes;
     const { object } = this.#attributes;
-    // Another plugin's change between the rounds is shown to all that asked for it.
+    // A change by another plugin between the rounds is shown to all webhooks that asked for it.
     if (this.#round.isSecond && !jsonEquals(object, output)) for (const id of called) due.add(id);
     const yielder = new Yielder(this.#parts.clock);
     for (const [index, webhook] of webhooks.entries()) {
@@ -88,7 +89,7 @@ class Mutation {
     return this.#attributes.object === object ? undefined : this.#attributes.object;
   }
 
-  /** Whether the webhook changed the object. */
+  /** Calls a webhook; returns whether it changed the object. */
   async #call(webhook: Webhook, question: ReviewedWrite, index: number): Promise<boolean> {
     const { caller, forms, domain } = this.#parts;
     const attributes = this.#attributes;

@@ -27,12 +27,12 @@ export interface WebhookPluginParts {
 
 const expressions = lazy(() => import("../admission-expressions.ts"));
 
-/** The checks of one request, since each is asked once; made for its first webhook with conditions. */
+/** The checks of the authorizer for one request, each asked once; made for its first webhook with conditions. */
 export interface RequestChecks {
   made?: AuthorizationChecks;
 }
 
-/** The write in the form in which the rules matched. */
+/** Returns the write in the form in which the rules matched. */
 export async function questionOf(
   { forms }: WebhookPluginParts,
   attributes: AdmissionAttributes,
@@ -46,8 +46,8 @@ export async function questionOf(
 }
 
 /**
- * Whether the conditions of a webhook let it be called. One that has no value refuses the request, or leaves the webhook
- * out where failures are ignored.
+ * Whether the conditions of a webhook let it be called. A condition without a value refuses the request, or leaves the
+ * webhook out if its failures are ignored.
  */
 export async function meetsConditions(
   { observer, clock, authorizer }: WebhookPluginParts,
@@ -71,7 +71,7 @@ export async function meetsConditions(
   return !excluded;
 }
 
-/** Tells the audit log of a failure that was ignored. */
+/** Records an ignored failure in the audit log. */
 export function annotateFailedOpen(
   { context }: AdmissionAttributes,
   { rename }: ApiDomain,

@@ -3,7 +3,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { badRequest, type Status, type StatusDetails, StatusError } from "#meta/status-error.ts";
 import type { WebhookStatus } from "./review.ts";
 
-/** The refusal with its code, reason and message, each as far as the webhook gave one that can be sent. */
+/** Makes the refusal with the code, reason and message of the webhook, as far as it gave ones that can be sent. */
 export function rejection(webhook: string, status: WebhookStatus | undefined): StatusError {
   const { code = 0, reason = "", message = "", details } = status ?? {};
   const denied = `admission webhook ${goQuote(webhook)} denied the request`;
@@ -16,17 +16,17 @@ export function rejection(webhook: string, status: WebhookStatus | undefined): S
     message: why === "" ? `${denied} without explanation` : `${denied}: ${why}`,
     ...(reason === "" ? {} : { reason }),
     ...(details === undefined ? {} : { details: detailsOf(details) }),
-    // An answer needs a code of an error, and one that HTTP can send.
+    // An answer needs a code of an error, and a code that HTTP can send.
     code: code < 400 || code > 599 ? 400 : code,
   };
   return new StatusError(shown, { showsValues: false });
 }
 
-/** A webhook with side effects, and a request that must have none. */
+/** The error of a dry run that would call a webhook with side effects. */
 export const noDryRun = (webhook: string): StatusError =>
   badRequest(`admission webhook ${goQuote(webhook)} does not support dry run`);
 
-/** Known members of their types; a webhook may have sent anything. */
+/** Reads the known members of their types; a webhook may have sent anything. */
 function detailsOf(details: Readonly<Record<string, unknown>>): StatusDetails {
   const { causes, retryAfterSeconds } = details;
   const texts = textsOf(details, ["name", "group", "kind", "uid"]);

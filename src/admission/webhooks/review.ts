@@ -10,7 +10,7 @@ import { base64Error, canonicalBase64 } from "#schema/base64.ts";
 import { isObject } from "#std/is-object.ts";
 import type { AdmissionRequest } from "../admission-request.ts";
 
-/** Versions in which this server can ask. */
+/** The versions of AdmissionReview that this server can send. */
 export const reviewVersions = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof reviewVersions)[number];
 
@@ -51,7 +51,7 @@ function textOf(objects: ReviewObjects): string {
   return text;
 }
 
-/** The body of the question. */
+/** Returns the body of the question. */
 export function reviewBody(
   { options, ...request }: AdmissionRequest,
   objects: ReviewObjects,
@@ -73,7 +73,7 @@ interface ExpectedAnswer {
   readonly domain: ApiDomain;
 }
 
-/** An answer that is not one to the question; `message` begins as upstream's does. */
+/** The error of an answer that does not belong to the question; `message` begins as upstream's does. */
 export class ReviewError extends Error {}
 
 const invalidAnswer = (why: string): ReviewError => new ReviewError(`received invalid webhook response: ${why}`);
@@ -117,7 +117,7 @@ function checkIdentity(
 
 const shown = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
 
-/** Longest text of a webhook that an error message repeats. */
+/** The maximum length of a webhook's text that an error message repeats. */
 const shownMax = 256;
 
 function patchOf(

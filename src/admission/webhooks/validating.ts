@@ -1,6 +1,6 @@
 /**
- * ValidatingAdmissionWebhook: calls all matching webhooks at the same time. Of several refusals, the client gets that
- * of the first webhook. Source: upstream's plugin of this name.
+ * ValidatingAdmissionWebhook: calls all matching webhooks at the same time. If several refuse, the client gets the
+ * refusal of the first webhook. Source: upstream's plugin of this name.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import { Yielder } from "#std/cooperative.ts";
@@ -65,6 +65,6 @@ async function askAll(
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-/** Versions of a resource may share the kind of a subresource. */
+/** Whether two webhooks see the same form. Versions of a resource may share the kind of a subresource. */
 const isSameForm = (a: Matched, b: Matched): boolean =>
   apiVersionOf(a.kind) === apiVersionOf(b.kind) && apiVersionOf(a.resource) === apiVersionOf(b.resource);

@@ -14,7 +14,7 @@ import { CircuitBreaker } from "./circuit-breaker.ts";
 import { type ReviewVersion, reviewVersions } from "./review.ts";
 
 export interface Webhook {
-  /** It names the configuration and the webhook, and is unique even if names in a configuration are equal. */
+  /** Identifies the configuration and the webhook, and is unique even if names in a configuration are equal. */
   readonly id: string;
   readonly configuration: string;
   readonly name: string;
@@ -25,13 +25,16 @@ export interface Webhook {
   readonly timeoutMs: number;
   /** Whether it may be called for requests that must have no effect. */
   readonly allowsDryRun: boolean;
-  /** `undefined`: none that this server knows. */
+  /** The version of AdmissionReview; `undefined` when the webhook knows none that this server can send. */
   readonly version: ReviewVersion | undefined;
   /** Whether it is called again when a later plugin changed the object. */
   readonly isReinvoked: boolean;
-  /** Compiled when they are first asked for, by what loaded the expression language. */
+  /**
+   * Compiles the conditions at the first call; `compile` is from the module of the expression language, which is loaded
+   * then.
+   */
   readonly conditions: ((compile: typeof compileConditions) => CompiledConditions) | undefined;
-  /** Absent when every request is to wait for it. */
+  /** The circuit breaker; absent when every request has to wait for the webhook. */
   readonly breaker: CircuitBreaker | undefined;
 }
 
@@ -45,7 +48,7 @@ interface Parsed {
 
 export interface WebhookListOptions {
   readonly clock: Pick<Clock, "monotonic">;
-  /** Whether webhooks without answers are left alone for a while where their failures are ignored. */
+  /** Whether webhooks have circuit breakers if their failures are ignored. */
   readonly hasBreakers: boolean;
   /** Whether checks of the authorizer in conditions may have selectors (feature gate `AuthorizeWithSelectors`). */
   readonly hasSelectors: boolean;
@@ -78,7 +81,7 @@ export class WebhookList {
     return this.#names.has(name);
   }
 
-  /** Returns the webhooks that are left alone for a while because they did not answer. */
+  /** The webhooks that are left alone for a while because they did not answer. */
   get silent(): readonly Webhook[] {
     return this.webhooks.filter(({ breaker }) => breaker?.isOpen === true);
   }
@@ -89,7 +92,7 @@ export class WebhookList {
     this.#names = undefined;
   }
 
-  /** `undefined`: it is gone. What did not change keeps what is known of it. */
+  /** Sets a configuration, or removes it when it is `undefined`. Webhooks that did not change keep their state. */
   set(name: string, configuration: Configuration | undefined): void {
     this.#webhooks = undefined;
     this.#names = undefined;
