@@ -6,7 +6,7 @@ import { aesgcm } from "./aesgcm.ts";
 import type { EncryptionRule, KmsSettings, ProviderSettings } from "./config.ts";
 import { identity } from "./identity.ts";
 import type { KmsObserver } from "./kms.ts";
-import { observed, type TransformObserver } from "./observed.ts";
+import { observeTransformer, type TransformObserver } from "./transform-observer.ts";
 import type { ValueTransformer } from "./transformer.ts";
 import { Transformers } from "./transformers.ts";
 
@@ -41,7 +41,7 @@ export async function openProviders(
     return provider;
   };
   const open = async (settings: ProviderSettings): Promise<ValueTransformer> =>
-    observed(
+    observeTransformer(
       settings.type === "kms" ? await openKms(settings.kms) : await openKeyed(settings, environment.random),
       clock,
       observe,

@@ -8,7 +8,7 @@ import { aescbc } from "./aescbc.ts";
 import { aesgcm } from "./aesgcm.ts";
 import { identity } from "./identity.ts";
 import type { Key } from "./keyed.ts";
-import { observed } from "./observed.ts";
+import { observeTransformer } from "./transform-observer.ts";
 import { secretbox } from "./secretbox.ts";
 import { type Decrypted, ProviderList, TransformError, type ValueTransformer } from "./transformer.ts";
 
@@ -148,7 +148,7 @@ test("a list writes with its first provider and reads with all", () => {
 
 test("what a provider does is told with its prefix and whether it succeeded", () => {
   const told: string[] = [];
-  const transformer = observed(providers.aesgcm(key("k", 1)), systemClock, (type, prefix, error) =>
+  const transformer = observeTransformer(providers.aesgcm(key("k", 1)), systemClock, (type, prefix, error) =>
     told.push(`${type} ${prefix} ${error?.message ?? "OK"}`),
   );
   open(transformer, transformer.encrypt(value, storageKey));

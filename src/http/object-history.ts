@@ -12,7 +12,7 @@ import { Yielder } from "#std/cooperative.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { KeyVersions, KeyVersion } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
-import { findVersion, type HistoryOptions, nothingKept, type PastObject, readVersions } from "./past-versions.ts";
+import { findVersion, type HistoryOptions, noVersions, type HistoryTarget, readVersions } from "./history-versions.ts";
 import { restoreObject } from "./restore-object.ts";
 import type { HandlerParts } from "./scope.ts";
 
@@ -22,7 +22,7 @@ const limitMax = 500;
 /** Answers what `historyPrefix` marks. Permission for its verb has been checked. */
 export function objectHistory(options: HistoryOptions): (request: HandledRequest) => Promise<Reply> {
   return async (request) => {
-    const object = pastObject(options, request);
+    const object = targetOf(options, request);
     request.seats?.slow();
     return request.info.verb === "restore"
       ? restoreObject(options, request, object)
@@ -30,7 +30,7 @@ export function objectHistory(options: HistoryOptions): (request: HandledRequest
   };
 }
 
-function pastObject({ table, stores }: HistoryOptions, { info }: HandledRequest): PastObject {
+function targetOf({ table, stores }: HistoryOptions, { info }: HandledRequest): HistoryTarget {
   const { group, version, resource, name } = info;
   const definition = table().find(group, version, resource);
   if (definition === undefined) throw noDefinition(group, version, resource, name);
@@ -53,7 +53,7 @@ function noDefinition(group: string, version: string, resource: string, name: st
   return new StatusError({ ...notFound({ group, resource }, name).status, message });
 }
 
-async function listVersions(options: HistoryOptions, request: HandledRequest, object: PastObject): Promise<Reply> {
+async function listVersions(options: HistoryOptions, request: HandledRequest, object: HistoryTarget): Promise<Reply> {
   const { query } = request;
   await options.parts.cache.fresh();
   const wanted = query.get("resourceVersion") ?? "";
@@ -62,36 +62,36 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
     return document(options, request, object, {
       versions: [version.found, ...version.older],
       limit: 1,
-      past: { ...version.past, next: 0 },
+      lastPage: { ...version.lastPage, next: 0 },
     });
   }
   const limit = limitOf(query.get("limit") ?? "");
   const before = startOf(query.get("continue") ?? "");
   // One more is read, which says what the last one changed.
-  const { versions, past } = await readVersions(options, request, object, before, limit + 1);
-  if (versions.length === 0 && before === undefined) throw nothingKept(object, past);
-  return document(options, request, object, { versions, limit, past });
+  const { versions, lastPage } = await readVersions(options, request, object, before, limit + 1);
+  if (versions.length === 0 && before === undefined) throw noVersions(object, lastPage);
+  return document(options, request, object, { versions, limit, lastPage });
 }
 
 /** Versions, newest first, of which `limit` are shown. */
 interface Page {
   readonly versions: readonly KeyVersion[];
   readonly limit: number;
-  readonly past: KeyVersions;
+  readonly lastPage: KeyVersions;
 }
 
 /** The answer with the first `limit` versions; what follows them says what the last one changed. */
 async function document(
   { parts }: HistoryOptions,
   request: HandledRequest,
-  object: PastObject,
-  { versions, limit, past }: Page,
+  object: HistoryTarget,
+  { versions, limit, lastPage }: Page,
 ): Promise<Reply> {
   const { store } = object;
   const shown = versions.slice(0, limit);
   const read = {
     versions,
-    held: await store.convertWithWebhook(
+    conversions: await store.convertWithWebhook(
       versions.flatMap(({ entry }) => entry ?? []),
       request,
     ),
@@ -104,14 +104,14 @@ async function document(
     if (yielder.isDue) await yielder.pause();
   }
   const following = versions[limit];
-  const next = following === undefined ? past.next : following.revision + 1;
+  const next = following === undefined ? lastPage.next : following.revision + 1;
   const metadata = {
     resourceVersion: String(parts.cache.revision),
     ...(next === 0 ? {} : { continue: Buffer.from(`v1:${next}`).toString("base64url") }),
   };
   const since = {
-    resourceVersion: String(past.since),
-    ...(past.sinceMs === undefined ? {} : { time: timestampOf(past.sinceMs) }),
+    resourceVersion: String(lastPage.since),
+    ...(lastPage.sinceMs === undefined ? {} : { time: timestampOf(lastPage.sinceMs) }),
   };
   const head = `{"kind":"ObjectHistory","apiVersion":"binnacle/v1","metadata":${JSON.stringify(metadata)},"since":${JSON.stringify(since)}`;
   return {
@@ -125,7 +125,7 @@ async function document(
 /** One version as JSON. An object that cannot be read any more has a `problem` in its place. */
 function itemText(
   { objects }: HandlerParts,
-  { store, definition }: PastObject,
+  { store, definition }: HistoryTarget,
   version: KeyVersion,
   older: KeyVersion | undefined,
 ): string {

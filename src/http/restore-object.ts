@@ -12,7 +12,7 @@ import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { ApiRequest, AuditedBody, Headers, Reply, RequestInfo } from "./api-request.ts";
 import { attributesOf } from "./filters/authorize.ts";
-import { findVersion, type HistoryOptions, nothingKept, type PastObject } from "./past-versions.ts";
+import { findVersion, type HistoryOptions, noVersions, type HistoryTarget } from "./history-versions.ts";
 import { parseRequestInfo } from "./request-info.ts";
 
 /** A request asks for this. */
@@ -31,7 +31,7 @@ const deletionVersions = 2;
 const finalizersOfDeletion: readonly string[] = ["orphan", "foregroundDeletion"];
 
 /** Answers with the written object. The user may `restore`; whether also `get`, `create` or `update` is checked here. */
-export async function restoreObject(options: HistoryOptions, request: ApiRequest, object: PastObject): Promise<Reply> {
+export async function restoreObject(options: HistoryOptions, request: ApiRequest, object: HistoryTarget): Promise<Reply> {
   const { store, name, namespace } = object;
   await authorize(options, { ...attributesOf(request), verb: "get" });
   const wanted = await readBody(request, (text) => store.parseVersion(text));
@@ -41,10 +41,10 @@ export async function restoreObject(options: HistoryOptions, request: ApiRequest
   const entry = await wantedEntry(options, request, object, wanted);
   const read = {
     entry,
-    held: await store.convertWithWebhook([entry, ...(current === undefined ? [] : [current])], request),
+    conversions: await store.convertWithWebhook([entry, ...(current === undefined ? [] : [current])], request),
   };
-  const past = withOwnersThatAre(options, request, object, store.object(read.entry));
-  const written = current === undefined ? past : replacing(object, past, store.object(current));
+  const restored = withExistingOwners(options, request, object, store.object(read.entry));
+  const written = current === undefined ? restored : replacing(object, restored, store.object(current));
   const write = new RestoringRequest(request, object, current !== undefined, Buffer.from(JSON.stringify(written)));
   await authorize(options, attributesOf(write));
   return options.route(write);
@@ -75,7 +75,7 @@ async function readBody(request: ApiRequest, parseVersion: (text: string) => Rev
   return { revision: resourceVersion === undefined ? undefined : parseVersion(resourceVersion), overwrite };
 }
 
-function stillThere({ definition, name }: PastObject): StatusError {
+function stillThere({ definition, name }: HistoryTarget): StatusError {
   const { status } = alreadyExists(definition, name);
   const hint = "give resourceVersion and overwrite to put an older version in its place";
   return new StatusError({ ...status, message: `${status.message}: ${hint}` });
@@ -85,7 +85,7 @@ function stillThere({ definition, name }: PastObject): StatusError {
 async function wantedEntry(
   options: HistoryOptions,
   request: ApiRequest,
-  object: PastObject,
+  object: HistoryTarget,
   { revision }: Wanted,
 ): Promise<Entry> {
   if (revision !== undefined) {
@@ -94,22 +94,22 @@ async function wantedEntry(
     throw badRequest(`version ${revision} is the deletion: name one before it, or none`);
   }
   for (let before: Revision | undefined; ; ) {
-    const past = await options.past.versions(object.key, before, deletionVersions);
-    const version = past.versions.find(({ entry }) => entry !== undefined);
+    const page = await options.versionReader.versions(object.key, before, deletionVersions);
+    const version = page.versions.find(({ entry }) => entry !== undefined);
     if (version?.entry !== undefined) return version.entry;
-    if (past.next === 0 || request.aborted) throw nothingKept(object, past);
-    before = past.next;
+    if (page.next === 0 || request.aborted) throw noVersions(object, page);
+    before = page.next;
   }
 }
 
 /** The object as a new one, without owners that are gone: the garbage collector would take it again. */
-function withOwnersThatAre(
+function withExistingOwners(
   options: HistoryOptions,
   request: ApiRequest,
-  { namespace }: PastObject,
-  past: Unstructured,
+  { namespace }: HistoryTarget,
+  restored: Unstructured,
 ): Unstructured {
-  const { ownerReferences, finalizers, ...metadata } = withoutOrigin(past.metadata);
+  const { ownerReferences, finalizers, ...metadata } = withoutOrigin(restored.metadata);
   const owners = ownerReferences?.filter((owner) => {
     if (!isGone(options, namespace, owner)) return true;
     const { kind, name, uid } = owner;
@@ -120,7 +120,7 @@ function withOwnersThatAre(
   });
   const kept = finalizers?.filter((text) => !finalizersOfDeletion.includes(text));
   return {
-    ...past,
+    ...restored,
     metadata: {
       ...metadata,
       ...(owners === undefined || owners.length === 0 ? {} : { ownerReferences: owners }),
@@ -145,15 +145,15 @@ function isGone(
 }
 
 /** Takes the place of the object that is there, and of no later one. */
-function replacing({ definition, name }: PastObject, past: Unstructured, current: Unstructured): Unstructured {
+function replacing({ definition, name }: HistoryTarget, restored: Unstructured, current: Unstructured): Unstructured {
   const { uid, resourceVersion, deletionTimestamp } = current.metadata;
   if (deletionTimestamp !== undefined) {
     throw conflict(definition, name, `${qualifiedResource(definition)} is being deleted: restore it when it is gone`);
   }
   return {
-    ...past,
+    ...restored,
     metadata: {
-      ...past.metadata,
+      ...restored.metadata,
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
@@ -173,7 +173,7 @@ class RestoringRequest implements ApiRequest {
   readonly #body: Buffer;
   info: RequestInfo;
 
-  constructor(outer: ApiRequest, { definition, namespace, name }: PastObject, isUpdate: boolean, body: Buffer) {
+  constructor(outer: ApiRequest, { definition, namespace, name }: HistoryTarget, isUpdate: boolean, body: Buffer) {
     const place = namespace === "" ? "" : `/namespaces/${namespace}`;
     const collection = `${apiPathOf(definition)}${place}/${definition.resource}`;
     const query = new URLSearchParams();

@@ -42,8 +42,8 @@ export interface RouterOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
-  /** It tells what objects were. Left out: their history is not served. */
-  readonly past?: VersionReader;
+  /** Reads earlier versions of objects. Left out: their history is not served. */
+  readonly versionReader?: VersionReader;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** The answer of another server, if one answers for the group version; asked first. */
@@ -135,9 +135,9 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (definition.conversion?.webhook !== undefined) request.seats?.slow();
     return answer(scopeOf(definition, request, single), verb, handler);
   };
-  const { past } = options;
-  if (past === undefined) return route;
-  const history = objectHistory({ ...options, past, route });
+  const { versionReader } = options;
+  if (versionReader === undefined) return route;
+  const history = objectHistory({ ...options, versionReader, route });
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 

@@ -129,7 +129,7 @@ test("objects that cannot be encoded once a webhook has converted them end the s
       initial,
       after: revision,
       filter: undefined,
-      ready: () => Promise.resolve(undefined),
+      convert: () => Promise.resolve(undefined),
       encoder: {
         ...encoder,
         event() {

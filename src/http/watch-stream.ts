@@ -40,10 +40,10 @@ export interface EventObjects {
 /** Rejects when entries cannot be converted. */
 type ConvertEntries = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
 
-/** Objects to send first, and what keeps them readable. */
+/** Objects to send first, and the results of conversions that keep them readable. */
 interface Initial {
   readonly entries: readonly Entry[];
-  readonly held?: ConvertedObjects;
+  readonly conversions?: ConvertedObjects;
 }
 
 const nothing: Initial = { entries: [] };
@@ -54,13 +54,13 @@ interface WatchStreamOptions {
   readonly exact: boolean;
   /** Objects to send first, as ADDED; empty for a plain watch. */
   readonly initial: readonly Entry[];
-  /** It keeps those objects readable that a webhook converted. */
-  readonly held?: ConvertedObjects;
+  /** The results of a webhook, which keep converted objects readable. */
+  readonly conversions?: ConvertedObjects;
   /** Only events after this revision are sent. */
   readonly after: Revision;
   readonly filter: EntryFilter;
-  /** Makes entries readable for filter and encoder, for as long as what it returns is held. */
-  readonly ready?: ConvertEntries;
+  /** Has a webhook convert entries: filter and encoder can read them for as long as the result is referenced. */
+  readonly convert?: ConvertEntries;
   readonly encoder: FrameEncoder;
   readonly bookmarks: boolean;
   /** Whether a bookmark that ends the initial events is wanted, and the revision it must have reached. */
@@ -85,7 +85,7 @@ const pieceLengthMax = 64 * 1024;
 const joinedFrames = new WeakMap<readonly StoreEvent[], Map<string, Buffer>>();
 
 export class WatchStream implements ReplyStream {
-  readonly #options: Omit<WatchStreamOptions, "initial" | "held">;
+  readonly #options: Omit<WatchStreamOptions, "initial" | "conversions">;
   #sink: StreamSink | undefined;
   #watch: Watch | undefined;
   #cancels: (() => void)[] = [];
@@ -94,16 +94,16 @@ export class WatchStream implements ReplyStream {
   /** The key of the next initial object, when the others were released because the client did not read. */
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
-  /** Whether events wait for `ready`. */
+  /** Whether events wait for `convert`. */
   #isConverting = false;
   #over = false;
   /** Whether each event is a message of its own. */
   #sendsMessages = false;
   onBegun: (() => void) | undefined;
 
-  constructor({ initial, held, ...options }: WatchStreamOptions) {
+  constructor({ initial, conversions, ...options }: WatchStreamOptions) {
     this.#options = options;
-    this.#initial = { entries: initial, held };
+    this.#initial = { entries: initial, conversions };
   }
 
   get hasBeginning(): boolean {
@@ -128,19 +128,19 @@ export class WatchStream implements ReplyStream {
       endOfService.addEventListener("abort", end);
       this.#cancels[3] = () => endOfService.removeEventListener("abort", end);
     }
-    if (!this.#over) this.#sendReady();
+    if (!this.#over) this.#sendConverted();
   }
 
-  /** Sends the initial objects when they can be read. */
-  #sendReady(): void {
+  /** Has the initial objects converted, and then sends them. */
+  #sendConverted(): void {
     const { entries } = this.#initial;
-    const ready = this.#options.ready?.(entries);
-    const send = (held: ConvertedObjects): void => {
-      if (held !== undefined) this.#initial = { entries, held };
+    const converting = this.#options.convert?.(entries);
+    const send = (conversions: ConvertedObjects): void => {
+      if (conversions !== undefined) this.#initial = { entries, conversions };
       if (!this.#over) this.#sendInitial();
     };
-    if (isLate(ready)) ready.then(send).catch((error: unknown) => this.#fail(error));
-    else send(ready);
+    if (isLate(converting)) converting.then(send).catch((error: unknown) => this.#fail(error));
+    else send(converting);
   }
 
   #scheduleBookmark(): void {
@@ -187,21 +187,21 @@ export class WatchStream implements ReplyStream {
 
   /** Reads again what is left of the initial objects. */
   async #continue(from: string): Promise<void> {
-    const { cache, prefix, after, filter, clock, ready } = this.#options;
+    const { cache, prefix, after, filter, clock, convert } = this.#options;
     try {
       const range = await cache.rangeAt(prefix, { at: after, from });
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
-      const held = filter === undefined ? undefined : await ready?.(range.entries);
+      const conversions = filter === undefined ? undefined : await convert?.(range.entries);
       // A long search leaves others time in which they forget what was converted.
-      if (held !== undefined) this.#initial = { entries: [], held };
+      if (conversions !== undefined) this.#initial = { entries: [], conversions };
       if (this.#over) return;
       const entries = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
       this.#initial = { entries };
     } catch (error) {
       return this.#fail(error);
     }
-    if (!this.#over) this.#sendReady();
+    if (!this.#over) this.#sendConverted();
   }
 
   async #follow(): Promise<void> {
@@ -239,12 +239,12 @@ export class WatchStream implements ReplyStream {
 
   #deliver(events: readonly StoreEvent[]): boolean {
     if (this.#over) return false;
-    const ready = this.#options.ready?.(
+    const converting = this.#options.convert?.(
       events.flatMap(({ entry, previous }) => [entry, ...(previous ? [previous] : [])]),
     );
-    if (!isLate(ready)) return this.#shown(() => this.#send(events)) === true;
+    if (!isLate(converting)) return this.#shown(() => this.#send(events)) === true;
     this.#isConverting = true;
-    ready
+    converting
       .then(() => {
         this.#isConverting = false;
         if (!this.#over && this.#send(events)) this.#watch?.resume();

@@ -15,7 +15,7 @@ import { decodeTyped } from "#schema/typed.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { weightOf } from "./large-requests.ts";
 import { sentWriteOptions, type WriteOptions } from "./options.ts";
-import { RemoteVersions } from "./remote-versions.ts";
+import { WebhookVersions } from "./webhook-versions.ts";
 import type { Scope } from "./scope.ts";
 
 /** A client's object on its way to the store. */
@@ -165,19 +165,19 @@ export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): Maybe
   return answer;
 }
 
-/** The versions of a write's object, and how code that converts between them runs. */
+/** The versions of a write's object, and the function that runs code which converts between them. */
 interface Ownership {
   readonly versions: ObjectVersions;
-  /** The result of `work`, which may run several times. */
-  settled<T>(work: () => T): MaybePromise<T>;
+  /** Returns the result of `work`, which may run several times. */
+  withConversions<T>(work: () => T): MaybePromise<T>;
 }
 
 export function ownershipOf(scope: Scope): Ownership {
-  const remote = scope.definition.conversion?.webhook;
+  const webhook = scope.definition.conversion?.webhook;
   const versions = objectVersions(scope);
-  return remote === undefined
-    ? { versions, settled: (work) => work() }
-    : new RemoteVersions(versions, remote, scope.request.signal);
+  return webhook === undefined
+    ? { versions, withConversions: (work) => work() }
+    : new WebhookVersions(versions, webhook, scope.request.signal);
 }
 
 /** The object with ownership of what this write changed recorded. */

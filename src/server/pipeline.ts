@@ -87,7 +87,7 @@ export async function openPipeline(
   const route = createRouter({
     parts,
     stores,
-    past: config.cache,
+    versionReader: config.cache,
     table,
     forwarded: aggregation.reply,
     ...routes(config, state, access, { table, aggregation }),

@@ -33,8 +33,8 @@ export abstract class ForwardingLog implements LogStore {
     return this.log.compactedRevision;
   }
 
-  get keepsHistory(): boolean {
-    return this.log.keepsHistory;
+  get hasHistory(): boolean {
+    return this.log.hasHistory;
   }
 
   get failure(): Error | undefined {

@@ -130,8 +130,8 @@ export interface LogStore {
   readonly revision: Revision;
   /** Oldest revision that can still be read. */
   readonly compactedRevision: Revision;
-  /** Whether `range` and `history` can show the past; else both answer that it is compacted. */
-  readonly keepsHistory: boolean;
+  /** Whether `range` and `history` can show earlier revisions; else both answer that they are compacted. */
+  readonly hasHistory: boolean;
   /** The last revision of the log, including other writers. */
   latest(): MaybePromise<Revision>;
   /**

@@ -33,7 +33,7 @@ export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
   let compacted = 0;
   let reportCompacted: (revision: number) => void = () => undefined;
   return {
-    keepsHistory: false,
+    hasHistory: false,
     get revision() {
       return log.revision;
     },

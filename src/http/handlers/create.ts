@@ -25,7 +25,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const body = await readObject(scope, options);
   const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
   const ownership = ownershipOf(scope);
-  let object = await ownership.settled(() =>
+  let object = await ownership.withConversions(() =>
     withOwnership(scope, undefined, { ...body, object: named }, options, ownership.versions),
   );
   const name = object.metadata.name ?? "";

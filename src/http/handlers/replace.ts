@@ -61,7 +61,7 @@ export async function replaceObject(
     transform(current) {
       const ownership = ownershipOf(scope);
       const { versions } = ownership;
-      const written = ownership.settled(() =>
+      const written = ownership.withConversions(() =>
         withOwnership(scope, current, write.next(current, versions), options, versions),
       );
       return andThen(written, (next) => {

@@ -35,14 +35,14 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
   if (isFresh) await cache.fresh();
   let initial: readonly Entry[] = [];
-  let held: ConvertedObjects;
+  let conversions: ConvertedObjects;
   let after: Revision = revision;
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
-    if (filter !== undefined) held = await store.convertWithWebhook(found, scope.context);
+    if (filter !== undefined) conversions = await store.convertWithWebhook(found, scope.context);
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
@@ -63,11 +63,11 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       prefix,
       exact: isSingle,
       initial,
-      held,
+      conversions,
       after,
       filter,
       encoder: frameEncoder(scope, view, encoding),
-      ...(isConverted ? { ready: (entries) => store.convertWithWebhook(entries, scope.context) } : {}),
+      ...(isConverted ? { convert: (entries) => store.convertWithWebhook(entries, scope.context) } : {}),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
       timeoutMs,

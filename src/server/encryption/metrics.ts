@@ -1,6 +1,6 @@
 /** Metrics of encryption at rest, with upstream's names. */
 import type { KmsObserver } from "#encryption/kms.ts";
-import type { TransformObserver } from "#encryption/observed.ts";
+import type { TransformObserver } from "#encryption/transform-observer.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
 import { identityHash } from "../identity.ts";

@@ -85,7 +85,7 @@ const expiryMs = 60_000;
 type Opening = Extract<FromWorker, { kind: "opening" }>;
 
 export class SqliteLog implements LogStore {
-  readonly keepsHistory = true;
+  readonly hasHistory = true;
   /** A notice about the start: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
   readonly #options: SqliteLogOptions;

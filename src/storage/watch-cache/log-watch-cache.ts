@@ -326,7 +326,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     if (at < this.#compacted) return { compacted: this.#compacted };
     const log = this.#logOf(prefix);
     if (at >= log.floor) return this.#rangeInMemory(prefix, options, log);
-    if (!this.#log.keepsHistory) return { compacted: log.floor };
+    if (!this.#log.hasHistory) return { compacted: log.floor };
     const range = await this.#log.range(prefix, options);
     if (isCompacted(range)) return range;
     if (at < this.#compacted) return { compacted: this.#compacted };
@@ -340,7 +340,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     // The log finds a version fastest by its revision.
     const newest = head === undefined ? this.#visible : head.revision;
     const from = before === undefined || (head !== undefined && before > newest) ? newest + 1 : before;
-    const found = this.#log.keepsHistory
+    const found = this.#log.hasHistory
       ? await this.#log.versions(key, from, limit)
       : versionsInMemory(head, from, limit, this.#compacted);
     const { versions, ...rest } = found;
@@ -365,7 +365,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     if (this.#isClosed) throw new StorageFailure("the store is closed");
     if (options.after < this.#compacted) return { compacted: this.#compacted };
     const { floor } = this.#logOf(options.prefix, options.exact);
-    if (options.after < floor && !this.#log.keepsHistory) return { compacted: floor };
+    if (options.after < floor && !this.#log.hasHistory) return { compacted: floor };
     return this.#hub.watch(options);
   }
 

@@ -1,9 +1,9 @@
-/** Counts and times the operations of a provider. */
+/** Reports the operations of a value transformer, with their times and errors. */
 import type { Clock } from "#std/clock.ts";
 import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Decrypted, TransformError, type ValueTransformer } from "./transformer.ts";
 
-/** Hears of each transformation, synchronously, and must not throw. `error` is why it failed. */
+/** Called synchronously after each transformation; must not throw. `error` is the reason of a failure. */
 export type TransformObserver = (
   type: "to_storage" | "from_storage",
   prefix: string,
@@ -11,7 +11,8 @@ export type TransformObserver = (
   seconds: number,
 ) => void;
 
-export function observed(
+/** Wraps a transformer so that `observe` is called after each of its operations. */
+export function observeTransformer(
   inner: ValueTransformer,
   clock: Pick<Clock, "monotonic">,
   observe: TransformObserver,

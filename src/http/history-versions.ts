@@ -15,14 +15,14 @@ import type { HandlerParts } from "./scope.ts";
 export interface HistoryOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
-  readonly past: VersionReader;
+  readonly versionReader: VersionReader;
   table(): ResourceTable;
   /** Answers requests of the API, authorized ones. */
   route(request: HandledRequest): MaybePromise<Reply>;
 }
 
 /** The object that a path of the history names. */
-export interface PastObject {
+export interface HistoryTarget {
   readonly definition: ResourceDefinition;
   readonly store: Store;
   readonly namespace: string;
@@ -35,21 +35,21 @@ const pageBytesMax = 2 * 1024 * 1024;
 
 /** Reads on until there are `count`, a page is full, or there are no more. */
 export async function readVersions(
-  { past: reader }: HistoryOptions,
+  { versionReader }: HistoryOptions,
   request: HandledRequest,
-  { key }: PastObject,
+  { key }: HistoryTarget,
   before: Revision | undefined,
   count: number,
-): Promise<{ readonly versions: readonly KeyVersion[]; readonly past: KeyVersions }> {
-  let past = await reader.versions(key, before, count);
-  const versions = [...past.versions];
+): Promise<{ readonly versions: readonly KeyVersion[]; readonly lastPage: KeyVersions }> {
+  let lastPage = await versionReader.versions(key, before, count);
+  const versions = [...lastPage.versions];
   let bytes = 0;
   const isFull = (): boolean => versions.length >= Math.min(count, 2) && bytes > pageBytesMax;
   for (;;) {
-    bytes += past.versions.reduce((sum, { entry }) => sum + (entry?.value.length ?? 0), 0);
-    if (past.next === 0 || versions.length >= count || isFull() || request.aborted) return { versions, past };
-    past = await reader.versions(key, past.next, count - versions.length);
-    versions.push(...past.versions);
+    bytes += lastPage.versions.reduce((sum, { entry }) => sum + (entry?.value.length ?? 0), 0);
+    if (lastPage.next === 0 || versions.length >= count || isFull() || request.aborted) return { versions, lastPage };
+    lastPage = await versionReader.versions(key, lastPage.next, count - versions.length);
+    versions.push(...lastPage.versions);
   }
 }
 
@@ -57,14 +57,14 @@ export async function readVersions(
 export async function findVersion(
   options: HistoryOptions,
   request: HandledRequest,
-  object: PastObject,
+  object: HistoryTarget,
   revision: Revision,
-): Promise<{ readonly found: KeyVersion; readonly older: readonly KeyVersion[]; readonly past: KeyVersions }> {
-  const { versions, past } = await readVersions(options, request, object, revision + 1, 2);
+): Promise<{ readonly found: KeyVersion; readonly older: readonly KeyVersion[]; readonly lastPage: KeyVersions }> {
+  const { versions, lastPage } = await readVersions(options, request, object, revision + 1, 2);
   const [found, ...older] = versions;
-  if (found?.revision === revision) return { found, older, past };
-  if (revision <= past.since && revision !== 0) {
-    throw expired(`version ${revision} is no longer kept: the history begins after ${past.since}`);
+  if (found?.revision === revision) return { found, older, lastPage };
+  if (revision <= lastPage.since && revision !== 0) {
+    throw expired(`version ${revision} is no longer kept: the history begins after ${lastPage.since}`);
   }
   const { definition, name } = object;
   const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} has no version ${revision}`;
@@ -72,7 +72,7 @@ export async function findVersion(
 }
 
 /** No version of the object is kept. */
-export function nothingKept({ definition, name }: PastObject, { since, sinceMs }: KeyVersions): StatusError {
+export function noVersions({ definition, name }: HistoryTarget, { since, sinceMs }: KeyVersions): StatusError {
   const from = sinceMs === undefined ? `version ${since}` : `${timestampOf(sinceMs)} (version ${since})`;
   const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} not found, now or in the history, which goes back to ${from}`;
   return new StatusError({ ...notFound(definition, name).status, message });
