@@ -17,7 +17,7 @@ const keeping = (events: AuditEvent[]): AuditBackend => ({
   close: () => Promise.resolve(),
 });
 
-/** Everything is recorded, nothing counted. */
+/** Options that record everything and count nothing. */
 const quiet: Omit<AuditOptions, "backend"> = {
   policy: new AuditPolicy({ rules: [{ level: "RequestResponse" }] }),
   clock: new FakeClock(),

@@ -1,6 +1,6 @@
 /**
- * Records requests in the audit log, at the stages and with the details that the policy wants. Loaded only with a
- * policy. A request waits for its events as the mode of the log requires. Source: upstream's
+ * Records requests in the audit log, at the stages and with the details that the policy asks for. This module is loaded
+ * only when there is a policy. A request waits for its events as the mode of the log requires. Source: upstream's
  * `endpoints/filters/audit.go` and `audit/request.go`.
  */
 import type { AuditBackend } from "#audit/backend.ts";
@@ -30,10 +30,16 @@ export interface AuditOptions {
   readonly policy: AuditPolicy;
   readonly backend: AuditBackend;
   readonly clock: Clock;
-  /** Names, in the domain, of the annotations of requests that took long and of objects that are left out. */
+  /**
+   * The names, in the API domain, of the annotation of requests that took long, and of that of objects that are left
+   * out.
+   */
   readonly latencyAnnotation: string;
   readonly truncatedAnnotation: string;
-  /** Metrics count how much is recorded of a request, each event, and each request that was not let in. */
+  /**
+   * Called for metrics: with the level of each request, for each event, and for each request that was refused because
+   * of the log.
+   */
   observeLevel(level: Level): void;
   observeEvent(): void;
   observeRejected(): void;
@@ -53,7 +59,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     return decision;
   };
   const refused = async (error: unknown, request: ApiRequest): Promise<never> => {
-    // Once the user is known, the other filter records what comes.
+    // Once the user is known, the other filter records the request.
     if (error instanceof StatusError && request.user === unknownUser) {
       const decision = decide(request);
       if (decision.level !== "None") {
@@ -133,12 +139,12 @@ class AuditedRequest implements AuditedBody {
 
   sentPatch(bytes: Buffer): void {
     if (!this.wantsRequest) return;
-    // A patch is recorded as it came; one that cannot be read is not.
+    // A patch is recorded as it was sent; one that cannot be read is not.
     const isYaml = !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64));
     this.#requestObject = leaveOutBroken(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
   }
 
-  /** A failure was answered. */
+  /** Takes the answer of a failed request. */
   answered(status: ResponseStatus, object: object): void {
     this.#status = status;
     if (this.#wantsAnswer) this.#responseObject = this.#textOf(object);
@@ -153,7 +159,7 @@ class AuditedRequest implements AuditedBody {
     else if (list !== undefined) this.#responseObject = await this.#listText(list).catch(() => undefined);
   }
 
-  /** The stage a failure leads to. */
+  /** Takes the error of a request, and returns the stage to which it leads. */
   failed(error: unknown): Stage {
     if (error instanceof StatusError) {
       this.answered(responseStatus(error.status), error.status);
@@ -172,7 +178,7 @@ class AuditedRequest implements AuditedBody {
     return "Panic";
   }
 
-  /** Passes the event to the log synchronously. False: the request must not continue. */
+  /** Passes the event to the log. Returns false when the request must not continue. */
   record(stage: Stage): MaybePromise<boolean> {
     if (this.#decision.omitStages.has(stage)) return true;
     this.#options.observeEvent();
@@ -252,7 +258,7 @@ class AuditedRequest implements AuditedBody {
     return json === undefined ? this.#written(object.value) : json.toString().trimEnd();
   }
 
-  /** The list in JSON, whatever the encoding of the reply. */
+  /** Returns the list as JSON, whatever the encoding of the reply is. */
   async #listText(list: EncodableList): Promise<string | undefined> {
     const shown = this.#decision.omitManagedFields ? listWithoutManagedFields(list) : list;
     const body = await jsonEncoding.list(shown, { clock: this.#options.clock });
@@ -270,9 +276,9 @@ class AuditedRequest implements AuditedBody {
   }
 }
 
-/** A list that is longer is not held in memory for its event. */
+/** The maximum size of a list that is put into an event; longer ones would need too much memory. */
 const listBytesMax = 64 * 1024 * 1024;
-/** Upstream: slower requests get latency annotations. */
+/** The time above which upstream adds annotations with latencies. */
 const slowMs = 500;
 
 const hideToken = (key: string, value: unknown): unknown => (key === "token" && value !== "" ? "REDACTED" : value);
@@ -290,7 +296,7 @@ const responseStatus = ({ status, message, reason, details, code }: Partial<Stat
   ...(code === undefined ? {} : { code }),
 });
 
-/** The `Status` a reply is; only failures and deletes answer with one. */
+/** Returns the `Status` of a reply; only failures and deletes answer with one. */
 function statusOf({ method }: ApiRequest, { code, object }: Reply): Partial<Status> | undefined {
   if ((code < 400 && method !== "DELETE") || object === undefined) return undefined;
   const { value } = object;
@@ -340,6 +346,6 @@ function attempted(request: ApiRequest): string {
     : `Authentication failed, attempted: ${methods.join(", ")}`;
 }
 
-/** Upstream: a text, as for a broken server. */
+/** The answer when the event could not be stored. Upstream: a text, like the answer of a broken server. */
 const notStored = (request: ApiRequest): Reply =>
   plainText(500, `Internal Server Error: ${goQuote(request.url)}: failed to store audit event\n`);

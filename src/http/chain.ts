@@ -1,7 +1,7 @@
 /**
- * The filters of every request, in order. Filters before `authenticate` do not know the user, those before `authorize`
- * must reveal nothing about stored objects, and no name that could leave its place in the store reaches `route`.
- * Source: the order of upstream's `DefaultBuildHandlerChain`.
+ * The filters of every request, in order. Filters before `authenticate` do not know the user, filters before
+ * `authorize` must reveal nothing about stored objects, and no name that could leave its place in the store reaches
+ * `route`. Source: the order of upstream's `DefaultBuildHandlerChain`.
  */
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
@@ -27,37 +27,37 @@ export interface ChainOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, "debug" | "error">;
-  /** Encodings of errors. */
+  /** The negotiator for the encodings of errors. */
   readonly negotiator: Negotiator;
   readonly authenticator: Authenticator;
-  /** Headers that end with authentication; names in lower case. */
+  /** Whether a header is removed after authentication; `name` is in lower case. */
   isIdentityHeader(name: string): boolean;
   readonly authorizer: Authorizer;
-  /** Decides about requests in its place, so that only these are counted. */
+  /** The authorizer for requests of clients; unlike `authorizer`, its decisions are counted. */
   readonly requestAuthorizer?: Authorizer;
-  /** `--request-timeout`. */
+  /** The value of `--request-timeout`. */
   readonly requestTimeoutMs: number;
-  /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
+  /** The values of `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
   readonly requestsInFlightMax: number;
   readonly mutatingRequestsInFlightMax: number;
   readonly observeInFlight?: (reads: number, writes: number) => void;
   /** Priority and fairness, which replaces both limits. */
   readonly fairness?: Omit<PriorityAndFairnessOptions, "errorReply" | "observe"> | undefined;
-  /** `--goaway-chance`, from 0 to 0.02. */
+  /** The value of `--goaway-chance`, from 0 to 0.02. */
   readonly goAwayChance: number;
-  /** `--cors-allowed-origins`. */
+  /** The value of `--cors-allowed-origins`. */
   readonly corsAllowedOrigins: readonly RegExp[];
   /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */
   readonly observe?: Filter;
   /** Runs with the authenticated user, before impersonation. */
   readonly audit?: Filter;
-  /** Sees requests before they have a user, and the refusal of those who get none, or whose parameters are wrong. */
+  /** Sees requests before they have a user, and refusals of requests that get no user or whose parameters are wrong. */
   readonly auditUnauthenticated?: Filter;
   /** The router. */
   readonly route: Handler;
 }
 
-/** The handler of a listener. It never rejects. */
+/** Makes the handler of a listener. The handler never rejects. */
 export function requestChain(options: ChainOptions): Handler {
   const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight } = options;
   const errorReply = errorReplies(options.negotiator);

@@ -1,4 +1,4 @@
-/** Chunks are joined once for all readers, until they change or there are too many. */
+/** Tests that chunks are joined once for all readers, until they change or there are too many. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chunk } from "#std/byte-pieces.ts";
@@ -6,7 +6,7 @@ import { joinedChunks, ChunkCache } from "./chunk-cache.ts";
 
 const keys = [{}, {}, {}, {}];
 
-/** Chunks of a body, and how often each of them was joined. */
+/** Makes the chunks of a body, and counts how often each of them was joined. */
 function body(marks: readonly number[], length = 10): { readonly chunks: Chunk[]; readonly made: number[] } {
   const made = marks.map(() => 0);
   const chunks = marks.map((mark, i) => ({

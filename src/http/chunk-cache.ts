@@ -1,6 +1,6 @@
 /**
- * Caches parts of list bodies in joined and in compressed form. Many clients that list the same objects cost one
- * joining and one compression; after a change only the chunk that contains it is made again.
+ * Caches parts of list bodies in joined and in compressed form. If many clients list the same objects, the parts are
+ * joined and compressed once; after a change only the chunk that contains it is made again.
  */
 
 import type { Chunk } from "#std/byte-pieces.ts";
@@ -15,7 +15,7 @@ export class ChunkCache<Made> {
   #kept = new WeakMap<object, Kept<Made>>();
   #bytes = 0;
 
-  /** Keeps about `budgetBytes`; beyond it everything is forgotten. */
+  /** The cache has about `budgetBytes` bytes; beyond it everything is dropped. */
   constructor(budgetBytes: number) {
     this.#budgetBytes = budgetBytes;
   }
@@ -43,7 +43,7 @@ export class ChunkCache<Made> {
   }
 }
 
-/** The bytes of chunks, from the cache where possible. */
+/** Yields the bytes of chunks, from the cache if possible. */
 export function* joinedChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     let bytes = kept.find(chunk);

@@ -1,7 +1,7 @@
 /**
- * Failures and warnings about objects whose values nobody is shown: of kinds that hold secrets, and of those that are
- * encrypted. Messages reach logs, the audit log at every level among them, so they keep what says where and why, and lose
- * what was given there. What is not known to be free of values is left out.
+ * Removes values from failures and warnings about objects whose values nobody may see: of kinds that hold secrets, and
+ * of kinds that are encrypted. Messages reach logs, among them the audit log at every level. So they keep the position
+ * and the reason of an error, and lose the value. A text is left out unless it is known to be free of values.
  */
 import { PatchError } from "#apply/patch-error.ts";
 import { ConversionProblem } from "#apply/managed-fields.ts";
@@ -21,11 +21,11 @@ interface GroupResource {
 
 const notShown = "what was given is not shown, since objects of this kind are confidential";
 
-/** Returns the error that the client of a scope is told. */
+/** Returns the error that the client of a scope sees. */
 export const shownError = ({ parts, definition }: Pick<Scope, "parts" | "definition">, error: unknown): unknown =>
   parts.isConfidential(definition) ? concealed(error) : error;
 
-/** The error without values. Other errors than a `StatusError` are told to nobody as they are. */
+/** Removes the values from an error. An error that is no `StatusError` is never shown as it is. */
 function concealed(error: unknown): unknown {
   if (!(error instanceof StatusError) || error.showsValues === false) return error;
   const { status, invalid, cause } = error;
@@ -53,7 +53,7 @@ function concealed(error: unknown): unknown {
 
 const withoutValues = (status: Status): StatusError => new StatusError(status, { showsValues: false });
 
-/** A warning without values. */
+/** Removes the values from a warning. */
 export function concealedWarning(about: string | FieldError): string {
   if (typeof about !== "string") return printFieldError(withoutValue(about));
   if (openWarning.test(about)) return about;
@@ -63,11 +63,11 @@ export function concealedWarning(about: string | FieldError): string {
   return path + notShown;
 }
 
-/** Matches messages about metadata that is shown, and texts that never have a value. */
+/** Matches warnings that are shown as they are: about public metadata, and texts that never have a value. */
 const openWarning =
   /^(?:metadata\.(?:name|finalizers): |\.metadata\.ownerReferences contains duplicate |(?:json patch )?(?:unknown|duplicate) field "[^\n]*"$|annotation \S+ is deprecated, please use \S+ instead$|x509: malformed certificate$)/;
 
-/** Warnings without values, or what is left of them; paths have been taken away. */
+/** Forms of warnings without their paths, and the text of each that has no values. */
 const safeWarnings: readonly (readonly [form: RegExp, kept: string])[] = [
   [/^(?:deprecated (?:since|in)|non-functional in) v[\d.]+\+?(?:, non-functional in v[\d.]+\+?)?(?:; .*)?$/, "$&"],
   [/^use "[\w./-]+" instead$/, "$&"],
@@ -98,25 +98,25 @@ const safeWarnings: readonly (readonly [form: RegExp, kept: string])[] = [
   [/^requested expiration of \d+ seconds (shortened to \d+ seconds)$/, "requested expiration $1"],
 ];
 
-/** Metadata that says which object it is, and for whom. */
+/** Matches fields of metadata whose values are public: they say which object it is, and who uses it. */
 const openField = /^metadata\.(?:name|generateName|namespace|uid|labels|finalizers|ownerReferences)\b/;
 
 function withoutValue(error: FieldError): FieldError {
   if (openField.test(error.field)) return error;
   const message = error.withoutValue ?? label(error.message);
   const { type, field } = error;
-  // A patched object that cannot be decoded: the detail is the decoder's.
+  // The object after a patch could not be decoded: the detail is the decoder's message.
   const decoded = field === "patch" ? /^Invalid value: ([^]*)$/.exec(message)?.[1] : undefined;
   return { type, field, message: decoded === undefined ? message : `Invalid value: ${discreet(decoded)}` };
 }
 
-/** A finding begins with one of these labels, in the words of `field-error.ts`. */
+/** The label at the beginning of a finding, in the words of `field-error.ts`. */
 const label = (message: string): string => labels.exec(message)?.[0] ?? notShown;
 
 const labels =
   /^(?:Required value|Not found|(?:Duplicate|Invalid|Unsupported) value|Forbidden|Too long|Too many|Internal error)(?=:|$)/;
 
-/** A path up to the first item of a list that is named by its keys or its value. */
+/** Cuts a path at the first item of a list that is named by its keys or its value. */
 const pathWithoutKeys = (line: string): string => line.replace(/\[[^\]=]*=[^]*$/, "[...]");
 
 const withoutKeys = (cause: StatusCause): StatusCause => ({
@@ -124,7 +124,7 @@ const withoutKeys = (cause: StatusCause): StatusCause => ({
   ...(cause.field === undefined ? {} : { field: pathWithoutKeys(cause.field) }),
 });
 
-/** These stand around messages of decoding: names of kinds, versions and objects. */
+/** Texts before messages of decoding; they contain names of kinds, versions and objects. */
 const prefixes = [
   /^\w+ in version "\w*" cannot be handled as a \w+: /,
   /^error decoding patch: /,
@@ -140,7 +140,7 @@ function withoutPrefix(message: string, known: readonly RegExp[]): string {
   return rest;
 }
 
-/** Messages without values, or what is left of them. */
+/** Forms of messages of decoding, and the text of each that has no values. */
 const safe: readonly (readonly [form: RegExp, kept: string])[] = [
   [
     /^json: cannot unmarshal (\w+)(?: \S+)? into Go (value|struct field [\w.]+) of type ([\w.[\]{} ]+)$/,
@@ -158,7 +158,7 @@ const safe: readonly (readonly [form: RegExp, kept: string])[] = [
   [/^((?:\.[\w/-]+|\[\d+\])+: (?:expected [\w ()]+|field not declared in schema))(?:, got [^]*)?$/, "$1"],
 ];
 
-/** A message of decoding without values. */
+/** Removes the values from a message of decoding. */
 function discreet(message: string): string {
   for (const [form, kept] of safe) if (form.test(message)) return message.replace(form, kept);
   return notShown;

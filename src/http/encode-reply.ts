@@ -1,11 +1,11 @@
-/** Encodes replies of handlers in the negotiated encoding; the only place that does. */
+/** Encodes replies of handlers in the negotiated encoding. No other module does. */
 import type { Encodable, Encoding, ListEncodingOptions } from "#codec/encoding.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Reply } from "./api-request.ts";
 import { largeBytes } from "./large-requests.ts";
 import type { Scope } from "./scope.ts";
 
-/** The encoded reply. A reply with bytes stays unchanged. */
+/** Returns the encoded reply. A reply with bytes stays unchanged. */
 export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request">): MaybePromise<Reply> {
   if (reply.encoding === undefined) return reply;
   const { code, encoding } = reply;
@@ -23,7 +23,7 @@ export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request"
   return { code, contentType: encoding.stream, stream: reply.events(encoding) };
 }
 
-/** The same of a single object. */
+/** Returns the encoded reply of a single object. */
 export const encodeObject = (code: number, encoding: Encoding, object: Encodable): Reply => ({
   code,
   contentType: encoding.mediaType,

@@ -1,7 +1,7 @@
 /**
  * Forwards a request to another API server and makes a `Reply` of its answer. Headers name the user; the other server
- * trusts them because of the client certificate of the connection. No credential of the client is forwarded. Source:
- * upstream's `kube-aggregator` and `util/proxy`; texts and headers were recorded from a 1.32 server.
+ * trusts these headers because of the client certificate of the connection. No credential of the client is forwarded.
+ * Source: upstream's `kube-aggregator` and `util/proxy`; texts and headers were recorded from a 1.32 server.
  */
 import { connectionProblem } from "#client/connection-problem.ts";
 import type { Forwarded, ForwardedAnswer, ForwardedBody, Forwarder } from "#client/forwarding.ts";
@@ -16,7 +16,7 @@ import { isLongRunning } from "./request-info.ts";
 interface ForwardTarget {
   readonly address: ServiceAddress;
   readonly forwarder: Forwarder;
-  /** Name in its certificate. */
+  /** The name in the certificate of the other server. */
   readonly serverName: string;
 }
 
@@ -28,10 +28,10 @@ interface ForwardOptions {
   readonly sendsUid: boolean;
 }
 
-/** Clients ask for discovery often, and a server that is down must not hold them up. */
+/** The time limit of discovery: clients ask for it often, and a server that is down must not delay them. */
 const discoveryMs = 5_000;
 
-/** Never rejects: failures of the other server are replies. */
+/** Forwards a request. Never rejects: failures of the other server are replies. */
 export async function forwardRequest(
   request: HandledRequest,
   target: ForwardTarget,
@@ -47,7 +47,7 @@ export async function forwardRequest(
       signal: request.signal,
     };
     if (request.upgrade !== undefined && request.upgradable !== undefined) {
-      // The protocol is written as the client wrote it.
+      // The name of the protocol is spelled as the client spelled it.
       const protocol = request.headers["upgrade"] ?? request.upgrade;
       const upgraded = await forwarder.upgrade(address, protocol, call);
       if (upgraded.kind === "answer") return await refusedUpgrade(upgraded.answer);
@@ -62,14 +62,14 @@ export async function forwardRequest(
   }
 }
 
-/** Answers requests whose server does not answer, or is not known to. */
+/** The answer when the other server does not answer, or its address is not known. */
 export const unavailable = (): Reply => plainText(503, "service unavailable\n");
 
-/** Whether it is about a group and version as a whole. The slashes at the end are found in linear time. */
+/** Whether the request is about a group and version as a whole. The slashes at the end are found in linear time. */
 const isDiscovery = ({ path }: HandledRequest): boolean =>
   path.replace(/^\/+|(?<!\/)\/+$/g, "").split("/").length === 3;
 
-/** The decoded path, written anew, so that both servers see the same one; parameters sorted by name. */
+/** Writes the decoded path anew, so that both servers see the same one; parameters are sorted by name. */
 function forwardedPath({ path, query }: HandledRequest): string {
   const escaped = escapePath(path);
   if (query.size === 0) return escaped;
@@ -78,13 +78,13 @@ function forwardedPath({ path, query }: HandledRequest): string {
   return `${escaped}?${sorted.toString().replaceAll("%7E", "~").replaceAll("*", "%2A")}`;
 }
 
-/** Go writes a path in this way. */
+/** Escapes a path as Go does. */
 const escapePath = (path: string): string =>
   encodeURIComponent(path)
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replace(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (escape) => decodeURIComponent(escape));
 
-/** These belong to a connection, or are made anew. */
+/** Headers that belong to a connection, or that this server writes itself. */
 const ownHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -99,7 +99,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "expect",
   "host",
   "authorization",
-  // Told anew, without tokens.
+  // This server writes it itself, without tokens.
   "sec-websocket-protocol",
   "audit-id",
   "x-forwarded-for",
@@ -120,7 +120,7 @@ function forwardedHeaders(request: HandledRequest, address: ServiceAddress, send
   for (const [name, joined] of Object.entries(headers)) {
     if (joined === undefined || name.startsWith(":") || ownHeaders.has(name) || named.has(name)) continue;
     if (name.startsWith(extraPrefix) || name.startsWith("impersonate-")) continue;
-    // Bytes that may be no UTF-8 pass as they are.
+    // Bytes that may be no UTF-8 are forwarded unchanged.
     const values = /[\x80-\xff]/.test(joined) ? [] : request.headerValues(name);
     if (values.length === 0) out.push(name, joined);
     for (const value of values) out.push(name, value);
@@ -139,7 +139,7 @@ function forwardedHeaders(request: HandledRequest, address: ServiceAddress, send
   return out;
 }
 
-/** Names and values in turn, by which an aggregated server knows a user. */
+/** Returns names and values, alternating, of the headers by which an aggregated server knows a user. */
 export function identityHeaders({ name, uid = "", groups, extra = {} }: UserInfo, sendsUid: boolean): string[] {
   const out = ["X-Remote-User", headerValue(name)];
   if (sendsUid && uid !== "") out.push("X-Remote-Uid", headerValue(uid));
@@ -159,7 +159,7 @@ function headerValue(value: string): string {
   return latin1(value);
 }
 
-/** Every byte that is not allowed in the name of a header becomes a percent escape. */
+/** Escapes every byte that is not allowed in the name of a header by a percent sign. */
 const escapeKey = (key: string): string =>
   Buffer.from(key)
     .toString("latin1")
@@ -168,7 +168,7 @@ const escapeKey = (key: string): string =>
       (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
     );
 
-/** UTF-8 bytes as Node writes them. */
+/** Returns UTF-8 bytes in the form in which Node writes them. */
 const latin1 = (value: string): string => (/[\x80-\uffff]/.test(value) ? Buffer.from(value).toString("latin1") : value);
 
 const printable = (value: string): string => value.replace(/[^\x20-\x7e]/g, "?");
@@ -190,7 +190,10 @@ async function bodyOf(request: HandledRequest): Promise<ForwardedBody | undefine
 
 function ignore(): void {}
 
-/** These belong to the connection, to this server, or to who may read the answer, and are not passed on. */
+/**
+ * Headers of the answer that are not passed on: they belong to the connection or to this server, or say who may read
+ * the answer.
+ */
 const droppedHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -213,7 +216,7 @@ const droppedHeaders: ReadonlySet<string> = new Set([
 
 const refusalBytesMax = 64 * 1024;
 
-/** An answer that keeps the protocol, as a whole, since the connection ends with it. */
+/** Reads an answer that keeps the protocol as a whole, since the connection ends with it. */
 async function refusedUpgrade(answer: ForwardedAnswer): Promise<Reply> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -277,7 +280,7 @@ async function drain({ body }: ForwardedAnswer): Promise<void> {
   try {
     for await (const _ of body);
   } catch {
-    // There was nothing to come.
+    // The body is complete.
   }
 }
 
@@ -309,10 +312,10 @@ class AnswerBody implements Chunks {
   }
 }
 
-/** A client that reads nothing for this long loses its stream. */
+/** The time after which a client that reads nothing loses its stream. */
 const stallMs = 60_000;
 
-/** A streamed body: each chunk is forwarded as it comes. A slow client slows the other server down. */
+/** Streams a body: each chunk is forwarded as it comes. A slow client slows the other server down. */
 function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
   const pipeBody = async (sink: StreamSink): Promise<void> => {
     let proceed: (() => void) | undefined;
@@ -336,7 +339,7 @@ function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
       }
       sink.end();
     } catch {
-      // The client sees that the body is not whole.
+      // The client must see that the body is incomplete.
       if (sink.abort === undefined) sink.end();
       else sink.abort();
     }

@@ -6,7 +6,7 @@ import { Health, type HealthEndpoint } from "./health.ts";
 
 const everywhere: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
 
-/** A health with the checks `a` (everywhere) and `r` (readiness only), which fail when named in `failing`. */
+/** Makes a health with the checks `a` (everywhere) and `r` (readiness only), which fail when `failing` names them. */
 function health(failing: Set<string> = new Set(), livezGracePeriodMs = 0) {
   const clock = new FakeClock();
   const made = new Health({ clock, livezGracePeriodMs });

@@ -10,14 +10,14 @@ import { plainText } from "./plain-text.ts";
 export type HealthEndpoint = "healthz" | "livez" | "readyz";
 
 interface HealthCheck {
-  /** May contain slashes: `poststarthook/start-controllers`. */
+  /** The name, which may contain slashes: `poststarthook/start-controllers`. */
   readonly name: string;
   readonly endpoints: readonly HealthEndpoint[];
   /** Returns why the check failed, for the log; `undefined` when all is well. */
   problem(): string | undefined;
-  /** Returns what is worth knowing although all is well, for those who ask for details. */
+  /** Returns a note for clients that ask for details although all is well. */
   note?(): string | undefined;
-  /** Whether `/livez` includes it while the server may still be starting. */
+  /** Whether `/livez` includes the check while the server may still be starting. */
   readonly startup?: boolean;
 }
 
@@ -25,7 +25,7 @@ interface HealthOptions {
   readonly clock: Clock;
   /** The time after the start for which `/livez` does not fail because of what the start still has to finish. */
   readonly livezGracePeriodMs: number;
-  /** Hears of failed checks. */
+  /** Called for each failed check. */
   failed?(endpoint: string, check: string, problem: string): void;
 }
 
@@ -42,12 +42,12 @@ export class Health {
     this.add({ name: "ping", endpoints: everywhere, problem: () => undefined });
   }
 
-  /** Checks are shown in the order in which they were added. */
+  /** Adds a check. Answers show the checks in the order in which they were added. */
   add(check: HealthCheck): void {
     this.#checks.push(check);
   }
 
-  /** A step of start-up, shown as `poststarthook/<name>`; it fails until the returned function is called. */
+  /** Adds a step of the start, shown as `poststarthook/<name>`; it fails until the returned function is called. */
   startupStep(name: string): () => void {
     let done = false;
     this.add({
@@ -61,7 +61,7 @@ export class Health {
     };
   }
 
-  /** Answers health paths, undefined for all others and for checks there are not. */
+  /** Answers health paths; `undefined` for other paths, and for checks that do not exist. */
   reply(request: Pick<ApiRequest, "path" | "query">): Reply | undefined {
     const [, endpoint, name] = /^\/(healthz|livez|readyz)(?:\/(.+))?$/.exec(request.path) ?? [];
     if (endpoint === undefined) return undefined;
@@ -75,7 +75,7 @@ export class Health {
 
   #checksOf(endpoint: HealthEndpoint): readonly HealthCheck[] {
     const wanted = this.#checks.filter((check) => check.endpoints.includes(endpoint));
-    // Upstream's order: what has been there from the beginning, then steps of start-up.
+    // Upstream's order: checks that exist from the beginning, then steps of the start.
     return [...wanted.filter((check) => check.startup !== true), ...wanted.filter((check) => check.startup === true)];
   }
 

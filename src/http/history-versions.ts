@@ -17,7 +17,7 @@ export interface HistoryOptions {
   readonly stores: Stores;
   readonly versionReader: VersionReader;
   table(): ResourceTable;
-  /** Answers requests of the API, authorized ones. */
+  /** Answers authorized requests of the API. */
   route(request: HandledRequest): MaybePromise<Reply>;
 }
 
@@ -30,10 +30,10 @@ export interface HistoryTarget {
   readonly key: string;
 }
 
-/** A page ends after the object with which it has so many bytes. */
+/** A page ends after the object with which it has at least this number of bytes. */
 const pageBytesMax = 2 * 1024 * 1024;
 
-/** Reads on until there are `count`, a page is full, or there are no more. */
+/** Reads versions until there are `count`, a page is full, or there are no more. */
 export async function readVersions(
   { versionReader }: HistoryOptions,
   request: HandledRequest,
@@ -53,7 +53,7 @@ export async function readVersions(
   }
 }
 
-/** A version, and the one before it. Throws `notFound` and `expired`. */
+/** Finds a version, and the one before it. Throws `notFound` and `expired`. */
 export async function findVersion(
   options: HistoryOptions,
   request: HandledRequest,
@@ -71,7 +71,7 @@ export async function findVersion(
   throw new StatusError({ ...notFound(definition, name).status, message });
 }
 
-/** No version of the object is kept. */
+/** The error of an object of which no version is kept. */
 export function noVersions({ definition, name }: HistoryTarget, { since, sinceMs }: KeyVersions): StatusError {
   const from = sinceMs === undefined ? `version ${since}` : `${timestampOf(sinceMs)} (version ${since})`;
   const message = `${qualifiedResource(definition)} ${JSON.stringify(name)} not found, now or in the history, which goes back to ${from}`;

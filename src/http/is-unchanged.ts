@@ -1,11 +1,11 @@
 /**
- * Finds writes that change nothing but the times of field managers: they are none, so that controllers that apply the same
- * again and again make no versions. Source: upstream's `IgnoreManagedFieldsTimestampsTransformer`.
+ * Finds writes that change nothing but the times of field managers. They count as no writes, so that controllers which
+ * apply the same again and again make no versions. Source: upstream's `IgnoreManagedFieldsTimestampsTransformer`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 
-/** Whether the server would store the object as it is stored already, but for the times of its field managers. */
+/** Whether the server would store the object as it is stored already, except for the times of its field managers. */
 export function isUnchanged(object: Unstructured, current: Unstructured): boolean {
   const { metadata, ...rest } = object;
   const { metadata: old, ...oldRest } = current;
@@ -13,7 +13,7 @@ export function isUnchanged(object: Unstructured, current: Unstructured): boolea
   return jsonEquals(rest, oldRest) && sameButTimes(withServerFields(metadata, old), old);
 }
 
-/** Metadata with the fields of the present object that the server owns. */
+/** Returns the metadata with the fields of the current object that the server owns. */
 function withServerFields({ selfLink: _selfLink, generation: _generation, ...metadata }: ObjectMeta, own: ObjectMeta) {
   const { creationTimestamp, generation, deletionTimestamp, uid, resourceVersion } = own;
   return {
@@ -21,13 +21,13 @@ function withServerFields({ selfLink: _selfLink, generation: _generation, ...met
     ...(creationTimestamp !== undefined && { creationTimestamp }),
     ...(generation !== undefined && { generation }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    // A configuration may say null of these: that asks for nothing.
+    // A configuration may have null for these fields, which asks for nothing.
     ...((metadata.uid ?? "") === "" && uid !== undefined && { uid }),
     ...((metadata.resourceVersion ?? "") === "" && resourceVersion !== undefined && { resourceVersion }),
   };
 }
 
-/** Whether metadata are the same but for the times of the field managers, which may come in any order. */
+/** Whether metadata are the same except for the times of the field managers, which may come in any order. */
 function sameButTimes(a: ObjectMeta, b: ObjectMeta): boolean {
   const { managedFields: left = [], ...leftRest } = a;
   const { managedFields: right = [], ...rightRest } = b;

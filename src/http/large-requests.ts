@@ -10,26 +10,31 @@ import { ByteBudget } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { yieldToEventLoop } from "#std/cooperative.ts";
 
-/** Larger bodies and objects are handled in threads. Reason for the size: `docs/decisions/0006`. */
+/**
+ * The size above which bodies and objects are handled in threads. `docs/decisions/0006` gives the reason for the size.
+ */
 export const largeBytes = 64 * 1024;
 
-/** Larger bodies and objects may cost milliseconds. Of many at once, one is processed in a turn of the loop. */
+/**
+ * The size above which a body or object may cost milliseconds. If many come at once, one of them is processed in a turn
+ * of the loop.
+ */
 const turnBytes = 8 * 1024;
 
-/** Waits for the turn of work on so many bytes; small work has it at once. */
+/** Waits for a turn of the loop for work on so many bytes; returns at once for small work. */
 export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? yieldToEventLoop() : undefined);
 
 /** The minimum weight of an object: defaults, ownership and checks make `{}` into much more. */
 const objectWeight = 32;
 
-/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. */
+/** Returns the weight of a body, or of a stored object: its size in bytes of ordinary JSON. */
 export function weightOf(bytes: Uint8Array, encoding: Pick<BodyEncoding, "weight" | "objects"> = jsonEncoding): number {
   const size = bytes.length * encoding.weight;
   if (size <= turnBytes || size > largeBytes) return size;
   return Math.max(size, encoding.objects(bytes) * objectWeight);
 }
 
-/** The request must be handled in a thread. Never reaches a client. */
+/** Thrown when the request must be handled in a thread. It never reaches a client. */
 export class MustRunInWorker extends Error {
   constructor() {
     super("the request is too large for the event loop");
@@ -37,17 +42,20 @@ export class MustRunInWorker extends Error {
   }
 }
 
-/** The limits of handlers. */
+/** The limits for handlers, on the event loop or in a thread. */
 export interface Sizes {
-  /** Throws when a body or an object of this weight (`weightOf`) is handled elsewhere. */
+  /** Throws when a body or an object of this weight (`weightOf`) must be handled in a thread. */
   check(weight: number): void;
-  /** Limits what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
+  /**
+   * Limits the bytes that defaults add to one object. The budget throws when the object must be handled in a thread, or
+   * may not be stored.
+   */
   room(): ByteBudget;
-  /** Limits what a JSON patch copies. Where it is absent, the limit of all JSON patches counts alone. */
+  /** Limits the bytes that a JSON patch copies. If it is absent, only the limit of all JSON patches applies. */
   copies?(): ByteBudget;
 }
 
-/** The event loop has these sizes: it takes on what has at most `bytesMax`. */
+/** The limits on the event loop, which handles bodies and objects of at most `bytesMax`. */
 export const eventLoopLimits = (bytesMax: number): Sizes => ({
   check(weight) {
     if (weight > bytesMax) throw new MustRunInWorker();

@@ -19,11 +19,11 @@ const pieceLength = 64 * 1024;
 const comma = 0x2c;
 const brace = 0x7b;
 
-/** Whether lists in JSON are stored bytes, cut and joined; those of other versions with other fields are not. */
+/** Whether a list in JSON is made of stored bytes, cut and joined; a list in a version with other fields is not. */
 export const isJoinable = ({ conversion, custom }: ResourceDefinition): boolean =>
   conversion === undefined || (custom !== undefined && conversion.webhook === undefined);
 
-/** A list of custom resources in JSON: its objects, and the text around them. */
+/** The parts of a list of custom resources in JSON: its objects, and the text around them. */
 interface ListParts {
   readonly definition: ResourceDefinition;
   readonly objects: StoredObjects;
@@ -32,7 +32,10 @@ interface ListParts {
   readonly entries: readonly Entry[];
 }
 
-/** The body of a list in JSON, joined from entries that passed `checkShape`. `members` are those beside the items. */
+/**
+ * Makes the body of a list in JSON, joined from entries that passed `checkShape`. `members` are the members beside the
+ * items.
+ */
 export function listPieces(
   definition: ResourceDefinition,
   objects: StoredObjects,
@@ -47,7 +50,7 @@ export function listPieces(
     : joined(head, tail, entries, layoutOf(definition).prefix.length, true);
 }
 
-/** Custom resources, each of which is checked once per epoch. */
+/** Makes the pieces of a list of custom resources, each of which is checked once per epoch. */
 async function ruledPieces({ definition, objects, head, tail, entries }: ListParts, clock: Clock): Promise<BytePieces> {
   const { servedPrefix } = layoutOf(definition);
   const yielder = new Yielder(clock);
@@ -106,7 +109,8 @@ function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: num
       for (let i = 0; i < entries.length; i++) {
         const entry = entries[i]!;
         runBytes += entry.value.length;
-        // A chunk ends where an entry says so, not at a length alone: an entry added or gone moves few ends after it.
+        // An entry decides where a chunk ends, not only a length: an added or deleted entry moves few of the ends after
+        // it.
         const ends = runBytes >= 2 * pieceLength || (runBytes >= pieceLength / 2 && entry.created % 16 === 0);
         if (!ends && i + 1 < entries.length) continue;
         yield entryChunk(entries, from, i + 1, skip, open);
@@ -118,7 +122,7 @@ function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: num
   };
 }
 
-/** Entries `from` to `to`, each but the first of the list after a comma. */
+/** Makes a chunk of the entries `from` to `to`, each after a comma, except the first of the list. */
 function entryChunk(entries: readonly Entry[], from: number, to: number, skip: number, open: boolean): Chunk {
   const mark = [from === 0 ? 0 : 1, open ? 1 : 0, skip];
   for (let i = from; i < to; i++) mark.push(entries[i]!.revision);
@@ -141,7 +145,7 @@ function entryChunk(entries: readonly Entry[], from: number, to: number, skip: n
   };
 }
 
-/** Joins what `cut` makes of entries: parts that together are an object and a newline. */
+/** Joins the results of `cut` for entries: parts that together are an object and a newline. */
 function joinedCut(
   head: Buffer,
   tail: Buffer,

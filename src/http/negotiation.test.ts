@@ -19,7 +19,7 @@ import {
 } from "./negotiation.ts";
 
 const types = negotiator([jsonEncoding, yamlEncoding]);
-/** Protobuf as if answers could be written in it. */
+/** Protobuf, as if answers could be written in it. */
 const writtenProtobuf: Encoding = { ...yamlEncoding, ...protobufEncoding };
 const withProtobuf = negotiator([jsonEncoding, yamlEncoding, writtenProtobuf]);
 const transforms = resourceTransforms(kubernetesDomain);
@@ -32,7 +32,7 @@ function request(accept: string | undefined, query = "", agent = "test"): Negoti
   };
 }
 
-/** `application/json`, `application/json Table meta.k8s.io/v1`, or code and message. */
+/** Returns `application/json`, `application/json Table meta.k8s.io/v1`, or code and message. */
 function outcome(act: () => Negotiated, isStream = false): string {
   return told(() => {
     const { encoding, transform, group, version } = act();

@@ -9,9 +9,9 @@ import { type ApiDomain, metaGroup } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 
-/** The result. `transform` and its parameters are empty when the object itself was requested. */
+/** The result of a negotiation. `transform` and its parameters are empty when the object itself was requested. */
 export interface Negotiated {
-  /** The answer has this encoding. */
+  /** The encoding of the answer. */
   readonly encoding: Encoding;
   /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`; empty for none. */
   readonly transform: string;
@@ -23,10 +23,10 @@ export interface Negotiated {
 /** Whether an endpoint can answer with this transformation in this encoding. Kind, group and version may be empty. */
 export type Allows = (encoding: Encoding, kind: string, group: string, version: string) => boolean;
 
-/** No transformation at all: errors, discovery of one group, OpenAPI. */
+/** Allows no transformation: for errors, discovery of one group, OpenAPI. */
 export const noTransform: Allows = () => false;
 
-/** The transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
+/** Allows the transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
 export function resourceTransforms(domain: ApiDomain): Allows {
   const ownGroup = metaGroup(domain);
   return (encoding, kind, group, version) => {
@@ -37,24 +37,36 @@ export function resourceTransforms(domain: ApiDomain): Allows {
 }
 
 export interface Negotiator {
-  /** Media types of the encodings there are, in order. */
+  /** The media types of all encodings, in order. */
   readonly names: readonly string[];
-  /** Chooses for one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
+  /**
+   * Chooses the encoding and transformation of one answer. `list`: the route serves lists and watches. Throws
+   * `notAcceptable`.
+   */
   answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
-  /** The part of `answer` for an allowed transformation, at any place in `Accept`; else `undefined`. */
+  /**
+   * Chooses like `answer`, but only among the allowed transformations, at any place in `Accept`; `undefined` when there
+   * is none.
+   */
   transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
-  /** Chooses for a watch. Upstream: without a stream form an encoding is refused, even when a later one has it. */
+  /**
+   * Chooses the encoding of a watch. Upstream: an encoding without a stream form is refused, even if a later one has
+   * it.
+   */
   stream(request: NegotiatedRequest, allows: Allows): Negotiated;
-  /** Chooses for a `Status`: it never refuses, the first encoding is the way out. */
+  /** Chooses the encoding of a `Status`. It never refuses: the first encoding is used if no other fits. */
   status(request: NegotiatedRequest): Encoding;
-  /** Encoding of a request body; the first when there is no `Content-Type`. Throws `unsupportedMediaType`. */
+  /**
+   * Returns the encoding of a request body; the first one when there is no `Content-Type`. Throws
+   * `unsupportedMediaType`.
+   */
   body(contentType: string | undefined): BodyEncoding;
   /**
    * The first check of `Accept`, before a handler runs: refuses when no clause names a type the route can produce.
    * `list` adds the stream types, as routes that serve lists and watches do. It checks names only.
    */
   checkProducible(request: NegotiatedRequest, list: boolean): void;
-  /** The same types for custom resources, which refuse in words of their own, those of watches too. */
+  /** Returns a negotiator of the same types for custom resources, whose refusals have other words, also for watches. */
   forCustom(): Negotiator;
 }
 
@@ -62,8 +74,9 @@ export interface Negotiator {
 export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
 
 /**
- * `offered` in order of preference; the first is the default. Usually called once per set of types. `ofRoutes`: a header
- * without any of their names is refused in the words of `checkProducible`, as routes of resources do.
+ * Makes a negotiator of the encodings `offered`, in order of preference; the first is the default. Usually called once
+ * per set of types. `ofRoutes`: a header without any of their names is refused in the words of `checkProducible`, as
+ * routes of resources do.
  */
 export function negotiator(offered: readonly BodyEncoding[], ofRoutes = false): Negotiator {
   return createNegotiator(offered, ofRoutes ? "routes" : "plain");
@@ -73,7 +86,7 @@ function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "ro
   const names = offered.map(({ mediaType }) => mediaType);
   const streamNames = offered.filter(({ stream }) => stream !== "").map(({ mediaType }) => `${mediaType};stream=watch`);
   const listNames = [...names, ...streamNames];
-  // Others are named, and passed over.
+  // The other encodings are named in errors, and never chosen.
   const written = offered.filter(isWritten);
   const fallback = written[0]!;
 
@@ -115,7 +128,7 @@ function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "ro
       return { encoding, transform, group, version };
     },
     status(request) {
-      // Upstream: an error in a type that the client does not accept is still written, indented.
+      // Upstream: an error is written, indented, even if the client does not accept any type of the server.
       const choice = choose(request, noTransform) ?? { ...plain(fallback), pretty: true };
       return outcome(request, choice).encoding;
     },
@@ -147,8 +160,8 @@ function producible(accept: string, names: readonly string[]): boolean {
 }
 
 /**
- * Name of the media type in a `Content-Type`, lower case; empty when it is malformed (a bad parameter spoils it).
- * Source: RFC 2045 section 5.1 as Go's `mime` reads it.
+ * Returns the media type in a `Content-Type`, in lower case; empty when the header is malformed (a bad parameter spoils
+ * it). Source: RFC 2045 section 5.1 as Go's `mime` reads it.
  */
 export function bodyMediaType(contentType: string): string {
   return remembered(contentTypes, contentType, parseMediaType);
@@ -169,7 +182,7 @@ function parseMediaType(text: string): string {
 
 const parameterPattern = new RegExp(`;\\s*(${token})=(?:"(?:[^"\\\\]|\\\\.)*")?`, "g");
 
-/** `pretty` of the query decides; without it, tools used by people get line breaks. */
+/** Whether the answer is indented. `pretty` of the query decides; without it, tools that people use get line breaks. */
 export function wantsPretty(request: NegotiatedRequest): boolean {
   if (request.url.includes("pretty")) {
     const value = request.query.get("pretty");
@@ -184,7 +197,7 @@ export function wantsPretty(request: NegotiatedRequest): boolean {
 /** Texts that Go's `strconv.ParseBool` reads as true. */
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 
-/** One clause of an `Accept` header. Parameters that negotiation knows are taken apart; `undefined`: not there. */
+/** One clause of an `Accept` header, with the parameters that negotiation knows; `undefined`: not given. */
 interface AcceptClause {
   readonly type: string;
   readonly subtype: string;
@@ -192,7 +205,7 @@ interface AcceptClause {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
-  /** `as`, `g` or `v` was given. */
+  /** Whether `as`, `g` or `v` was given. */
   readonly transforms: boolean;
   readonly stream: string;
   readonly serverVersion: string;
@@ -207,7 +220,7 @@ interface Choice {
   readonly version: string;
 }
 
-/** First clause, and first offered type for it, that the endpoint allows. */
+/** Finds the first clause, and the first offered type for it, that the endpoint allows. */
 function match(
   header: string | undefined,
   offered: readonly Encoding[],
@@ -240,7 +253,7 @@ const rememberedLength = 1024;
 const acceptHeaders = new Map<string, readonly AcceptClause[]>();
 const contentTypes = new Map<string, string>();
 
-/** Returns what `parse` makes of a header; that of short ones is kept. */
+/** Returns the result of `parse` for a header; results of short headers are cached. */
 function remembered<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
   const found = known.get(header);
   if (found !== undefined) return found;
@@ -255,15 +268,18 @@ function remembered<T>(known: Map<string, T>, header: string, parse: (header: st
 /** The limit of parsed clauses; ordinary headers have a handful. */
 const clausesMax = 64;
 
-/** Clauses best first: by quality, then named types before wildcards, then as written. Malformed ones are left out. */
+/**
+ * Returns the clauses, best first: by quality, then named types before wildcards, then as written. Malformed clauses
+ * are left out.
+ */
 export function parseAccept(header: string): readonly AcceptClause[] {
   const clauses: AcceptClause[] = [];
   for (const text of header.split(",", clausesMax)) {
     const clause = parseClause(text);
     if (clause !== undefined) clauses.push(clause);
   }
-  // Upstream: its comparison is no order (a named type may go before a better wildcard and after it), so the result is
-  // that of an insertion sort.
+  // Upstream: its comparison is not transitive (a named type may come before a better wildcard and after it), so the
+  // result is that of an insertion sort.
   for (let i = 1; i < clauses.length; i++) {
     for (let j = i; j > 0 && goesBefore(clauses[j]!, clauses[j - 1]!); j--) {
       const moved = clauses[j]!;
@@ -296,7 +312,7 @@ function parseClause(text: string): AcceptClause | undefined {
   };
   for (let i = 1; i < parts.length; i++) {
     const [key = "", raw, ...others] = parts[i]!.split("=");
-    // Upstream: a parameter without a value, or with two, is as good as none.
+    // Upstream: a parameter without a value, or with two, counts as absent.
     if (!raw || others.length > 0) continue;
     const value = raw.trim();
     switch (key.trim()) {

@@ -1,6 +1,6 @@
 /**
  * The history of one object: its versions in a served version of its kind, newest first, and `restore`
- * (`restore-object.ts`). Not part of upstream's API. `docs/history.md` says what clients see.
+ * (`restore-object.ts`). It is not part of upstream's API. `docs/history.md` describes the answers.
  */
 import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, methodUnknown, notFound, resourceNotFound, StatusError } from "#meta/status-error.ts";
@@ -19,7 +19,7 @@ import type { HandlerParts } from "./scope.ts";
 const limitDefault = 50;
 const limitMax = 500;
 
-/** Answers what `historyPrefix` marks. Permission for its verb has been checked. */
+/** Answers the paths below `historyPrefix`. Permission for the verb has been checked. */
 export function objectHistory(options: HistoryOptions): (request: HandledRequest) => Promise<Reply> {
   return async (request) => {
     const object = targetOf(options, request);
@@ -35,7 +35,7 @@ function targetOf({ table, stores }: HistoryOptions, { info }: HandledRequest): 
   const definition = table().find(group, version, resource);
   if (definition === undefined) throw noDefinition(group, version, resource, name);
   const isNamespaceItself = group === "" && resource === "namespaces";
-  // Invariant: it was authorized as a namespace that lies in itself.
+  // Invariant: the request was authorized as one about a namespace that lies in itself.
   if (isNamespaceItself && info.namespace !== name) throw resourceNotFound();
   const namespace = isNamespaceItself ? "" : info.namespace;
   if (!definition.stored) throw methodUnknown();
@@ -67,7 +67,7 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
   }
   const limit = limitOf(query.get("limit") ?? "");
   const before = startOf(query.get("continue") ?? "");
-  // One more is read, which says what the last one changed.
+  // One more version is read, which shows what the last one changed.
   const { versions, lastPage } = await readVersions(options, request, object, before, limit + 1);
   if (versions.length === 0 && before === undefined) throw noVersions(object, lastPage);
   return document(options, request, object, { versions, limit, lastPage });
@@ -80,7 +80,7 @@ interface Page {
   readonly lastPage: KeyVersions;
 }
 
-/** The answer with the first `limit` versions; what follows them says what the last one changed. */
+/** Answers with the first `limit` versions; the version after them shows what the last one changed. */
 async function document(
   { parts }: HistoryOptions,
   request: HandledRequest,
@@ -99,7 +99,7 @@ async function document(
   const yielder = new Yielder(parts.clock);
   const items: string[] = [];
   for (const [i, version] of shown.entries()) {
-    // Access goes by way of `read`, which keeps what a webhook converted.
+    // Objects are read through `read`, which keeps the results of a conversion webhook referenced.
     items.push(itemText(parts, object, version, read.versions[i + 1]));
     if (yielder.isDue) await yielder.pause();
   }
@@ -122,7 +122,7 @@ async function document(
   };
 }
 
-/** One version as JSON. An object that cannot be read any more has a `problem` in its place. */
+/** Returns one version as JSON. If the object cannot be read any more, a `problem` takes its place. */
 function itemText(
   { objects }: HandlerParts,
   { store, definition }: HistoryTarget,
@@ -173,11 +173,14 @@ function timeOf(
 
 interface Writer {
   readonly entry: ManagedFieldsEntry;
-  /** Whether it has more fields than before, or others; what only lost some may have lost them to another. */
+  /**
+   * Whether the entry has more fields than before, or others. A manager that only lost some may have lost them to
+   * another one.
+   */
   readonly gained: boolean;
 }
 
-/** The newest of the entries that this version changed; of equally old ones, one that gained fields. */
+/** Returns the newest of the entries that this version changed; of equally old ones, one that gained fields. */
 function writerOf(object: Unstructured | undefined, previous: Unstructured | undefined): Writer | undefined {
   const before = previous?.metadata.managedFields ?? [];
   let writer: Writer | undefined;

@@ -1,4 +1,7 @@
-/** Replies with objects and lists in the negotiated view, and their contents: stored objects, or values made for the answer. */
+/**
+ * Replies with objects and lists in the negotiated view, and their contents: stored objects, or values made for the
+ * answer.
+ */
 import type { Encodable, EncodableList } from "#codec/encoding.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -12,7 +15,7 @@ import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
 import { type ListMeta, viewOf } from "./views.ts";
 
-/** Answer with one object; `entry` is absent after a dry run. */
+/** Answers with one object; `entry` is absent after a dry run. */
 export function objectReply(
   scope: Scope,
   negotiated: Negotiated,
@@ -29,14 +32,14 @@ export function objectReply(
   return valueReply(negotiated, code, viewOf(scope, negotiated).object(object));
 }
 
-/** An answer with an object that has no other views, such as a `Status`. */
+/** Answers with an object that has no other views, such as a `Status`. */
 export const valueReply = ({ encoding }: Negotiated, code: number, value: object): Reply => ({
   code,
   encoding,
   object: new MadeContent(value),
 });
 
-/** Answer with a collection. */
+/** Answers with a collection. */
 export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed): Reply {
   const { definition, parts } = scope;
   const { objects, clock } = parts;
@@ -49,7 +52,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
   };
   const frame = view.list(meta);
   for (const entry of entries) objects.checkShape(definition, entry);
-  // Access goes by way of `listed`, which keeps what a webhook converted.
+  // Objects are read through `listed`, which keeps the results of a conversion webhook referenced.
   const objectAt = (at: number): Unstructured => objects.object(definition, listed.entries[at]!);
   const { itemJson } = view;
   const list: EncodableList = {
@@ -74,7 +77,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
   return { code: 200, encoding: negotiated.encoding, list };
 }
 
-/** Answer with a collection of objects that are not stored. */
+/** Answers with a collection of objects that are not stored. */
 export function madeListReply(
   scope: Scope,
   negotiated: Negotiated,
@@ -94,7 +97,7 @@ export function madeListReply(
   return { code: 200, encoding: negotiated.encoding, list };
 }
 
-/** A stored object, in the version of the request. Decoded on first use, if it was not given. */
+/** A stored object, in the version of the request. It is decoded when it is first used, unless it was given. */
 export class StoredContent implements Encodable {
   readonly #objects: StoredObjects;
   readonly #definition: ResourceDefinition;
@@ -134,13 +137,13 @@ export class JsonContent implements Encodable {
   }
 }
 
-/** A value without stored bytes. Its type, which takes memory, is made when the encoding asks for it. */
+/** A value without stored bytes. Its type, which needs memory, is made when the encoding asks for it. */
 export class MadeContent implements Encodable {
   readonly json = undefined;
   readonly value: object;
   readonly #definition: ResourceDefinition | undefined;
 
-  /** `definition`: of the kind that the value is a whole object of. */
+  /** `definition` is that of the kind, if the value is a whole object. */
   constructor(value: object, definition?: ResourceDefinition) {
     this.value = value;
     this.#definition = definition;

@@ -35,7 +35,7 @@ export interface WriteOptions {
   readonly force: boolean | undefined;
 }
 
-/** A boolean parameter; `undefined` when it is not there. */
+/** Reads a boolean parameter; `undefined` when it is absent. */
 function flag(query: URLSearchParams, name: string): boolean | undefined {
   return query.has(name) ? queryFlag(query.get(name)) : undefined;
 }
@@ -51,7 +51,7 @@ function limitOf(query: URLSearchParams, name: string): number | undefined {
   return value === undefined ? undefined : nearestNumber(value);
 }
 
-/** Upstream's `strconv.ParseInt` with its messages; throws `badRequest`. */
+/** Parses like Go's `strconv.ParseInt`, with its messages; throws `badRequest`. */
 function parseInteger(text: string): Int64 {
   if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
   const value = BigInt(text);
@@ -64,8 +64,8 @@ function parseInteger(text: string): Int64 {
 const matches = ["Exact", "NotOlderThan"];
 
 /**
- * Options of list, watch and deletecollection; `watches` when the path asks to watch. Throws 400 for what cannot be
- * read, 422 for what may not be.
+ * Reads the options of list, watch and deletecollection. `watches`: the path asks to watch. Throws 400 for options that
+ * cannot be read, 422 for options that are not allowed.
  */
 export function listOptions(query: URLSearchParams, domain: ApiDomain, watches = false): ListOptions {
   const given: ListOptions = {
@@ -113,7 +113,10 @@ function listErrors(options: ListOptions): FieldError[] {
   return errors;
 }
 
-/** A watch that starts with the state there is means a streaming list, its closing bookmark included. */
+/**
+ * Completes the options of a watch that starts with the current objects: it is a streaming list, which ends its list
+ * with a bookmark.
+ */
 function withInitialEvents(options: ListOptions): ListOptions {
   const { resourceVersion, resourceVersionMatch, sendInitialEvents } = options;
   if (sendInitialEvents !== undefined || resourceVersionMatch !== "") return options;
@@ -145,8 +148,8 @@ const levels: readonly string[] = ["", "Ignore", "Strict", "Warn"];
 const managerPath = FieldPath.of("fieldManager");
 
 /**
- * Options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`. `earlier` are
- * errors to report first.
+ * Reads the options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+ * `earlier` are errors to report first.
  */
 export function writeOptions(
   query: URLSearchParams,
@@ -171,16 +174,16 @@ export function writeOptions(
   };
 }
 
-/** Options as webhooks are sent them. */
+/** Options in the form in which webhooks receive them. */
 export type SentOptions = Readonly<Record<string, unknown>>;
 
-/** Returns the options of writes that ask for nothing, made once. */
+/** Returns the options of writes without parameters, made once. */
 export function plainOptions(domain: ApiDomain): Readonly<Record<"CREATE" | "UPDATE", SentOptions>> {
   const apiVersion = `${metaGroup(domain)}/v1`;
   return { CREATE: { kind: "CreateOptions", apiVersion }, UPDATE: { kind: "UpdateOptions", apiVersion } };
 }
 
-/** `plain` with what the client said, and no defaults. */
+/** Adds the parameters of the client to `plain`, without defaults. */
 export function sentWriteOptions(query: URLSearchParams, plain: SentOptions): SentOptions {
   if (query.size === 0) return plain;
   const options: Record<string, unknown> = { ...plain };
@@ -193,14 +196,14 @@ export function sentWriteOptions(query: URLSearchParams, plain: SentOptions): Se
   return options;
 }
 
-/** Options of an apply, which must say who applies. */
+/** Reads the options of an apply, which must name the field manager. */
 export function applyOptions(query: URLSearchParams, domain: ApiDomain): WriteOptions {
   return writeOptions(query, "PatchOptions", domain, (query.get("fieldManager") ?? "") === "" ? [noManager] : []);
 }
 
 const noManager = required(managerPath, "is required for apply patch");
 
-/** The options of a delete as webhooks are sent them. */
+/** Makes the options of a delete in the form in which webhooks receive them. */
 export function sentDeleteOptions(
   options: CheckedDeleteOptions,
   gracePeriodSeconds: Int64 | undefined,
@@ -219,7 +222,7 @@ export function sentDeleteOptions(
   };
 }
 
-/** Options of delete and deletecollection, from the body when there is one, else from the query. */
+/** Reads the options of delete and deletecollection, from the body when there is one, else from the query. */
 export function deleteOptions(
   query: URLSearchParams,
   body: DeleteOptions | undefined,

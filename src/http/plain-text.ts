@@ -1,4 +1,4 @@
-/** Answers in plain text, which browsers are not to take for anything else: as Go's `http.Error` writes them. */
+/** Answers in plain text, which browsers must not take for another type: in the form of Go's `http.Error`. */
 import type { Reply } from "./api-request.ts";
 
 export const plainText = (code: number, text: string): Reply => ({

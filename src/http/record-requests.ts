@@ -10,7 +10,7 @@ import { type Filter, whenDone } from "./filters/filter.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-/** The chain's `observe`. Long-running requests are counted and logged when they end. */
+/** Makes the `observe` filter of the chain. Long-running requests are counted and logged when they end. */
 export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log): Filter {
   const isLogged = log.enabled("debug");
   return (request, next) => {
@@ -40,7 +40,7 @@ export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log):
 
 const uriLengthMax = 1000;
 
-/** Upstream's keys. No header but the client's name for itself: credentials never reach the log. */
+/** The fields of a log line, with upstream's keys. The only header is `User-Agent`: credentials never reach the log. */
 function lineOf(request: ApiRequest, code: number, ms: number): object {
   return {
     verb: request.info.verb,

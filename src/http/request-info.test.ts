@@ -11,7 +11,7 @@ function info(method: string, url: string): RequestInfo {
   return parseRequestInfo({ method, url, path: target.path, query: parseQuery(target.query) });
 }
 
-/** `verb group/version resource/subresource ns=… name=…`, without empty parts. */
+/** Prints `verb group/version resource/subresource ns=… name=…`, without empty parts. */
 function brief(method: string, url: string): string {
   const of = info(method, url);
   if (!of.isResourceRequest) return `${of.verb} path ${of.path}`;

@@ -2,7 +2,7 @@
  * Parses path and method: resource, name, verb. It also decodes paths and queries, whose corner cases decide what an
  * attacker can do with a name. Source: upstream's `endpoints/request` and Go's `net/url`; unusual answers (`watch=` is
  * true, empty segments shift nothing, `%2F` is a slash) were recorded from a 1.32 server. Hot path: runs once per
- * request; it parses the query only where the verb depends on it.
+ * request; it parses the query only if the verb depends on it.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { badRequest, resourceNotFound } from "#meta/status-error.ts";
@@ -12,8 +12,9 @@ import type { ApiRequest, RequestInfo } from "./api-request.ts";
 type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
 
 /**
- * Never throws. A path without group, version and resource is not a resource request. `namespace`, `name` and
- * `subresource` are those of the client, valid or not: `checkNames` runs after authorization.
+ * Parses a request target. Never throws. A path without group, version and resource is not a resource request.
+ * `namespace`, `name` and `subresource` are as the client sent them, valid or not: `checkNames` runs after
+ * authorization.
  */
 export function parseRequestInfo(target: RequestTarget): RequestInfo {
   const { path, method } = target;
@@ -21,7 +22,7 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   const prefix = parts[0];
   const legacy = prefix === "api";
   if (prefix === historyPrefix) return historyInfo(parts, path, method);
-  // Prefix, version and resource; named groups have one more.
+  // A resource path has prefix, version and resource; paths of named groups have one more segment.
   if (parts.length < 3 || !(legacy || (prefix === "apis" && parts.length > 3))) return nonResource(path, method);
 
   const group = legacy ? "" : parts[1]!;
@@ -72,12 +73,13 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   };
 }
 
-/** `apiPrefix` of requests for the history of an object. */
+/** The `apiPrefix` of requests for the history of an object. */
 export const historyPrefix = "binnacle";
 
 /**
- * `/binnacle/v1/history/GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE/NAME` is read by those who may get the object, and
- * its `restore` takes that verb, so that rules of roles and of the audit policy name the resource as for other requests.
+ * Parses `/binnacle/v1/history/GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE/NAME`. Reading it needs the verb `get` on
+ * the object, and its `restore` the verb `restore`, so that rules of roles and of the audit policy name the resource as
+ * for other requests.
  */
 function historyInfo(parts: readonly string[], path: string, method: string): RequestInfo {
   const [, api, what, group = "", version = "", ...target] = parts;
@@ -137,7 +139,7 @@ const verbs: Readonly<Record<string, string>> = Object.assign(Object.create(null
   DELETE: "delete",
 });
 
-/** Segments between slashes; slashes at both ends do not count, empty segments in the middle do. */
+/** Splits a path at slashes; slashes at both ends do not count, empty segments in the middle do. */
 function splitPath(path: string): string[] {
   let from = 0;
   let to = path.length;
@@ -153,14 +155,14 @@ function splitPath(path: string): string[] {
   return parts;
 }
 
-/** Upstream: any value counts, the empty one too, but `false` and `0`. */
+/** Whether a flag in the query is set. Upstream: any value sets it, the empty one too, except `false` and `0`. */
 export function queryFlag(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 /**
- * The one name a list or watch selects by `fieldSelector`, for authorization by name; empty when it selects by
- * anything more, or when the options will be refused anyway.
+ * Returns the one name that a list or watch selects by `fieldSelector`, for authorization by name; empty when the
+ * selector has other terms, too, or when the options will be refused anyway.
  */
 export function selectedName(query: URLSearchParams): string {
   const selector = query.get("fieldSelector");
@@ -181,7 +183,7 @@ export function selectedName(query: URLSearchParams): string {
   return found === undefined || pathSegmentProblem(found) !== "" ? "" : found;
 }
 
-/** Terms of a field selector: split at commas that no backslash escapes. */
+/** Splits a field selector at commas that no backslash escapes. */
 function splitUnescaped(text: string): string[] {
   const terms: string[] = [];
   let from = 0;
@@ -208,7 +210,7 @@ function pathSegmentProblem(name: string): string {
 
 /**
  * Refuses names and namespaces that could leave their segment (400), and dot segments and empty segments elsewhere
- * (404). Run it after authorization, so that it reveals nothing to users without permission.
+ * (404). It must run after authorization, so that it reveals nothing to users without permission.
  */
 export function checkNames(info: RequestInfo): void {
   if (!info.isResourceRequest) return;
@@ -217,7 +219,7 @@ export function checkNames(info: RequestInfo): void {
   if (info.path.startsWith("//") || (info.apiPrefix === "apis" && info.group === "")) throw resourceNotFound();
   for (const part of info.parts) if (part === "" || isDots(part)) throw resourceNotFound();
   if (isDots(info.group) || isDots(info.version)) throw resourceNotFound();
-  // A namespace lies in itself for authorization, and in no other one: that would be another's permission.
+  // For authorization, a namespace lies in itself. It must not lie in another one, whose permission would then apply.
   const { namespace, name } = info;
   if (info.apiPrefix === "api" && info.resource === "namespaces" && namespace !== "" && namespace !== name) {
     throw resourceNotFound();
@@ -233,7 +235,7 @@ function checkName(parameter: string, value: string): void {
   if (problem !== "") throw badRequest(`${parameter} parameter invalid: ${goQuote(value)}: ${problem}`);
 }
 
-/** Whether a request may run past the request timeout: watches, and subresources that hold their connection. */
+/** Whether a request may run past the request timeout: watches, and subresources that keep their connection. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return false;
   return info.verb === "watch" || info.verb === "proxy" || holdingConnection.has(info.subresource);
@@ -242,9 +244,9 @@ export function isLongRunning(info: RequestInfo): boolean {
 const holdingConnection = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /**
- * The decoded path of a request target, and its query without the question mark. An absolute target loses scheme and
- * host. `undefined` for a malformed escape, which no server of this API answers but with 400. Bytes that are no UTF-8
- * become U+FFFD.
+ * Splits a request target into its decoded path, and its query without the question mark. An absolute target loses
+ * scheme and host. Returns `undefined` for a malformed escape, which is always answered with 400. Bytes that are no
+ * UTF-8 become U+FFFD.
  */
 export function splitTarget(target: string): { readonly path: string; readonly query: string } | undefined {
   const from = pathStart(target);
@@ -264,13 +266,13 @@ function pathStart(target: string): number {
   return start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
 }
 
-/** A request target for logs: without tokens, users and passwords. */
+/** Prints a request target for logs, without tokens, users and passwords. */
 export const printedTarget = (target: string): string =>
   target.slice(pathStart(target)).replace(tokenParameter, "$1REDACTED");
 
 const tokenParameter = /([?&]access(?:_|%5f)token=)[^&#]*/gi;
 
-/** The HTTP parser returns bytes beyond ASCII as Latin-1; percent escapes are bytes as well. */
+/** Decodes a path. The HTTP parser returns bytes beyond ASCII as Latin-1; percent escapes are bytes as well. */
 function decodePath(raw: string): string | undefined {
   const bytes = Buffer.from(raw, "latin1");
   let to = 0;
@@ -297,7 +299,7 @@ function hexDigit(byte: number | undefined): number {
 
 const noQuery = new URLSearchParams();
 
-/** Parameters as Go reads them: a pair with a malformed escape or a semicolon is dropped, the others stay. */
+/** Parses a query as Go does: a pair with a malformed escape or a semicolon is dropped, the others stay. */
 export function parseQuery(query: string): URLSearchParams {
   if (query === "") return noQuery;
   if (!/;|%(?![0-9a-fA-F]{2})/.test(query)) return new URLSearchParams(query);

@@ -13,15 +13,17 @@ export type RequestPlace = Pick<RequestInfo, "group" | "version" | "resource" | 
 
 interface RequestMetricsOptions {
   readonly metrics: Metrics;
-  /** Whether a resource (or subresource) exists; asked when a combination of labels is new, and when metrics are shown. */
+  /**
+   * Whether a resource (or subresource) exists; called when a combination of labels is new, and when metrics are shown.
+   */
   readonly isServed: (place: RequestPlace) => boolean;
   /** Whether a kind is served. */
   readonly hasKind: (group: string, version: string, kind: string) => boolean;
 }
 
-/** Counts and sizes of the events one resource sends to watchers. */
+/** Counts the events that one resource sends to watchers, and their sizes. */
 export interface WatchMetrics {
-  /** `count` events of `bytes` each went out. */
+  /** Counts `count` sent events of `bytes` bytes each. */
   sent(bytes: number, count: number): void;
 }
 
@@ -53,10 +55,10 @@ const verbLabels: Readonly<Record<string, string>> = {
   options: "OPTIONS",
 };
 
-/** First segments of paths that are counted by path. */
+/** The first segments of paths that are counted by path. */
 const knownPaths = new Set(["healthz", "livez", "readyz", "metrics", "version", "api", "apis", "openapi"]);
 
-/** The size of the cache of combinations; when full it is cleared (counters stay). */
+/** The maximum number of cached combinations of labels; a full cache is cleared (counters stay). */
 const recorderMax = 5000;
 
 export class RequestMetrics {
@@ -71,11 +73,11 @@ export class RequestMetrics {
   readonly #watchSizes: Family<Histogram>;
   readonly #deprecated: Family<Gauge>;
   readonly #terminations: Family<Counter>;
-  /** Requests being worked on that only read. */
+  /** The number of running requests that only read. */
   readonly readingNow: Gauge;
-  /** Requests being worked on that may write. */
+  /** The number of running requests that may write. */
   readonly mutatingNow: Gauge;
-  /** Connections that ended during the TLS handshake. */
+  /** The number of connections that ended during the TLS handshake. */
   readonly handshakeErrors: Counter;
 
   constructor({ metrics, isServed, hasKind }: RequestMetricsOptions) {
@@ -163,7 +165,7 @@ export class RequestMetrics {
     this.#terminations.with(...this.#recorder(request).labels, String(code)).add();
   }
 
-  /** The gauge of long-running requests like this one: add 1 now and -1 at the end. */
+  /** Returns the gauge of long-running requests of this sort: add 1 now and -1 at the end. */
   longRunning(request: Pick<ApiRequest, "info" | "url">): Gauge {
     const [verb, , ...place] = this.#recorder(request).labels;
     return this.#longRunning.with(verb!, ...place);
@@ -186,7 +188,7 @@ export class RequestMetrics {
     this.#deprecated.with(info.group, info.version, info.resource, info.subresource, removedRelease).set(1);
   }
 
-  /** Answers `/metrics`, undefined for other paths. */
+  /** Answers `/metrics`; `undefined` for other paths. */
   reply(request: ApiRequest): Reply | undefined {
     if (request.path !== "/metrics") return undefined;
     return {
@@ -222,7 +224,7 @@ export class RequestMetrics {
     return recorder;
   }
 
-  /** Group, version, resource, subresource, scope, component. */
+  /** Returns the labels: group, version, resource, subresource, scope, component. */
   #place(info: RequestInfo, scope: string): readonly string[] {
     if (info.isResourceRequest) {
       if (!this.#isServed(info)) return ["", "", "", "", scope, "apiserver"];
@@ -246,8 +248,8 @@ const kindsAlone = (hasKind: RequestMetricsOptions["hasKind"]) => ({
 });
 
 /**
- * Custom resources come and go, and their metrics with them. The place stands after so many other labels; what is no
- * resource has no version.
+ * Drops the metrics of custom resources that are no longer served. `before` is the number of labels before the group;
+ * requests that are not about a resource have no version.
  */
 const servedAlone = (before: number, isServed: RequestMetricsOptions["isServed"], dropped: () => void) => ({
   isThere(values: readonly string[]): boolean {
@@ -257,7 +259,7 @@ const servedAlone = (before: number, isServed: RequestMetricsOptions["isServed"]
   dropped,
 });
 
-/** Upstream: the scope of a request: one object, a namespace, or the cluster. */
+/** Returns the scope of a request in upstream's words: one object, a namespace, or the cluster. */
 function scopeOf(info: RequestInfo): string {
   if (info.name !== "" || info.verb === "create") return "resource";
   if (info.namespace !== "") return "namespace";

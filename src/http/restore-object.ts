@@ -1,5 +1,5 @@
 /**
- * Restores an old version of an object: by a create, or with `overwrite` by an update. Both need the usual permissions
+ * Restores an old version of an object by a create, or with `overwrite` by an update. Both need the usual permissions
  * and pass all steps of a write.
  */
 import type { Attributes } from "#authz/authorizer.ts";
@@ -15,23 +15,33 @@ import { attributesOf } from "./filters/authorize.ts";
 import { findVersion, type HistoryOptions, noVersions, type HistoryTarget } from "./history-versions.ts";
 import { parseRequestInfo } from "./request-info.ts";
 
-/** A request asks for this. */
+/** The body of a request. */
 interface Wanted {
-  /** Left out: the last version before the deletion. */
+  /** The version to restore; left out: the last one before the deletion. */
   readonly revision: Revision | undefined;
-  /** Whether an object that is there is replaced. */
+  /** Whether an existing object is replaced. */
   readonly overwrite: boolean;
 }
 
 const bodyBytesMax = 16 * 1024;
-/** Versions that are read at once to find the last one before a deletion: the deletion and what it replaced. */
+/**
+ * The number of versions that are read at once to find the last one before a deletion: the deletion and the version it
+ * replaced.
+ */
 const deletionVersions = 2;
 
-/** Finalizers that say how an object goes, which was for the deletion that took place. */
+/** Finalizers that say how dependents are deleted; they belong to the deletion that took place. */
 const finalizersOfDeletion: readonly string[] = ["orphan", "foregroundDeletion"];
 
-/** Answers with the written object. The user may `restore`; whether also `get`, `create` or `update` is checked here. */
-export async function restoreObject(options: HistoryOptions, request: ApiRequest, object: HistoryTarget): Promise<Reply> {
+/**
+ * Answers with the written object. The permission to `restore` has been checked; those to `get`, `create` or `update`
+ * are checked here.
+ */
+export async function restoreObject(
+  options: HistoryOptions,
+  request: ApiRequest,
+  object: HistoryTarget,
+): Promise<Reply> {
   const { store, name, namespace } = object;
   await authorize(options, { ...attributesOf(request), verb: "get" });
   const wanted = await readBody(request, (text) => store.parseVersion(text));
@@ -81,7 +91,7 @@ function stillThere({ definition, name }: HistoryTarget): StatusError {
   return new StatusError({ ...status, message: `${status.message}: ${hint}` });
 }
 
-/** The version that is asked for, or the last one before the deletion. */
+/** Returns the requested version, or the last one before the deletion. */
 async function wantedEntry(
   options: HistoryOptions,
   request: ApiRequest,
@@ -102,7 +112,10 @@ async function wantedEntry(
   }
 }
 
-/** The object as a new one, without owners that are gone: the garbage collector would take it again. */
+/**
+ * Returns the object as a new one, without owners that do not exist any more: the garbage collector would delete it
+ * again.
+ */
 function withExistingOwners(
   options: HistoryOptions,
   request: ApiRequest,
@@ -129,7 +142,9 @@ function withExistingOwners(
   };
 }
 
-/** Whether there is no such owner any more. Of kinds that other servers serve this server does not know. */
+/**
+ * Whether an owner does not exist any more. For kinds of other servers this server does not know, and returns false.
+ */
 function isGone(
   { table, stores }: HistoryOptions,
   namespace: string,
@@ -144,7 +159,7 @@ function isGone(
   return owner === undefined || store.metadataOf(owner).uid !== uid;
 }
 
-/** Takes the place of the object that is there, and of no later one. */
+/** Returns the object as an update of the existing one, and of no later version. */
 function replacing({ definition, name }: HistoryTarget, restored: Unstructured, current: Unstructured): Unstructured {
   const { uid, resourceVersion, deletionTimestamp } = current.metadata;
   if (deletionTimestamp !== undefined) {
@@ -162,7 +177,7 @@ function replacing({ definition, name }: HistoryTarget, restored: Unstructured, 
 
 const writeOptions = ["dryRun", "fieldManager", "pretty"];
 
-/** The write of the restored object, by the user of the request, in the name of the request. */
+/** The request that writes the restored object, with the user of the request for the restore. */
 class RestoringRequest implements ApiRequest {
   readonly method: string;
   readonly url: string;

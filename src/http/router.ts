@@ -44,13 +44,13 @@ export interface RouterOptions {
   table(): ResourceTable;
   /** Reads earlier versions of objects. Left out: their history is not served. */
   readonly versionReader?: VersionReader;
-  /** Hears of requests to versions on their way out. */
+  /** Called for requests to deprecated versions. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
-  /** The answer of another server, if one answers for the group version; asked first. */
+  /** Returns the answer of another server, if one serves the group version; called first. */
   readonly forwarded?: (request: HandledRequest) => MaybePromise<Reply> | undefined;
-  /** Other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
+  /** Answers other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
   other(request: HandledRequest): MaybePromise<Reply> | undefined;
-  /** The answer for an unknown path, or a thrown one. */
+  /** Returns or throws the answer for an unknown path. */
   unknown(path: string): Reply;
 }
 
@@ -70,7 +70,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 /** Verbs on a single object; the others are on the collection, and `watch` on both. */
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
-/** Its replies are encoded. */
+/** Makes the router. It returns encoded replies. */
 export function createRouter(options: RouterOptions): (request: HandledRequest) => MaybePromise<Reply> {
   const { stores } = options;
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
@@ -110,7 +110,7 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     }
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
     // Invariant: the scope of the path is that of the resource, so that no object is reached by a path that was
-    // authorized as something else.
+    // authorized as another one.
     if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
     if (isNamespaceItself && /\/namespaces\/[^/]*\/namespaces(?:\/|$)/.test(info.path)) throw resourceNotFound();
     const single = pathName(request);
@@ -131,7 +131,7 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (request.upgrade !== undefined) checkUpgrade(request, request.upgrade, verb);
     if (hasRoutes) tellDeprecated(request, definition);
     if (definition.custom?.isTerminating === true && verb === "create") throw whileTerminating(definition, verb);
-    // A conversion webhook may be waited for.
+    // The request may wait for a conversion webhook.
     if (definition.conversion?.webhook !== undefined) request.seats?.slow();
     return answer(scopeOf(definition, request, single), verb, handler);
   };
@@ -141,7 +141,7 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 
-/** A subresource of 1.32 by which clients connect with something. */
+/** Returns a subresource of 1.32 by which clients connect, if `subresource` is one. */
 const connection = (
   definition: ResourceDefinition | undefined,
   subresource: string,
@@ -169,10 +169,10 @@ function newScope(
   };
 }
 
-/** Verbs whose requests can be so large that they are handled elsewhere: those on one object, deletion excepted. */
+/** Verbs whose requests can be so large that a thread handles them: those on one object, except deletion. */
 const largeVerbs = new Set(["get", "create", "update", "patch"]);
 
-/** The encoded reply. Requests that are too large for the event loop are handled in a thread. */
+/** Returns the encoded reply. Requests that are too large for the event loop are handled in a thread. */
 function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const large = largeVerbs.has(verb) ? scope.parts.large : undefined;
   const encode = (reply: Reply): MaybePromise<Reply> => {
@@ -198,7 +198,7 @@ async function handledBy(large: LargeRequests, scope: Scope): Promise<Reply> {
   }
 }
 
-/** Resolves what waits for the end of the request's work. */
+/** Calls the callbacks that wait for the end of the request's work. */
 function ended({ context }: Scope, isSuccess: boolean): void {
   if (context instanceof Context) context.end(isSuccess);
 }
@@ -215,7 +215,7 @@ function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Re
   return name === "" ? listComputed(scope, objects) : getComputed(scope, objects);
 }
 
-/** The subresource of that name that is served; `undefined` for the main resource. */
+/** Returns the served subresource of this name; `undefined` for the main resource. */
 const partOf = ({ subresources }: ResourceDefinition, name: string): SubresourceDefinition | undefined =>
   name === "" ? undefined : subresources.find((part) => part.name === name);
 
@@ -227,7 +227,7 @@ function checkUpgrade({ method, upgradable }: HandledRequest, protocol: string, 
 const cannotUpgrade = (protocol: string): StatusError =>
   badRequest(`the connection cannot be upgraded to ${goQuote(protocol)} here: only watches are served over WebSocket`);
 
-/** The scope in which a subresource whose bodies are of another kind is read. */
+/** Makes the scope of a subresource whose bodies are of another kind. */
 function viewScope(scope: Scope, { defaults }: Action): Scope {
   const { definition, parts, subresource } = scope;
   const part = partOf(definition, subresource);
@@ -236,19 +236,19 @@ function viewScope(scope: Scope, { defaults }: Action): Scope {
   return { ...scope, definition: view, updates: view.strategy, parent: definition };
 }
 
-/** Name in the path; a name that only a field selector gave is none. */
+/** Returns the name in the path; a name that only a field selector has does not count. */
 function pathName(request: HandledRequest): string {
   return request.info.parts[1] ?? "";
 }
 
-/** The handler's verb; an unserved one for other methods on watch paths. */
+/** Returns the verb of the handler; an unserved one for other methods on watch paths. */
 function verbOf({ method, info }: HandledRequest, single: string): string {
   const reads = method === "GET" || method === "HEAD";
   if (info.verb === "watch") return reads ? "watch" : "";
   return single === "" && reads ? "list" : info.verb;
 }
 
-/** Throws for a subresource that is not served; those of 1.32 are named. */
+/** Throws for a subresource that is not served; the error names the subresources of 1.32. */
 function checkPart(definition: ResourceDefinition, { subresource, verb, name }: RequestInfo): void {
   if (subresource === "") return;
   if (definition.unserved?.some((part) => part.name === subresource) === true) {
@@ -269,10 +269,10 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
   if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
 }
 
-/** Upstream's handler of custom resources has its own messages. */
+/** Checks verb and subresource of custom resources, for which upstream's handler has its own messages. */
 function checkDispatched(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
   if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
-  // The list of verbs says what is offered; while the definition is ending, more is served.
+  // The definition's verbs are only those that discovery shows; more are served while the definition is being deleted.
   if (subresource === "") return;
   const found = partOf(definition, subresource);
   if (found === undefined) throw notFound(definition, name);
@@ -285,12 +285,12 @@ function isInScope(definition: ResourceDefinition, namespace: string, verb: stri
   return namespace !== "" || verb === "list" || verb === "watch";
 }
 
-/** More than fit into what clients are shown of warnings. */
+/** The maximum number of warnings; fewer than that fit into the headers of an answer. */
 const warningsMax = 1000;
 
 /**
- * A class, since an object literal with a getter gets a hidden class of its own each time, which lives, with all it
- * can reach, until the next full collection.
+ * The context of a request. It is a class, since an object literal with a getter gets a hidden class of its own each
+ * time, which lives, with all it references, until the next full collection.
  */
 class Context implements RequestContext {
   readonly user: UserInfo;

@@ -27,26 +27,26 @@ export interface HandlerParts {
   readonly random: Random;
   readonly cache: WatchCache;
   readonly objects: StoredObjects;
-  /** These name those who write. */
+  /** The names of field managers. */
   readonly managers: ManagerNames;
   readonly admission: AdmissionChain;
-  /** Options of writes that ask for nothing, for admission. */
+  /** The options of writes without parameters, for admission. */
   readonly plainOptions: Readonly<Record<"CREATE" | "UPDATE", SentOptions>>;
-  /** Used again for writes that become creates. */
+  /** The authorizer for writes that become creates. */
   readonly authorizer: Authorizer;
   readonly negotiator: Negotiator;
-  /** The views of objects that resources offer. */
+  /** The transformations that resources offer. */
   readonly transforms: Allows;
-  /** Schema of `DeleteOptions`, for bodies of deletes. */
+  /** The schema of `DeleteOptions`, for bodies of deletes. */
   readonly deleteOptionsSchema: Schema;
   /**
-   * The same kind in another of its versions. `undefined` when there is none: of built-in kinds those that are not served
-   * count as absent, of custom kinds those that their definition does not have.
+   * Returns the same kind in another of its versions; `undefined` when there is none. A version of a built-in kind that
+   * is not served counts as absent; a version of a custom kind does if its definition does not have it.
    */
   definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
   /** Whether the values of a resource are encrypted, or hold secrets: no message shows them. */
   isConfidential(definition: ResourceDefinition): boolean;
-  /** Schema of a built-in kind. Throws when there is none. */
+  /** Returns the schema of a built-in kind. Throws when there is none. */
   schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
@@ -54,11 +54,11 @@ export interface HandlerParts {
   isRegistered(gvk: GroupVersionKind): boolean;
   readonly bodyLimitBytes: number;
   readonly sizes: Sizes;
-  /** Handles requests that are too large for the event loop. Left out: there is no limit. */
+  /** Handles requests that are too large for the event loop in threads. Left out: there is no limit. */
   readonly large?: LargeRequests;
-  /** Watches without `timeoutSeconds` last between this and twice this. */
+  /** The minimum duration of watches without `timeoutSeconds`; they last at most twice as long. */
   readonly minRequestTimeoutMs: number;
-  /** Counts events sent on watches. */
+  /** Counts events that were sent on watches. */
   observeWatch(definition: ResourceDefinition, events: number, bytes: number): void;
 }
 
@@ -68,25 +68,25 @@ export interface Scope {
   readonly context: RequestContext;
   readonly definition: ResourceDefinition;
   readonly store: Store;
-  /** A view that is an object of another kind (`scale`) has the resource that it is part of. */
+  /** The resource of a subresource whose bodies are of another kind (`scale`). */
   readonly parent?: ResourceDefinition;
-  /** Changes of such a view reach the store by this. */
+  /** Stores the changes of such a subresource. */
   readonly writes?: Pick<Store, "update">;
-  /** Empty for cluster-scoped resources and lists over all namespaces. */
+  /** The namespace; empty for cluster-scoped resources and lists over all namespaces. */
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
-  /** The hooks of updates through it. */
+  /** The hooks of updates through the subresource. */
   readonly updates: UpdateStrategy;
 }
 
-/** Handles requests elsewhere. */
+/** Handles requests in threads. */
 export interface LargeRequests {
   /**
-   * The encoded answer of the request's handler, given the scope of the main resource. Rejects as the handler would,
-   * and with its own `StatusError`s: no room for the request, time or memory limit exceeded.
+   * Returns the encoded answer of the request's handler, given the scope of the main resource. Rejects with the errors
+   * of the handler, and with `StatusError`s of its own: too little room for the request, time or memory limit exceeded.
    */
   handle(scope: Scope): Promise<Reply>;
-  /** `encoding.item` of a value that is large. */
+  /** Encodes a large value as `encoding.item` does. */
   encode(encoding: Encoding, value: unknown, request: HandledRequest): Promise<Buffer>;
 }

@@ -1,4 +1,7 @@
-/** Selectors of a request as a filter on stored entries, and the single object that a field selector may name. */
+/**
+ * Makes a filter on stored entries from the selectors of a request, and finds the single object that a field selector
+ * may name.
+ */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type FieldSelector, parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -11,13 +14,13 @@ interface Selection {
   readonly filter: EntryFilter;
   /** The name every match must have; `undefined` for any. */
   readonly name: string | undefined;
-  /** The namespace that every match is in; empty for all, and for resources without. */
+  /** The namespace that every match is in; empty for all, and for cluster-scoped resources. */
   readonly namespace: string;
 }
 
 const noLabels = {};
 
-/** Throws `badRequest` for a selector that cannot be read or names unknown fields. */
+/** Parses a field selector. Throws `badRequest` for one that cannot be read or names unknown fields. */
 function fieldSelectorOf(definition: ResourceDefinition, text: string): FieldSelector {
   return parseFieldSelector(text, {
     fields: definition.selectableFields,
@@ -28,7 +31,10 @@ function fieldSelectorOf(definition: ResourceDefinition, text: string): FieldSel
   });
 }
 
-/** Picks the objects that the selectors match, among some that are not stored and have no namespace. Throws as `selectionOf`. */
+/**
+ * Returns the objects that the selectors match, among objects that are not stored and have no namespace. Throws the
+ * errors of `selectionOf`.
+ */
 export function selectedOf(
   definition: ResourceDefinition,
   options: Pick<ListOptions, "labelSelector" | "fieldSelector">,
@@ -42,7 +48,7 @@ export function selectedOf(
   );
 }
 
-/** Throws `badRequest` for selectors that cannot be read or name unknown fields. */
+/** Reads the selectors of a request. Throws `badRequest` for selectors that cannot be read or name unknown fields. */
 export function selectionOf(
   scope: Pick<Scope, "definition" | "parts" | "namespace">,
   options: Pick<ListOptions, "labelSelector" | "fieldSelector">,

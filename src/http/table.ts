@@ -1,4 +1,4 @@
-/** The Table view of objects: the kind's columns, one row an object. Source: upstream's table convertor. */
+/** The Table view of objects: the kind's columns, and one row for each object. Source: upstream's table convertor. */
 import { invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, withoutAnnotations } from "#meta/object-meta.ts";
@@ -38,17 +38,17 @@ const defaultColumns: readonly Column[] = [
 
 export interface TableRequest {
   readonly definition: ResourceDefinition;
-  /** The Table, and metadata in it, have this version. */
+  /** The version of the Table, and of the metadata in it. */
   readonly apiVersion: string;
   readonly include: IncludeObject;
   readonly nowMs: number;
 }
 
-/** The Table of one object. `withColumns` is false for all but the first event of a watch. */
+/** Returns the Table of one object. `withColumns` is false for all but the first event of a watch. */
 export const tableOf = (table: TableRequest, object: Unstructured, withColumns = true): object => ({
   kind: "Table",
   apiVersion: table.apiVersion,
-  // A dry run has none.
+  // An object of a dry run has no version.
   metadata: object.metadata.resourceVersion === undefined ? {} : { resourceVersion: object.metadata.resourceVersion },
   columnDefinitions: withColumns ? columnDefinitions(table.definition) : null,
   rows: [tableRow(table, object)],
@@ -62,14 +62,14 @@ function columnsOf(definition: ResourceDefinition): readonly Column[] {
   return definition.columns.length === 0 ? defaultColumns : definition.columns;
 }
 
-/** The row of an object. */
+/** Returns the row of an object. */
 export function tableRow({ definition, apiVersion, include, nowMs }: TableRequest, object: Unstructured): object {
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
   if (include === "Object") return { cells, object };
   return { cells, object: include === "Metadata" ? partialObject(object, definition, apiVersion) : null };
 }
 
-/** The same as JSON text; `metadata` is that of the object. */
+/** Returns the row of an object as JSON text; `metadata` is the text of its metadata. */
 export function rowText(table: TableRequest, object: Unstructured, metadata: () => string): string {
   const { definition, apiVersion, include, nowMs } = table;
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
@@ -79,7 +79,7 @@ export function rowText(table: TableRequest, object: Unstructured, metadata: () 
   return `{"cells":${JSON.stringify(cells)},"object":${shown}}`;
 }
 
-/** An object without its content. */
+/** Returns an object with metadata alone. */
 export const partialObject = (
   { metadata }: Unstructured,
   { fieldAnnotations }: ResourceDefinition,
@@ -91,7 +91,7 @@ export const partialObject = (
     fieldAnnotations === undefined ? metadata : withoutAnnotations(metadata, (name) => fieldAnnotations.includes(name)),
 });
 
-/** The same as JSON text; `metadata` is that of the object. */
+/** Returns an object with metadata alone as JSON text; `metadata` is the text of its metadata. */
 export const partialText = (
   object: () => Unstructured,
   definition: ResourceDefinition,

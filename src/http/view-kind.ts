@@ -1,4 +1,4 @@
-/** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources for handlers. */
+/** Definitions of subresources whose bodies are objects of another kind (`scale`, `token`), for handlers. */
 import { typedDecoder } from "#registry/object-decoder.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { Column, ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
@@ -6,7 +6,7 @@ import type { HandlerParts } from "./scope.ts";
 
 const views = new WeakMap<ResourceDefinition, Map<string, ResourceDefinition>>();
 
-/** The other kind in the place of the resource; made once for each definition. */
+/** Returns the definition of the other kind, in place of that of the resource; made once for each definition. */
 export function viewKind(
   of: ResourceDefinition,
   { group, version, kind }: GroupVersionKind,

@@ -1,5 +1,5 @@
 /**
- * The views of objects: as they are, as rows of a Table, or as metadata alone. A view turns objects into other objects,
+ * The views of objects: whole, as rows of a Table, or as metadata alone. A view turns objects into other objects,
  * independent of the encoding. Source: upstream's `transformResponseObject`.
  */
 import type { EncodableList } from "#codec/encoding.ts";
@@ -22,7 +22,7 @@ import {
   tableRow,
 } from "./table.ts";
 
-/** Metadata of a list as the answer shows it. */
+/** The metadata of a list as the answer shows it. */
 export interface ListMeta {
   readonly resourceVersion: string;
   readonly continue?: string;
@@ -32,24 +32,30 @@ export interface ListMeta {
 /** The members of a list beside its items. */
 type ListFrame = Pick<EncodableList, "members" | "itemsKey" | "emptyIsNull">;
 
-/** Throws `wrongView` where it does not fit: lists are not shown as one object, nor the other way round. */
+/**
+ * A view. Its functions throw `wrongView` if it does not fit: lists are not shown as one object, nor one object as a
+ * list.
+ */
 interface View {
   object(object: Unstructured): object;
   list(metadata: ListMeta): ListFrame;
   item(object: Unstructured): unknown;
-  /** The same as JSON text, where that is cheaper. Each function returns a part of the item, decoded or as text. */
+  /**
+   * Returns the result of `item` as JSON text, if that is cheaper. The arguments return the object, decoded, and its
+   * metadata as text.
+   */
   itemJson?(object: () => Unstructured, metadata: () => string): string;
   /** Makes the view of one watch. */
   events(): EventView;
 }
 
 export interface EventView {
-  /** Identifies the form: equal names show the same. Empty where it depends on the watch. */
+  /** Identifies the form: views of equal names show the same. Empty if the view depends on the watch. */
   readonly form: string;
   /** Whether objects are shown unchanged. */
   readonly isPlain: boolean;
   object(object: Unstructured): object;
-  /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
+  /** The type of a list of such objects; absent for Tables, whose initial events are no list. */
   readonly list?: InitialListType;
 }
 
@@ -59,7 +65,7 @@ export interface InitialListType {
   readonly apiVersion: string;
 }
 
-/** The view that was negotiated. Throws `badRequest` for parameters of Tables that cannot be read. */
+/** Returns the negotiated view. Throws `badRequest` for parameters of Tables that cannot be read. */
 export function viewOf(scope: Scope, negotiated: Negotiated): View {
   switch (negotiated.transform) {
     case "Table":
@@ -112,7 +118,7 @@ function tableView(scope: Scope, negotiated: Negotiated): View {
     list: (metadata) => ({
       members: { kind: "Table", apiVersion, metadata, columnDefinitions: columnDefinitions(definition) },
       itemsKey: "rows",
-      // Upstream: the two ways of making rows differ where there are none.
+      // Upstream: its two table convertors differ in whether no rows are null or an empty list.
       emptyIsNull: definition.columns.length === 0,
     }),
     item: (object) => tableRow(table, object),
@@ -156,7 +162,7 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
     itemJson: (object, metadata) => partialText(object, definition, metadata, apiVersion),
     events() {
       checkFits(false);
-      // Definitions of one store may differ in what their metadata shows.
+      // Definitions of one store may show different metadata.
       return {
         form: `${apiVersion} ${definition.fieldAnnotations?.join() ?? ""}`,
         isPlain: false,

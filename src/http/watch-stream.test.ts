@@ -28,7 +28,7 @@ const put = (cache: WatchCache, name: string, text: string): Promise<unknown> =>
     decode: () => undefined,
   });
 
-/** A client that reads nothing until it is told to. */
+/** A client that reads nothing until `read` is called. */
 class SlowSink implements StreamSink {
   text = "";
   blocked = false;

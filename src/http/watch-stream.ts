@@ -19,25 +19,25 @@ import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
 /** Encodes objects as frames of one form. */
 export interface FrameEncoder {
-  /** Names the form; frames of equal names are interchangeable. Empty: frames are not shared. */
+  /** The name of the form; frames of equal names are interchangeable. Empty: frames are not shared. */
   readonly name: string;
   /** Whether frames are lines of text. */
   readonly isText: boolean;
-  /** One event. `revision` is what the object must carry when it differs from that of its own bytes. */
+  /** Encodes one event. `revision` is the version that the object must show, if it differs from that in its bytes. */
   event(type: EventType, entry: Entry, revision: Revision): Buffer;
   bookmark(revision: Revision, initialEventsEnd: boolean): Buffer;
   error(status: Status): Buffer;
-  /** The object of an event where frames show it unchanged, for readers in this process. */
+  /** Returns the object of an event, for readers in this process; absent when frames show it changed. */
   readonly objects?: EventObjects;
 }
 
 export interface EventObjects {
-  /** `undefined` where it would have to be decoded. */
+  /** Returns the decoded object; `undefined` when it would have to be decoded. */
   decoded(entry: Entry, revision: Revision): Unstructured | undefined;
   object(entry: Entry, revision: Revision): Unstructured;
 }
 
-/** Rejects when entries cannot be converted. */
+/** Has a webhook convert entries. Rejects when they cannot be converted. */
 type ConvertEntries = (entries: readonly Entry[]) => MaybePromise<ConvertedObjects>;
 
 /** Objects to send first, and the results of conversions that keep them readable. */
@@ -63,22 +63,28 @@ interface WatchStreamOptions {
   readonly convert?: ConvertEntries;
   readonly encoder: FrameEncoder;
   readonly bookmarks: boolean;
-  /** Whether a bookmark that ends the initial events is wanted, and the revision it must have reached. */
+  /**
+   * The revision that a bookmark after the initial events must have reached; `undefined` when there is no such
+   * bookmark.
+   */
   readonly initialEventsEnd: Revision | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Ends the stream: the kind is no longer served, or in another way. */
+  /** Aborted when the kind is no longer served, or in another way: the stream ends. */
   readonly endOfService?: AbortSignal;
-  /** Counts what is sent. */
+  /** Counts the events and bytes that are sent. */
   observe?(events: number, bytes: number): void;
   /** Called once, when the stream has ended. */
   closed?(): void;
 }
 
 const bookmarkPeriodMs = 60_000;
-/** A last bookmark is sent this long before the stream ends by itself. */
+/** The time before the end of the stream at which a last bookmark is sent. */
 const bookmarkBeforeEndMs = 2_000;
-/** Initial objects are sent in growing pieces, so that little is queued for a client that does not read. */
+/**
+ * The length of the first and of the largest piece of initial objects. Pieces grow, so that little is queued for a
+ * client that does not read.
+ */
 const firstPieceLength = 8 * 1024;
 const pieceLengthMax = 64 * 1024;
 
@@ -91,7 +97,7 @@ export class WatchStream implements ReplyStream {
   #cancels: (() => void)[] = [];
   #initial: Initial;
   #initialNext = 0;
-  /** The key of the next initial object, when the others were released because the client did not read. */
+  /** The key of the next initial object, if the rest of them was released because the client did not read. */
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
   /** Whether events wait for `convert`. */
@@ -151,7 +157,7 @@ export class WatchStream implements ReplyStream {
     this.#cancels[2] = cancel;
   }
 
-  /** Sends what is left of the initial objects; the live part starts when all are out. */
+  /** Sends the remaining initial objects, and then follows changes. */
   #sendInitial(): void {
     const { encoder, clock } = this.#options;
     const { entries: initial } = this.#initial;
@@ -174,7 +180,7 @@ export class WatchStream implements ReplyStream {
     if (!this.#over && this.#watch === undefined) void this.#follow();
   }
 
-  /** The client does not read: only its position is kept. */
+  /** Keeps only the position of a client that does not read. */
   #pause(): void {
     // Waiting for the client does not use the event loop.
     this.#begun();
@@ -185,7 +191,7 @@ export class WatchStream implements ReplyStream {
     this.#initialNext = 0;
   }
 
-  /** Reads again what is left of the initial objects. */
+  /** Reads the remaining initial objects again. */
   async #continue(from: string): Promise<void> {
     const { cache, prefix, after, filter, clock, convert } = this.#options;
     try {
@@ -193,7 +199,7 @@ export class WatchStream implements ReplyStream {
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
       const conversions = filter === undefined ? undefined : await convert?.(range.entries);
-      // A long search leaves others time in which they forget what was converted.
+      // The results of conversions stay referenced during a long search: others must not evict them.
       if (conversions !== undefined) this.#initial = { entries: [], conversions };
       if (this.#over) return;
       const entries = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
@@ -318,7 +324,7 @@ export class WatchStream implements ReplyStream {
     onBegun?.();
   }
 
-  /** The result of `show`. When an object cannot be shown, the watch ends with an ERROR event. */
+  /** Returns the result of `show`. If an object cannot be shown, the watch ends with an ERROR event. */
   #shown<T>(show: () => T): T | undefined {
     try {
       return show();
@@ -339,7 +345,7 @@ export class WatchStream implements ReplyStream {
     this.#end();
   }
 
-  /** Ends the stream from our side. */
+  /** Ends the stream from the server's side. */
   #end(): void {
     const sink = this.#sink;
     this.#finish();
@@ -357,7 +363,7 @@ export class WatchStream implements ReplyStream {
   }
 }
 
-/** The matching entries, checked with pauses. */
+/** Returns the matching entries; the search pauses for other requests. */
 export async function matching(
   entries: readonly Entry[],
   filter: (entry: Entry) => boolean,
@@ -391,7 +397,10 @@ function frameOf(event: StoreEvent, encoder: FrameEncoder): Buffer {
   return shared(event, encoder.name, () => encoder.event(event.type, event.entry, event.revision));
 }
 
-/** The type that an event has behind a selector: coming to match is ADDED, ceasing to is DELETED. */
+/**
+ * Returns the type that an event has for a watcher with a selector: an object that begins to match is ADDED, one that
+ * ceases to match is DELETED.
+ */
 function shownType(event: StoreEvent, filter: (entry: Entry) => boolean): EventType | undefined {
   const { previous } = event;
   const before = previous !== undefined && filter(previous);
@@ -401,11 +410,11 @@ function shownType(event: StoreEvent, filter: (entry: Entry) => boolean): EventT
   return before ? "DELETED" : undefined;
 }
 
-/** Returns what an event shows under a type that its watcher's selector gave it. */
+/** Returns the entry that an event shows under the type which the selector gave it. */
 const shownEntry = (event: StoreEvent, type: EventType): Entry =>
   type === "DELETED" && event.type !== "DELETED" ? event.previous! : event.entry; // it matched before
 
-/** The frame of an event as a selector shows it. */
+/** Returns the frame of an event for a watcher with a selector; `undefined` when it shows nothing. */
 function filteredFrame(
   event: StoreEvent,
   filter: (entry: Entry) => boolean,

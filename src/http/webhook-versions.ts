@@ -40,7 +40,10 @@ export class WebhookVersions {
 
   /** The versions for code that runs in `withConversions`. */
   get versions(): ObjectVersions {
-    return { ...this.#versions, convert: (object, from, to) => (from === to ? object : this.#conversionOf(object, to)) };
+    return {
+      ...this.#versions,
+      convert: (object, from, to) => (from === to ? object : this.#conversionOf(object, to)),
+    };
   }
 
   /** Returns the result of `work`, which may run several times. */
@@ -68,7 +71,8 @@ export class WebhookVersions {
   }
 
   async #callWebhook(object: Unstructured, apiVersion: string): Promise<OwnedObject | ConversionProblem> {
-    if (this.#conversions.size >= conversionsMax) return new ConversionProblem("its field managers need too many conversions");
+    if (this.#conversions.size >= conversionsMax)
+      return new ConversionProblem("its field managers need too many conversions");
     try {
       const [converted] = await this.#webhook.convertRaw([object], apiVersion, this.#signal);
       const { metadata: _metadata, ...content } = converted!; // as many as were sent

@@ -18,16 +18,19 @@ import { sentWriteOptions, type WriteOptions } from "./options.ts";
 import { WebhookVersions } from "./webhook-versions.ts";
 import type { Scope } from "./scope.ts";
 
-/** A client's object on its way to the store. */
+/** An object that a client sent, before it is stored. */
 export interface Written {
   readonly object: Unstructured;
-  /** Whether `nullEmptyLists` has something to do once ownership is recorded. */
+  /** Whether `nullEmptyLists` has to run once ownership is recorded. */
   readonly hasEmptyLists: boolean;
   /** Whether ownership is recorded already. */
   readonly isOwned?: boolean;
 }
 
-/** The body as an object of the definition, defaults filled in; findings about fields became warnings or an error. */
+/**
+ * Reads the body as an object of the definition, with defaults filled in. Findings about fields become warnings or an
+ * error.
+ */
 export async function readObject(scope: Scope, options: WriteOptions): Promise<Written> {
   const { request, parts } = scope;
   const encoding = parts.negotiator.body(request.headers["content-type"]);
@@ -36,7 +39,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   return decodeBody(scope, options, bytes, encoding);
 }
 
-/** The same for given bytes. */
+/** Does the same with given bytes. */
 export function decodeBody(
   scope: Scope,
   options: WriteOptions,
@@ -46,7 +49,7 @@ export function decodeBody(
 ): Written {
   const { request, parts, definition } = scope;
   const { decoder } = definition;
-  // Upstream: named among the types it accepts, and never understood.
+  // Upstream: the error names this type among the accepted ones, although it is never accepted.
   if (encoding.typedOnly && !servingRulesOf(definition).acceptsTypedFormats)
     throw unsupportedMediaType(parts.negotiator.names);
   const decoded = decoder.body({
@@ -64,7 +67,7 @@ export function decodeBody(
   return { object, hasEmptyLists: decoded.hasEmptyLists };
 }
 
-/** Adds defaults that the schema cannot say. Throws when checks of the object are too large for the event loop. */
+/** Adds defaults that a schema cannot express. Throws when checks of the object are too large for the event loop. */
 export function defaulted(scope: Scope, object: Unstructured): Unstructured {
   const { strategy } = scope.definition;
   const full = strategy.defaults?.(object) ?? object;
@@ -73,7 +76,8 @@ export function defaulted(scope: Scope, object: Unstructured): Unstructured {
 }
 
 /**
- * The object with the namespace of the URL. Throws when the body names another one; a cluster-scoped object loses it.
+ * Sets the namespace of the object to that of the URL. Throws when the body names another one; a cluster-scoped object
+ * loses it.
  */
 export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
   const given = object.metadata.namespace;
@@ -89,7 +93,7 @@ export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
-/** Drops system fields that a creating client must not set, before ownership is recorded. */
+/** Drops system fields that clients must not set in a create, before ownership is recorded. */
 export function withoutSystemFields(object: Unstructured): Unstructured {
   const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
@@ -97,7 +101,7 @@ export function withoutSystemFields(object: Unstructured): Unstructured {
   return { ...object, metadata };
 }
 
-/** The name in a body must be that of the URL. */
+/** Checks that the name in a body is that of the URL. */
 export function checkName(scope: Scope, object: Unstructured): void {
   const { name = "" } = object.metadata;
   if (name === "") {
@@ -133,12 +137,12 @@ export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = fa
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...kept.values()] } };
 }
 
-/** Repeated owners that the warning names. */
+/** The maximum number of repeated owners that the warning names. */
 const shownUidsMax = 20;
 
 /**
- * Returns what mutating admission left of an object: `changed` is `undefined` when that is the object itself. Plugins
- * may not move it to another namespace; what they did to its owners is mended with a warning. Source: upstream's
+ * Returns the object after mutating admission; `changed` is `undefined` when admission did not change it. Plugins may
+ * not move it to another namespace; repeated owners that they add are removed with a warning. Source: upstream's
  * handlers.
  */
 export function afterAdmission(scope: Scope, object: Unstructured, changed: Unstructured | undefined): Unstructured {
@@ -159,7 +163,7 @@ function withReadableManagers(scope: Scope, object: Unstructured, changed: Unstr
   return { ...changed, metadata: before === undefined ? metadata : { ...metadata, managedFields: before } };
 }
 
-/** The answer of admission. A request that waits for others leaves seats to other users. */
+/** Returns the answer of admission. A request that waits for other servers leaves seats to other users. */
 export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): MaybePromise<T> {
   if (isLate(answer)) request.seats?.slow();
   return answer;
@@ -180,7 +184,7 @@ export function ownershipOf(scope: Scope): Ownership {
     : new WebhookVersions(versions, webhook, scope.request.signal);
 }
 
-/** The object with ownership of what this write changed recorded. */
+/** Returns the object with managedFields that record the changes of this write. */
 export function withOwnership(
   scope: Scope,
   old: Unstructured | undefined,
@@ -210,7 +214,9 @@ function owner(
   return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
 }
 
-/** Upstream drops all managers when the object cannot be converted to a version of one of them. */
+/**
+ * Computes managedFields. Upstream drops all managers when the object cannot be converted to a version of one of them.
+ */
 function managedFieldsAfter(
   scope: Scope,
   old: Unstructured | undefined,
@@ -260,7 +266,9 @@ function fitsManagers(versions: ObjectVersions, own: GroupVersion, old: Unstruct
   return true;
 }
 
-/** The versions of the scope's kind, for owners who wrote in others than that of the request. */
+/**
+ * Returns the versions of the scope's kind, for field managers that wrote in another version than that of the request.
+ */
 export function objectVersions({ definition, parts, updates: { resetFields } }: Scope): ObjectVersions {
   const own = apiVersionOf(definition);
   const of = (apiVersion: string): ResourceDefinition | undefined =>
@@ -294,7 +302,7 @@ export function objectVersions({ definition, parts, updates: { resetFields } }: 
   };
 }
 
-/** The attributes of a write, for admission. */
+/** Makes the attributes of a write, for admission. */
 export function admissionAttributes(
   scope: Scope,
   write: Pick<AdmissionAttributes, "object" | "oldObject" | "dryRun"> & {

@@ -1,4 +1,4 @@
-/** Authenticates the request, or answers 401. Later filters see the user and no credentials. */
+/** Authenticates the request, or answers 401. Later filters see the user, and no credentials. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import { unauthorized } from "#meta/status-error.ts";
 import { andThen } from "#std/maybe-promise.ts";
@@ -6,7 +6,7 @@ import type { Filter } from "./filter.ts";
 
 interface AuthenticateOptions {
   readonly authenticator: Authenticator;
-  /** Whether a header holds, or pretends to hold, an identity; names in lower case. */
+  /** Whether a header contains, or pretends to contain, an identity; names are in lower case. */
   isIdentityHeader(name: string): boolean;
   readonly log: { debug(fields: object, message: string): void };
 }
@@ -27,5 +27,5 @@ export function authenticate({ authenticator, isIdentityHeader, log }: Authentic
     });
 }
 
-/** The same for everybody: to make one, with its stack, would be a tenth of what a flood of bad tokens costs. */
+/** The same error for everybody: making one with its stack would be a tenth of the cost of a flood of bad tokens. */
 const nobody = unauthorized();

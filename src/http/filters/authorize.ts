@@ -21,7 +21,7 @@ interface DecisionAnnotations {
   readonly reason: string;
 }
 
-/** Upstream's names in the domain. */
+/** Upstream's names of the annotations, in the API domain. */
 export const decisionAnnotations = ({ rename }: ApiDomain): DecisionAnnotations => ({
   decision: rename("authorization.k8s.io/decision"),
   reason: rename("authorization.k8s.io/reason"),
@@ -33,7 +33,7 @@ export function authorize({ authorizer, errorReply, annotations }: AuthorizeOpti
     return andThen(authorizer.authorize(attributes), (verdict) => {
       const isAllowed = verdict.decision === "allow";
       if (annotations !== undefined) {
-        // The audit log may say more than the client is told. An authorizer that denies gives its own reason.
+        // The audit log may say more than the answer does. An authorizer that denies gives its own reason.
         const isToldWhy = isAllowed || (verdict.decision === "deny" && verdict.reason !== "");
         const reason = isToldWhy ? verdict.reason : (authorizer.explain?.(attributes) ?? verdict.reason);
         request.annotate(annotations.decision, isAllowed ? "allow" : "forbid");
@@ -69,7 +69,7 @@ export function attributesOf(request: ApiRequest): Attributes {
 /** Verbs of requests for many objects, which selectors limit. */
 const limitable: readonly string[] = ["list", "watch", "deletecollection"];
 
-/** Upstream: watches by path take selectors in some places only, so there they give no rights. */
+/** Upstream: watches by path read selectors in some places only, so for them selectors give no rights. */
 const watchPath = /^\/+(?:api|apis\/[^/]+)\/[^/]+\/watch\//;
 
 function withSelectors(attributes: Attributes, { query, path }: ApiRequest): Attributes {
@@ -85,7 +85,7 @@ function withSelectors(attributes: Attributes, { query, path }: ApiRequest): Att
   };
 }
 
-/** Ignores a selector that cannot be parsed, since the handler refuses it later. */
+/** Returns the parsed selector, or nothing for one that cannot be parsed: the handler refuses it later. */
 function readable<T>(read: () => readonly T[]): readonly T[] {
   try {
     return read();

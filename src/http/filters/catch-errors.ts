@@ -31,13 +31,13 @@ interface CatchErrorsOptions {
 export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
   const answer = (error: unknown, request: ApiRequest): Reply => {
     if (error instanceof StatusError) {
-      // The private story of a server's own failure is in the cause.
+      // The cause contains the private details of a failure of this server.
       if (error.status.code >= 500 && error.cause !== undefined) {
         log.error({ error: error.cause, ...describe(request) }, "a request failed");
       }
       return errorReply(request, error);
     }
-    // Clients can wait, or delete something; the log has it from the health check.
+    // Clients can wait, or delete something; the health check logs the full disk.
     if (error instanceof WriterReplaced) return errorReply(request, serviceUnavailable(error.message));
     if (error instanceof StorageRefusal) return errorReply(request, internalError(error.message));
     if (error instanceof StorageFailure && !request.aborted) {
@@ -49,7 +49,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
         ),
       );
     }
-    // A client's own doing.
+    // The client caused this error.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; the client has gone.
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");

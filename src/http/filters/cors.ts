@@ -1,13 +1,16 @@
 /** Cross-origin requests of browsers, for origins an operator allowed. Source: upstream's `server/filters/cors.go`. */
 import { type Filter, withHeaders } from "./filter.ts";
 
-/** `allowed`: anchored or not as the operator wrote them; an origin that one of them matches may read answers. */
+/**
+ * `allowed` are expressions as the operator wrote them, anchored or not; an origin that one of them matches may read
+ * answers.
+ */
 export function cors(allowed: readonly RegExp[]): Filter {
   return async (request, next) => {
     const origin = request.headers["origin"];
     if (origin === undefined || !allowed.some((pattern) => pattern.test(origin))) return next(request);
     const headers = { "access-control-allow-origin": origin, ...fixed };
-    // A preflight asks for nothing but these headers.
+    // A preflight request needs nothing but these headers.
     if (request.method === "OPTIONS") return { code: 204, headers };
     return withHeaders(await next(request), headers);
   };

@@ -8,7 +8,7 @@ import { andThen } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { Filter } from "./filter.ts";
 
-/** `chance`: `--goaway-chance`, from 0 to 0.02. */
+/** `chance` is the value of `--goaway-chance`, from 0 to 0.02. */
 export function goAway({ chance, random }: { readonly chance: number; readonly random: Random }): Filter {
   return (request, next) => {
     if (request.protocol !== "HTTP/2.0") return next(request);

@@ -59,14 +59,14 @@ function asksToImpersonate(request: ApiRequest): boolean {
   return false;
 }
 
-/** The identity that the headers request, before permissions. */
+/** The identity that the headers ask for, before permissions are checked. */
 interface Wanted {
-  /** Empty when there is no `Impersonate-User`. */
+  /** The name of the user; empty when there is no `Impersonate-User`. */
   readonly user: string;
   readonly groups: readonly string[];
   readonly uid: string;
   readonly extra: ReadonlyMap<string, readonly string[]>;
-  /** Something else than a user is asked for. */
+  /** Whether groups, a uid or extra keys are requested, which need a user. */
   readonly needsUser: boolean;
 }
 
@@ -85,7 +85,7 @@ function wantedIdentity(request: ApiRequest): Wanted {
 
 const extraPrefix = "impersonate-extra-";
 
-/** A request to impersonate must be allowed to do this; a field that is left out is empty. */
+/** A permission that the impersonating user needs; a field that is left out is empty. */
 type Permission = Pick<Attributes, "resource" | "name"> &
   Partial<Pick<Attributes, "group" | "subresource" | "namespace">>;
 
@@ -120,7 +120,7 @@ function identity(wanted: Wanted): UserInfo {
   };
 }
 
-/** `system:serviceaccount:<namespace>:<name>`, both being names that such objects can have. */
+/** Splits `system:serviceaccount:<namespace>:<name>`; `undefined` unless both are names that such objects can have. */
 function serviceAccount(user: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!user.startsWith(accountPrefix)) return undefined;
   const [namespace, name, ...rest] = user.slice(accountPrefix.length).split(":");
@@ -130,7 +130,10 @@ function serviceAccount(user: string): { readonly namespace: string; readonly na
 
 const accountPrefix = "system:serviceaccount:";
 
-/** Upstream: a text and a 500, as for a broken server; references are shown as Go prints them. */
+/**
+ * The answer to headers without a user. Upstream: a text and a 500, like the answer of a broken server; references are
+ * shown as Go prints them.
+ */
 function withoutUser(request: ApiRequest, { groups, uid, extra }: Wanted, authenticationGroup: string): Reply {
   const own = `${authenticationGroup}/v1`;
   const asked = [

@@ -1,6 +1,6 @@
 /**
- * Limits concurrent requests, reads and writes separately; further ones are told to retry. Long-running requests do not
- * count, and members of `system:masters` are exempt. Source: upstream's `maxinflight`.
+ * Limits concurrent requests, reads and writes separately; further requests are told to retry. Long-running requests do
+ * not count, and members of `system:masters` are exempt. Source: upstream's `maxinflight`.
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
@@ -10,7 +10,7 @@ import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 
 interface MaxInFlightOptions {
-  /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
+  /** The values of `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
   readonly reads: number;
   readonly writes: number;
   /** Called after each change with the numbers of running requests. */

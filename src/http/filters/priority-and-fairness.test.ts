@@ -27,7 +27,7 @@ const info = {
   parts: ["pods"],
 };
 
-/** A request of somebody ordinary; it has what the filter looks at. */
+/** Makes a request of an ordinary user, with the members that the filter reads. */
 function asking(fields: Partial<ApiRequest> = {}): { request: ApiRequest; abort: AbortController } {
   const abort = new AbortController();
   const request = {
@@ -42,7 +42,7 @@ function asking(fields: Partial<ApiRequest> = {}): { request: ApiRequest; abort:
   return { request: request as ApiRequest, abort };
 }
 
-/** One seat for each level there is, and a place to wait. */
+/** Sets up flow control with one seat for each level, and one place to wait. */
 function oneSeat() {
   const watches = new WatchCounts();
   const control = new FlowControl({
@@ -182,7 +182,7 @@ test("a request waits a quarter of the time it has, and never more than a minute
   };
   await waits({ deadlineMs: clock.now() + 8000 }, 2000);
   await waits({ deadlineMs: clock.now() + 600_000 }, 60_000);
-  // The time that it lost before counts.
+  // The time that the request has already used counts.
   await waits({ receivedMs: clock.now() - 1000, deadlineMs: clock.now() + 7000 }, 1000);
   await waits({ deadlineMs: Number.POSITIVE_INFINITY, info: { ...info, verb: "watch" } }, 15_000);
   answer({ code: 200 });

@@ -17,15 +17,15 @@ export interface PriorityAndFairnessOptions {
   readonly control: FlowControl;
   readonly watches: WatchCounts;
   readonly clock: Clock;
-  /** Longest wait in a queue of a request without a deadline. */
+  /** The maximum time in a queue for a request without a deadline. */
   readonly waitLimitMs: number;
   readonly errorReply: ErrorReply;
-  /** Told after each change: how many run. */
+  /** Called after each change with the numbers of running requests. */
   readonly observe?: (reads: number, writes: number) => void;
 }
 
 const waitMaxMs = 60_000;
-/** A client that reads the beginning of its watch more slowly than this has no seats any more. */
+/** The time after which a client that still reads the beginning of its watch loses its seats. */
 const beginningMaxMs = 60_000;
 
 export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter {
@@ -85,7 +85,7 @@ class Gate {
   #failed(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
     this.#count(queued, -1);
     queued.end();
-    // A mistake inside of the server is told and logged elsewhere.
+    // An error of the server itself is reported and logged elsewhere.
     if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
     return withHeaders(this.#options.errorReply(request, error), flow.headers);
   }
@@ -97,14 +97,14 @@ class Gate {
     if (stream !== undefined && request.info.verb === "watch") return this.#watching(request, queued, marked, stream);
     // An answer that is made while it is written waits for turns of the loop.
     if (reply.chunks !== undefined) queued.slow();
-    // A large answer has its seats until it is written, so that only so many are in memory.
+    // A large answer keeps its seats until it is written, so that only a few such answers are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
       return whenDone(marked, this.#holding(queued, request.deadlineMs));
     queued.end();
     return marked;
   }
 
-  /** A watch keeps its seats until it has started, and counts for writes while it lives. */
+  /** Lets a watch keep its seats until it has started, and counts it for the estimate of writes while it lives. */
   #watching(request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply {
     const { clock, watches } = this.#options;
     if (stream.hasBeginning === true) {
@@ -114,7 +114,7 @@ class Gate {
     return whenDone(reply, watches.began(request.info, request.url));
   }
 
-  /** Returns the seats when the returned function is called, or at the time limit. */
+  /** Keeps the seats until the returned function is called, or the time limit has passed. */
   #holding(queued: QueuedRequest, untilMs: number): () => void {
     const { clock } = this.#options;
     const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => queued.end());
@@ -132,7 +132,7 @@ class Gate {
   }
 }
 
-/** Resolves when the queued need not wait any longer. */
+/** Resolves when the request in the queue need not wait any longer. */
 function decision(clock: Clock, request: ApiRequest, queued: QueuedRequest, limitMs: number): Promise<void> {
   return new Promise((resolve) => {
     const { signal } = request;

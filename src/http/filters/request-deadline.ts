@@ -1,7 +1,8 @@
 /**
  * Limits the duration of requests to the server's maximum, or to the client's `timeout`; long-running requests are
  * excluded. At the deadline the request is answered with 504 and its work aborted. Source: upstream's
- * `request_deadline` and `timeout` filters.
+ * `request_deadline` and `timeout` filters. Hot path: running requests are in one list that is checked ten times a
+ * second, since one timer for each would cost more than most requests. The answer may come a tenth of a second late.
  *
  * Hot path: running requests are in one list that is checked ten times a second, since a timer each would cost more
  * than most requests. The answer may come a tenth of a second late.
@@ -18,7 +19,7 @@ import type { Filter } from "./filter.ts";
 
 interface RequestDeadlineOptions {
   readonly clock: Clock;
-  /** `--request-timeout`. */
+  /** The value of `--request-timeout`. */
   readonly requestTimeoutMs: number;
 }
 
@@ -47,7 +48,7 @@ export function requestDeadline({ clock, requestTimeoutMs }: RequestDeadlineOpti
 
 const late = () => timeout("request did not complete within the allotted timeout");
 
-/** One timer for one request: for deadlines that the client chose. */
+/** Limits one request by a timer of its own, for deadlines that the client chose. */
 function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(Math.max(0, request.deadlineMs - clock.now()), () => {
@@ -66,7 +67,7 @@ interface Entry {
 }
 
 const lookEveryMs = 100;
-/** A body that takes longer is waited for without seats. */
+/** The time after which a request that still waits for its body loses its seats. */
 const promptMs = 50;
 
 class Waiting {
@@ -120,7 +121,7 @@ class Waiting {
   }
 }
 
-/** Milliseconds of a `timeout` parameter; 0 when there is none. Throws `badRequest`. */
+/** Returns the milliseconds of a `timeout` parameter; 0 when there is none. Throws `badRequest`. */
 function parseTimeout(text: string | null): number {
   if (text === null || text === "") return 0;
   const duration = parseGoDuration(text);
@@ -128,7 +129,7 @@ function parseTimeout(text: string | null): number {
   throw badRequest(`invalid timeout specified in the request URL - time: ${durationProblem(text)}`);
 }
 
-/** Go's message about a text that is not a duration. */
+/** Returns Go's message about a text that is not a duration. */
 export function durationProblem(text: string): string {
   const parts = text.replace(/^[+-]/, "").split(/(?<=[^\d.])(?=[\d.])/);
   for (const part of parts) {

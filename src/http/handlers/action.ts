@@ -1,4 +1,4 @@
-/** POST that stores nothing: the body is decoded and admitted as for a create, then an action answers. */
+/** A POST that stores nothing: the body is decoded and admitted as for a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
@@ -25,7 +25,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const { request, parts, context, namespace, name } = scope;
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, (encoding, kind, group, version) =>
-    // Upstream: what is not stored has no columns.
+    // Upstream: kinds that are not stored have no columns.
     kind === "Table" ? false : parts.transforms(encoding, kind, group, version),
   );
   const encoding = parts.negotiator.body(request.headers["content-type"]);
@@ -50,7 +50,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     admitted: (checked) =>
       admitting(scope, parts.admission.validate(admissionAttributes(scope, { ...about, object: checked }))),
   });
-  // It waits for turns of the loop, or for others.
+  // The action waits for turns of the loop, or for other servers.
   if (isLate(acting)) request.seats?.slow();
   const answer = await acting;
   return isStatus(answer)

@@ -30,7 +30,8 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  // Its type is that of a patch, in YAML whatever else the server reads. Clients send JSON, which is YAML too.
+  // The body has the media type of an apply patch, and is YAML whatever else the server reads. Clients send JSON, which
+  // is YAML too.
   parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? jsonEncoding : yamlEncoding));
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
@@ -47,7 +48,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }
 
-/** The parsed request; parsed at the first attempt. */
+/** An applied configuration as it was sent; it is parsed at the first attempt. */
 interface Sent {
   readonly scope: Scope;
   readonly options: WriteOptions;
@@ -55,15 +56,15 @@ interface Sent {
   body: AppliedBody | undefined;
 }
 
-/** The next object. */
+/** Returns the object that the apply makes of the current one. */
 function merged(sent: Sent, current: Unstructured | undefined, versions: ObjectVersions): Written {
   const { scope, options, bytes } = sent;
-  // Read late: what is missing is the first thing a client hears of.
+  // The body is parsed late: a missing object is the first error that a client gets.
   sent.body ??= readConfiguration(scope, bytes, options);
   return apply(scope, options, current, sent.body, versions);
 }
 
-/** The configuration, which fits its type. Throws `badRequest`. */
+/** Reads the configuration, and checks that its type is right. Throws `badRequest`. */
 function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): AppliedBody {
   const { definition } = scope;
   const body = decodeApplied(bytes, options.fieldValidation);
@@ -156,7 +157,10 @@ function appliedFields(apply: FieldApply): AppliedResult {
   }
 }
 
-/** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
+/**
+ * Decodes the merged object as one of its kind, and fills in defaults. `place` is the name that the configuration gives
+ * itself.
+ */
 function decoded(
   scope: Scope,
   value: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** GET of objects that are computed at the time of the request, single or as a collection. */
+/** GET of objects that are computed when they are requested, single or as a collection. */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { notFound } from "#meta/status-error.ts";

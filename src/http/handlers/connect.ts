@@ -12,7 +12,7 @@ import type { Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
 import { admissionAttributes, admitting } from "../write-steps.ts";
 
-/** Admits the connection, and throws that there is nothing to connect with. */
+/** Runs admission for the connection, and then throws that there is nothing to connect to. */
 export async function refuseConnection(scope: Scope, part: SubresourceDefinition): Promise<never> {
   const { parts, definition, request, name } = scope;
   const viewed: Scope = { ...scope, definition: viewKind(definition, part, parts), parent: definition };
@@ -27,8 +27,8 @@ export async function refuseConnection(scope: Scope, part: SubresourceDefinition
 }
 
 /**
- * Returns what the query asks of the connection, as an object of its kind; the path behind the subresource is part of
- * it.
+ * Returns the options of the connection in the query, as an object of their kind; they include the path behind the
+ * subresource.
  */
 function optionsOf({ definition, request }: Scope, { kind, proxyPath }: SubresourceDefinition): ApiObject {
   const options: Record<string, unknown> = { kind, apiVersion: apiVersionOf(definition) };
@@ -45,7 +45,7 @@ function optionsOf({ definition, request }: Scope, { kind, proxyPath }: Subresou
     const behind = path.slice(path.indexOf(before) + before.length);
     if (behind !== "") options["path"] = behind;
   }
-  // Upstream: it has no metadata. Plugins look for it in none but their own kinds.
+  // Upstream: the object has no metadata. Plugins read metadata only of their own kinds.
   return options as Partial<ApiObject> as ApiObject;
 }
 

@@ -36,7 +36,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
     object,
     await admitting(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
   );
-  // A generated name is known by then.
+  // A generated name is known at this point.
   const validate = (candidate: Unstructured): MaybePromise<void> =>
     admitting(
       scope,

@@ -11,7 +11,7 @@ import { forbidden, invalidObject, type ResourceName, StatusError, unreadableObj
 import { attributesOf } from "../filters/authorize.ts";
 import type { Scope } from "../scope.ts";
 
-/** Upstream's bound. */
+/** Upstream's maximum number of unreadable objects that an error names. */
 const namedMax = 100;
 const verb = "unsafe-delete-ignore-read-errors";
 const option = FieldPath.of("ignoreStoreReadErrorWithClusterBreakingPotential");
@@ -29,7 +29,10 @@ export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured)
   await store.removeUnreadable(namespace, name, readable, admit, context);
 }
 
-/** `work` on a collection. Behind the gate, its failure names what cannot be read in it, up to a bound. */
+/**
+ * Does `work` on a collection. Behind the gate, the error of a failure names the objects that cannot be read, up to a
+ * maximum.
+ */
 export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
   const { parts, definition, store, namespace } = scope;
   try {
@@ -41,12 +44,12 @@ export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>):
   }
 }
 
-/** A collection is never deleted unread. */
+/** The refusal for collections, whose objects are never deleted without reading them. */
 export function collectionRefusal({ parts }: Scope): StatusError {
   const kind = { group: metaGroup(parts.domain), resource: "DeleteOptions" };
   return refused(kind, "", "is not allowed with DELETECOLLECTION, try again after removing the option");
 }
 
-/** Upstream: what is invalid is the object, by its resource, or the options. */
+/** Refuses the option. Upstream: the invalid object is named by its resource, or is the options. */
 const refused = ({ group, resource }: ResourceName, name: string, why: string): StatusError =>
   invalidObject({ group, kind: resource }, name, [invalid(option, true, why)]);

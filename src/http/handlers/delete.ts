@@ -28,7 +28,7 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
   if (deleted.removed && !definition.returnDeletedObject) {
     return valueReply(negotiated, 200, successStatus(scope, name, deleted.object.metadata.uid));
   }
-  // Upstream: 202 only for the deprecated way of asking that dependents go first.
+  // Upstream: 202 only for the deprecated option by which dependents are deleted first.
   const code = !deleted.removed && options.orphanDependents === false ? 202 : 200;
   return objectReply(scope, negotiated, code, deleted.object, deleted.removed ? undefined : deleted.entry);
 }
@@ -49,7 +49,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
 }
 
-/** `admittedName` is the name that plugins get. */
+/** Deletes an object. Plugins are given `admittedName`. */
 function remove(scope: Scope, name: string, options: CheckedDeleteOptions, admittedName = name): Promise<Deleted> {
   const { store, definition } = scope;
   return store.delete(scope.namespace, name, {
@@ -93,7 +93,7 @@ async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {
     encoding,
     schema: parts.deleteOptionsSchema,
     gvk: { group: "", version: "v1", kind: "DeleteOptions" },
-    // Options may name the group of the object or that of meta types; a body without them is meant as options.
+    // Options may name the group of the object or that of meta types; a body without a type counts as options.
     accepted: [
       { group: metaGroup(parts.domain), version: "v1", kind: "DeleteOptions" },
       { group: definition.group, version: definition.version, kind: "DeleteOptions" },
@@ -101,13 +101,13 @@ async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {
     fieldValidation: "Ignore",
     isOptions: true,
   });
-  // Upstream: options are recorded as what the server makes of them, whatever version was sent.
+  // Upstream: the audit log has the options in the internal version, whatever version was sent.
   const apiVersion = `${metaGroup(parts.domain)}/__internal`;
   request.audit?.sent({ ...object, apiVersion } as Unstructured); // decoded by its schema
   return deleteOptions(request.query, object as unknown as DeleteOptions, parts); // decoded by its schema
 }
 
-/** Upstream leaves the code out of it when one object was deleted. */
+/** The Status of success. Upstream leaves out its code when one object was deleted. */
 function successStatus({ definition: { group, resource } }: Scope, name?: string, uid?: string): object {
   return {
     kind: "Status",

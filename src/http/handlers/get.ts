@@ -23,7 +23,9 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
   });
 }
 
-/** The minimum version of a GET of one object; empty for the current one. Refuses versions that are compacted. */
+/**
+ * Returns the minimum version of a GET of one object; empty for the current one. Refuses versions that are compacted.
+ */
 export function wantedVersion({ url, query }: HandledRequest): string {
   if (!url.includes("?")) return "";
   if (queryFlag(query.get("export"))) {

@@ -22,8 +22,8 @@ export async function listCollection(scope: Scope): Promise<Reply> {
 }
 
 /**
- * GET of `…/watch/…`, which is a watch regardless of the query; of a single object when the path names one. Deprecated
- * since 1.11, and still served by 1.32.
+ * GET of `…/watch/…`, which is a watch whatever the query says, and one of a single object when the path names it.
+ * Deprecated since 1.11, and still served by 1.32.
  */
 export async function watchPath(scope: Scope): Promise<Reply> {
   const { request, parts, name } = scope;
@@ -36,7 +36,7 @@ export async function watchPath(scope: Scope): Promise<Reply> {
   return watchCollection(scope, { ...options, fieldSelector: `metadata.name=${escapeFieldValue(name)}` });
 }
 
-/** The request to the store. */
+/** Makes the request to the store. */
 export function listRequest(scope: Scope, options: ListOptions): ListRequest {
   const { filter, name, namespace } = selectionOf(scope, options);
   return {

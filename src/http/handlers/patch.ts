@@ -75,9 +75,9 @@ export async function patchObject(scope: Scope): Promise<Reply> {
     allowCreate: false,
     uidIsPrecondition: false,
     next(current) {
-      // Read late: a missing object is the first thing a client hears of.
+      // The patch is parsed late: a missing object is the first error that a client gets.
       patch ??= readPatch(scope, type, bytes, options);
-      // The present object is always given: patches other than apply do not create.
+      // There always is a current object: patches other than apply do not create one.
       return patched(scope, options, current!, patch);
     },
   });
@@ -86,7 +86,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
 
 interface Patch {
   apply(current: Unstructured): unknown;
-  /** The patch itself, if it is a strategic one. */
+  /** The patch itself, if it is a strategic merge patch. */
   readonly strategic?: unknown;
   /** Unknown and double fields of the patch itself. */
   readonly problems: readonly string[];
@@ -111,7 +111,10 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
   }
 }
 
-/** A strategic patch may say any type (clients name the resource's kind to its scale): the path decides. */
+/**
+ * Removes the type from a strategic merge patch, which may name any (clients send the resource's kind to its scale):
+ * the path decides.
+ */
 function withoutType(patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const { apiVersion, kind, ...rest } = patch;
@@ -119,7 +122,7 @@ function withoutType(patch: unknown): unknown {
   return isSaid(apiVersion) || isSaid(kind) ? patch : rest;
 }
 
-/** The object as the patch left it, which may have made it one of another version of its kind. */
+/** Decodes the patched object; the patch may have changed its version. */
 function decodeResult(
   scope: Scope,
   patched: Pick<PatchedValue, "value" | "fieldValidation" | "problems" | "before" | "strategic">,

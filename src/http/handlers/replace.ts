@@ -1,6 +1,6 @@
 /**
- * The compare-and-swap half of PUT and PATCH. In every attempt, ownership and admission see the object that will be
- * replaced.
+ * The compare-and-swap half of PUT and PATCH. In every attempt, field ownership and admission are computed for the
+ * object that will be replaced.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { ObjectVersions } from "#apply/managed-fields.ts";
@@ -32,7 +32,7 @@ export async function replaceObject(
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
     readonly uid?: string | undefined;
-    /** The new object, given the present one. */
+    /** Returns the new object, given the current one. */
     next(current: Unstructured | undefined, versions: ObjectVersions): Written;
   },
 ): Promise<Stored & { readonly created: boolean }> {
@@ -68,9 +68,9 @@ export async function replaceObject(
         const admitted = admitting(scope, parts.admission.admit(about(next, current)));
         return andThen(admitted, (changed) => {
           const object = afterAdmission(scope, next, changed);
-          // An update cannot change the name either; that is found with what else is immutable.
+          // An update cannot change the name either; the check of immutable fields finds that.
           if (current === undefined) checkName(scope, object);
-          // Plugins may take back what was new, as the tolerations that each pod gets.
+          // Plugins may undo a change, such as that of the tolerations that each pod gets.
           else if (object !== next && isUnchanged(object, current)) return current;
           return object;
         });
@@ -83,7 +83,7 @@ export async function replaceObject(
   });
 }
 
-/** Creation by another verb needs the permission to create. */
+/** Checks that the user may create, which a creation by another verb requires. */
 function checkCreateAllowed({ parts, request }: Scope): MaybePromise<void> {
   const attributes = { ...attributesOf(request), verb: "create" };
   return andThen(parts.authorizer.authorize(attributes), ({ decision, reason }) => {

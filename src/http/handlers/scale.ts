@@ -1,7 +1,8 @@
 /**
- * The `scale` subresource: desired and current replicas of any kind. It is a view of the object that reads and writes a
- * few fields at the places its definition names. Writes use the ordinary path with the view in place of the object, so
- * patches, apply, dry runs and preconditions work. Source: upstream's registries of workloads and of custom resources.
+ * The `scale` subresource: desired and current replicas of any kind. A scale shows a few fields of the object, at the
+ * paths that its definition names, and writes to it change these fields. Writes use the ordinary code with the scale in
+ * place of the object, so patches, apply, dry runs and preconditions work. Source: upstream's registries of workloads
+ * and of custom resources.
  */
 import type { Scale } from "#api/autoscaling/v1.ts";
 import { parentManagedFields, type ReplicasPath, scaleManagedFields } from "#apply/scale-field-managers.ts";
@@ -24,7 +25,7 @@ import type { HandlerParts, Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
 import { wantedVersion } from "./get.ts";
 
-/** The scope in which handlers write the scale of an object as if it were one. */
+/** Makes the scope in which handlers write the scale as if it were a stored object. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
   const { definition, parts } = scope;
   const kind = scaleKind(definition, parts);
@@ -37,7 +38,7 @@ export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
   };
 }
 
-/** GET of the scale of an object. */
+/** Answers a GET of the scale of an object. */
 export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Reply> {
   const { request, parts, store, namespace, name } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
@@ -57,7 +58,7 @@ export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Re
 
 const isNotFound = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "NotFound";
 
-/** Marks an absent number for patches; if it is still there afterwards, none was given. */
+/** Stands for an absent number while a patch is applied; if it is still there afterwards, the patch gave none. */
 const unset = -2147483648;
 
 class ScaleWrites implements Pick<Store, "update"> {
@@ -77,7 +78,7 @@ class ScaleWrites implements Pick<Store, "update"> {
   ): ReturnType<Store["update"]> {
     const { validate } = options;
     const shown = (object: Unstructured): Unstructured => shownAs(object, this.#scale).object;
-    // The object's own rules apply to what a write of its scale leaves, so to them it is a write of the object.
+    // The rules of the object apply to the result of the write, so for the store it is a write of the object.
     const stored = await this.#scope.store.update(
       namespace,
       name,
@@ -85,7 +86,7 @@ class ScaleWrites implements Pick<Store, "update"> {
       {
         allowCreate: false,
         uidIsPrecondition: options.uidIsPrecondition,
-        // There is a present object: a scale creates nothing.
+        // There is a current object: a scale creates nothing.
         transform: async (current) => this.#scaled(current!, options.transform, options.uidIsPrecondition),
         ...(validate === undefined
           ? {}
@@ -102,7 +103,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     }
   }
 
-  /** The object as the writer wants it. */
+  /** Returns the object with the number of replicas that the writer wants. */
   async #scaled(
     parent: Unstructured,
     transform: Parameters<Store["update"]>[3]["transform"],
@@ -161,7 +162,7 @@ function elementsOf({ subresources }: ResourceDefinition): readonly string[] | n
   return scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
 }
 
-/** The scale of an object, without managedFields; `isFound` tells whether the object has the desired number. */
+/** Returns the scale of an object, without managedFields; `isFound` says whether the object has the desired number. */
 function shownAs(
   object: Unstructured,
   scale: ScaleDefinition,
@@ -187,7 +188,9 @@ function shownAs(
   return { object: shown, isFound: wanted !== undefined };
 }
 
-/** A whole number, cut to the 32 bits a scale has; `undefined` for none. Throws for anything else. */
+/**
+ * Reads a whole number, cut to the 32 bits that a scale has; `undefined` when there is none. Throws for another value.
+ */
 function numberAt(object: Unstructured, path: string): number | undefined {
   const { value, problem } = nestedInteger(object, path);
   if (problem !== undefined) throw unclassified(problem);
@@ -200,7 +203,7 @@ function textAt(object: Unstructured, path: string): string {
   return value;
 }
 
-/** A copy of `value` with the number at the path; missing parents are created. */
+/** Returns a copy of `value` with the number at the path; missing parents are created. */
 function withNumber(value: unknown, path: readonly string[], number: number, at = 0): unknown {
   if (at === path.length) return number;
   if (value !== undefined && !isJsonObject(value)) {
@@ -213,7 +216,7 @@ function withNumber(value: unknown, path: readonly string[], number: number, at 
 
 const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
 
-/** The kind Scale in the place of the resource. */
+/** Makes the definition of the kind Scale, in place of that of the resource. */
 const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition =>
   viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition));
 

@@ -79,13 +79,15 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   return { code: request.upgrade === undefined ? 200 : 101, encoding: negotiated.encoding, events };
 }
 
-/** The bookmark that ends the initial events names their list, which Tables are not. */
+/**
+ * Allows no Tables: the bookmark that ends the initial events names the type of their list, and Tables are no lists.
+ */
 const withoutTables =
   (allows: Allows): Allows =>
   (encoding, kind, group, version) =>
     kind !== "Table" && allows(encoding, kind, group, version);
 
-/** Watch events of one view and encoding as bytes. */
+/** Encodes watch events of one view in one encoding. */
 function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
   const { parts, definition } = scope;
@@ -98,7 +100,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
   };
   return {
     ...(isPlain ? { objects } : {}),
-    // Forms of one name are shared; most are JSON, so these need no name of their own.
+    // Frames of the same name are shared; most are JSON, so JSON needs no name of its own.
     name: encoding.hasJsonFrames || form === "" ? form : `${encoding.stream} ${form}`,
     isText: encoding.isText,
     event(type, entry, revision) {
@@ -115,7 +117,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
   };
 }
 
-/** Object of an entry as an event at `revision` shows it. */
+/** Returns the object of an entry as an event at `revision` shows it. */
 function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
   const object = scope.parts.objects.object(scope.definition, entry);
   if (entry.revision === revision) return object;
@@ -123,8 +125,8 @@ function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
 }
 
 /**
- * `ended`: the bookmark ends the initial events, which were a list of this type. `hasEmptyFields`: it has the fields that
- * a Go struct writes without a value.
+ * Makes a bookmark. `ended` is the type of the list that the initial events were, if the bookmark ends them. With
+ * `hasEmptyFields` it has the fields that a Go struct writes without a value.
  */
 function bookmarkOf(
   scope: Scope,
@@ -149,7 +151,10 @@ const endAnnotationNames = perDomain(({ rename }) => ({
   list: rename("kubernetes.io/initial-events-list-blueprint"),
 }));
 
-/** Typed clients make the list they collected into from the second one, an empty list in base64. */
+/**
+ * The annotations of the bookmark that ends the initial events. Typed clients make the list in which they collect the
+ * objects from the second one, which is an empty list in base64.
+ */
 function endAnnotations(
   domain: ApiDomain,
   { kind, apiVersion }: InitialListType,
