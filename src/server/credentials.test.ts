@@ -12,7 +12,6 @@ import { seededRandom } from "#std/random.ts";
 import {
   type Credentials,
   type CredentialsWanted,
-  type ExpectedFiles,
   prepareCredentials,
   readAuthorities,
   readGivenPair,
@@ -38,9 +37,9 @@ async function prepare(
   folder: string | undefined,
   clock = new FakeClock(),
   names: readonly string[] = [],
-  { expected = "none", acceptLoss = false }: Partial<CredentialsWanted> = {},
+  { isUsed = false, acceptLoss = false }: Partial<CredentialsWanted> = {},
 ): Promise<Credentials> {
-  const made = await prepareCredentials({ folder, expected, acceptLoss, names, clock, random });
+  const made = await prepareCredentials({ folder, isUsed, acceptLoss, names, clock, random });
   for (const [path, content] of made.files) {
     if (folder === undefined) break;
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -199,13 +198,13 @@ void test("damaged files of the data folder are reported, not replaced", async (
 });
 
 /** Expects the refusal of a folder from which a file was taken, or emptied; then that the loss can be accepted. */
-async function expectLoss(name: string, expected: ExpectedFiles, how: "missing" | "empty"): Promise<void> {
+async function expectLoss(name: string, isUsed: boolean, how: "missing" | "empty"): Promise<void> {
   const folder = temporary();
   const first = await prepare(folder);
   const file = join(folder, "pki", name);
   if (how === "missing") rmSync(file);
   else writeFileSync(file, "");
-  const asked = { expected };
+  const asked = { isUsed };
   await assert.rejects(
     prepare(folder, new FakeClock(), [], asked),
     (error: unknown) =>
@@ -214,7 +213,7 @@ async function expectLoss(name: string, expected: ExpectedFiles, how: "missing" 
       error.message.endsWith(
         "; put it back, restore a backup of the folder, or go on with new ones by one start with --accept-data-loss",
       ),
-    `${name} ${how} ${expected}`,
+    `${name} ${how} ${isUsed}`,
   );
   const next = await prepare(folder, new FakeClock(), [], { ...asked, acceptLoss: true });
   assert.match(next.loss ?? "", new RegExp(`${name} is ${how}`));
@@ -222,17 +221,16 @@ async function expectLoss(name: string, expected: ExpectedFiles, how: "missing" 
     [next.ca, next.frontProxy, next.serviceAccount, next.admin.token],
     [first.ca, first.frontProxy, first.serviceAccount, first.admin.token],
   );
-  const last = await prepare(folder, new FakeClock(), [], { expected: "all" });
+  const last = await prepare(folder, new FakeClock(), [], { isUsed: true });
   assert.deepStrictEqual([last.files.size, last.loss], [0, undefined]);
 }
 
 void test("a lost file that others rely on is not made anew without a word", async () => {
   const others = ["front-proxy-ca.key", "front-proxy-ca.crt", "admin.token"];
   for (const name of ["ca.key", "ca.crt", "sa.key", ...others]) {
-    for (const how of ["missing", "empty"] as const) await expectLoss(name, "all", how);
+    for (const how of ["missing", "empty"] as const) await expectLoss(name, true, how);
   }
-  for (const name of ["ca.key", "ca.crt", "sa.key"]) await expectLoss(name, "first", "missing");
-  for (const name of ["ca.key", "front-proxy-ca.key"]) await expectLoss(name, "none", "missing");
+  for (const name of ["ca.key", "front-proxy-ca.key"]) await expectLoss(name, false, "missing");
 });
 
 void test("what is made of others is made again, with the same authorities and keys", async () => {
@@ -241,7 +239,7 @@ void test("what is made of others is made again, with the same authorities and k
   const leaves = ["apiserver", "admin", "front-proxy-client"].flatMap((name) => [`${name}.crt`, `${name}.key`]);
   for (const name of [...leaves, "sa.pub"]) {
     rmSync(join(folder, "pki", name));
-    const next = await prepare(folder, new FakeClock(), [], { expected: "all" });
+    const next = await prepare(folder, new FakeClock(), [], { isUsed: true });
     assert.ok(next.files.has(`pki/${name}`), name);
     assert.deepStrictEqual(
       [next.ca, next.frontProxy.ca, next.serviceAccount],
@@ -250,7 +248,7 @@ void test("what is made of others is made again, with the same authorities and k
   }
 });
 
-void test("a first start that was cut short is taken up again, also in a folder of an earlier build", async () => {
+void test("a first start that was cut short is taken up again", async () => {
   const whole = await prepare(temporary());
   const files = [...whole.files];
   for (let count = 0; count < files.length; count++) {
@@ -262,12 +260,4 @@ void test("a first start that was cut short is taken up again, also in a folder 
     const kept = files.slice(0, count).some(([path]) => path === "pki/ca.key");
     assert.strictEqual(next.ca.key === whole.ca.key, kept, `${count} files`);
   }
-  // Earlier builds had no authority for aggregated servers.
-  const folder = temporary();
-  await prepare(folder);
-  for (const name of ["front-proxy-ca", "front-proxy-client"]) {
-    for (const end of ["crt", "key"]) rmSync(join(folder, `pki/${name}.${end}`));
-  }
-  const upgraded = await prepare(folder, new FakeClock(), [], { expected: "first" });
-  assert.strictEqual(upgraded.loss, undefined);
 });

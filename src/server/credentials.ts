@@ -34,15 +34,11 @@ export interface Credentials {
   readonly loss?: string;
 }
 
-/**
- * The files that must be there: those of the first builds, all that others rely on, or none in a folder that is new.
- */
-export type ExpectedFiles = "none" | "first" | "all";
-
 export interface CredentialsWanted {
   /** The folder with earlier ones; undefined makes all of them new. */
   readonly folder: string | undefined;
-  readonly expected: ExpectedFiles;
+  /** Whether the folder was used before: then the files that others rely on must be there. */
+  readonly isUsed: boolean;
   /** Makes new ones in place of those that are lost. */
   readonly acceptLoss: boolean;
   /** Names in addition to those of every server. */
@@ -118,8 +114,6 @@ interface Root {
   readonly key: string;
   /** It is derived from the key, and others know it. */
   readonly known?: string;
-  /** Whether it was always there. */
-  readonly isFirst: boolean;
   /** This is lost with the key. */
   readonly lost: string;
 }
@@ -128,28 +122,26 @@ const roots: readonly Root[] = [
   {
     key: "pki/ca.key",
     known: "pki/ca.crt",
-    isFirst: true,
     lost: "clients would trust the server no longer, and every certificate that it issued would be void",
   },
   {
     key: "pki/front-proxy-ca.key",
     known: "pki/front-proxy-ca.crt",
-    isFirst: false,
     lost: "aggregated API servers would trust the server no longer",
   },
-  { key: "pki/sa.key", isFirst: true, lost: "every token of a service account would be void" },
-  { key: "pki/admin.token", isFirst: false, lost: "the administrator's token would be void" },
+  { key: "pki/sa.key", lost: "every token of a service account would be void" },
+  { key: "pki/admin.token", lost: "the administrator's token would be void" },
 ];
 
 /** Says which files are lost; `undefined` for none. */
-function lostFiles({ folder, expected }: CredentialsWanted): string | undefined {
+function lostFiles({ folder, isUsed }: CredentialsWanted): string | undefined {
   if (folder === undefined) return undefined;
   const problems: string[] = [];
-  for (const { key, known, isFirst, lost } of roots) {
+  for (const { key, known, lost } of roots) {
     const files = known === undefined ? [key] : [key, known];
     const contents = files.map((file) => readPem(folder, file)?.trim());
     // A first start that was cut short leaves a key alone.
-    const isRequired = expected === "all" || (expected === "first" && isFirst) || contents[1] !== undefined;
+    const isRequired = isUsed || contents[1] !== undefined;
     for (const [index, content] of contents.entries()) {
       const isMissing = content === undefined && isRequired;
       if (!isMissing && content !== "") continue;
@@ -176,15 +168,17 @@ interface SigningAuthority {
   readonly key?: KeyObject;
 }
 
-/** A key, by default a new one, with its certificate. */
-async function issue(
-  subject: Subject,
-  nowMs: number,
-  lifetimeMs: number,
-  random: Random,
-  authority: SigningAuthority,
-  key = newKey(),
-): Promise<KeyPair> {
+interface IssueOptions {
+  readonly nowMs: number;
+  readonly lifetimeMs: number;
+  readonly random: Random;
+  /** The key that is certified; by default a new one. */
+  readonly key?: KeyObject | undefined;
+}
+
+/** Returns a key with its certificate. */
+async function issue(subject: Subject, authority: SigningAuthority, options: IssueOptions): Promise<KeyPair> {
+  const { nowMs, lifetimeMs, random, key = newKey() } = options;
   const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
   const about = { ...subject, publicKey: createPublicKey(key), ...period };
   const issuer = { commonName: authority.commonName, key: authority.key ?? key };
@@ -249,8 +243,8 @@ class Maker {
 
   /** A key that a first start wrote, which was cut short before its certificate. */
   #loneKey(name: string): KeyObject | undefined {
-    const { expected, folder } = this.#wanted;
-    const key = expected === "none" ? this.#read(`pki/${name}.key`) : undefined;
+    const { isUsed, folder } = this.#wanted;
+    const key = isUsed ? undefined : this.#read(`pki/${name}.key`);
     if (folder === undefined || key === undefined || this.#read(`pki/${name}.crt`) !== undefined) return undefined;
     return privateKeyOf(join(folder, `pki/${name}.key`), key);
   }
@@ -264,7 +258,7 @@ class Maker {
 
   #issue(subject: Subject, days: number, authority: SigningAuthority, key?: KeyObject): Promise<KeyPair> {
     const { clock, random } = this.#wanted;
-    return issue(subject, clock.now(), days * dayMs, random, authority, key);
+    return issue(subject, authority, { nowMs: clock.now(), lifetimeMs: days * dayMs, random, key });
   }
 }
 
@@ -298,7 +292,7 @@ export async function issueClientCertificate(
   }
   const subject: Subject = { commonName, organizations, usage: "client" };
   const authority = { commonName: authorityName, key: createPrivateKey(authorityKey) };
-  return issue(subject, clock.now(), lifetimeMs, random, authority);
+  return issue(subject, authority, { nowMs: clock.now(), lifetimeMs, random });
 }
 
 /** Reads and checks a certificate given by flags, and its key. Throws `StartError`. */

@@ -33,7 +33,7 @@ const holdings: readonly Holding[] = ["credentials", "store"];
 export interface Marker {
   readonly formatVersion: number;
   readonly apiDomain: string;
-  /** Empty in folders of earlier builds. */
+  /** The parts that the folder must have. */
   readonly holds: readonly Holding[];
 }
 

@@ -100,8 +100,8 @@ export async function startServer(
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const domain = apiDomain(options.apiDomain);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
-  const expected = marker === undefined ? "none" : marker.holds.includes("credentials") ? "all" : "first";
-  const inputs = await readInputs({ options, folder, expected, clock, random }, domain, marker);
+  const isUsed = marker !== undefined;
+  const inputs = await readInputs({ options, folder, isUsed, clock, random }, domain, marker);
   const openAudit = await loadAudit(options, domain);
   const log = openLogOf(environment.log, options);
   const undo: (() => MaybePromise<void>)[] = [];
@@ -110,7 +110,7 @@ export async function startServer(
       options,
       domain,
       folder,
-      expected,
+      isUsed,
       clock,
       random,
       log,

@@ -24,7 +24,7 @@ async function running(name: string, settings: ServerSettings = {}, clock = new 
   const sources = {
     options: resolveOptions(settings),
     folder,
-    expected: "none",
+    isUsed: false,
     clock,
     random: seededRandom(2),
   } as const;
@@ -66,7 +66,7 @@ void test("a given certificate file that changed takes effect, one that became u
   const other = await readServingCredentials({
     options: resolveOptions(),
     folder: undefined,
-    expected: "none",
+    isUsed: false,
     clock: new FakeClock(),
     random: seededRandom(3),
   });

@@ -9,13 +9,7 @@ import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import {
-  type Credentials,
-  type ExpectedFiles,
-  prepareCredentials,
-  readAuthorities,
-  readGivenPair,
-} from "../credentials.ts";
+import { type Credentials, prepareCredentials, readAuthorities, readGivenPair } from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
 import type { GeneralFlags } from "../general-flags.ts";
@@ -37,8 +31,8 @@ export interface CredentialSources {
   readonly options: CredentialFlags & Pick<GeneralFlags, "bindAddress" | "externalHostname" | "acceptDataLoss">;
   /** Data folder; undefined writes nothing. */
   readonly folder: string | undefined;
-  /** The files of the folder that must be there. */
-  readonly expected: ExpectedFiles;
+  /** Whether the folder was used before: then the files that others rely on must be there. */
+  readonly isUsed: boolean;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -57,7 +51,7 @@ const checkIntervalMs = 3_600_000;
 
 /** Reads, and makes what is missing, in memory. Throws `StartError`. */
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
-  const { options, folder, expected, clock, random } = sources;
+  const { options, folder, isUsed, clock, random } = sources;
   const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
@@ -67,7 +61,7 @@ export async function readServingCredentials(sources: CredentialSources): Promis
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = await prepareCredentials({
     folder,
-    expected,
+    isUsed,
     acceptLoss: options.acceptDataLoss,
     names,
     clock,
@@ -155,7 +149,7 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
   }
   async function renew(): Promise<void> {
     // A loss while the server runs is not accepted.
-    const asNow = { ...sources, options: { ...options, acceptDataLoss: false }, expected: "all" as const };
+    const asNow = { ...sources, options: { ...options, acceptDataLoss: false }, isUsed: true };
     const next = await readServingCredentials(asNow);
     if (isStopped) return;
     const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
