@@ -1,7 +1,8 @@
 /**
- * The sequence of commits that the logs of this process share: the revision of each key, preconditions that see pending writes, revisions in
- * order, and expiry. The owner makes writes durable: it gets each with its revision through `submit`, and answers by
- * `acknowledge`, `refuse` or `fail`.
+ * Sequences the commits of this process for a log: it knows the revision of each key, checks preconditions against
+ * pending writes, gives revisions in order, and deletes expired keys. The owner makes writes durable: it gets each with
+ * its revision through `submit`, and answers by `acknowledge`, `refuse` or `fail`. Hot path: one map lookup for each
+ * commit and each acknowledgement.
  *
  * Hot path: one map lookup for each commit and each acknowledgement.
  */
@@ -23,22 +24,25 @@ import {
   WriterReplaced,
 } from "./log-store.ts";
 
-/** A write on its way to the log, with its revision; the event that it becomes. */
+/** A write that was sent to the log, with its revision. It becomes the event. */
 export class PendingWrite implements LogEvent {
   readonly write: LogWrite;
   readonly key: string;
   readonly value: Unversioned | undefined;
   readonly revision: Revision;
-  /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
+  /** The revision of the version that it replaces, which may be pending itself; 0 when there is none. */
   readonly replaces: Revision;
   readonly expiresAt: number;
-  /** The answer to the writer. */
+  /** The result for the writer. */
   readonly promise: Promise<CommitResult>;
   resolve!: (result: CommitResult) => void;
   reject!: (error: Error) => void;
-  /** Revision of the key's durable version; 0 when there is none. Kept up to date in the key's newest pending write. */
+  /**
+   * The revision of the key's durable version; 0 when there is none. It is up to date in the key's newest pending
+   * write.
+   */
   durable: Revision = 0;
-  /** Writers that wait for the outcome, and compare again then. */
+  /** Writers that wait for the outcome, and then compare again. */
   waiters: (() => void)[] | undefined = undefined;
 
   constructor(write: LogWrite, key: string, revision: Revision, replaces: Revision, expiresAt: number) {
@@ -57,9 +61,9 @@ export class PendingWrite implements LogEvent {
 
 interface CommitSequencerOptions {
   readonly clock: Clock;
-  /** Keys whose time was over have been deleted. */
+  /** Called when expired keys have been deleted, with their number. */
   readonly expired?: ((keys: number) => void) | undefined;
-  /** Makes a write durable. Without it every write is, at once. */
+  /** Makes a write durable. Without it every write is durable at once. */
   readonly submit?: (write: PendingWrite) => void;
 }
 
@@ -82,13 +86,13 @@ const hourMs = 60 * 60 * 1000;
 export class CommitSequencer {
   readonly #options: CommitSequencerOptions;
   /**
-   * Each key has the revision of its durable version here, or its newest write that is not durable yet. There is one
-   * map, since entries that come and go with every write would keep garbage alive (`std/linked-list.ts`).
+   * The revision of the durable version of each key, or its newest write that is not durable yet. There is one map,
+   * since entries that come and go with every write would keep garbage alive (`std/linked-list.ts`).
    */
   readonly #keys = new Map<string, Revision | PendingWrite>();
   readonly #expiry = new Expiry((key, revision) => this.#durableRevision(key) === revision);
   #follower: LogFollower | undefined;
-  /** Last revision given out, and last one durable. */
+  /** The last revision given to a write, and the last durable one. */
   #lastAssigned: Revision = 0;
   #durable: Revision = 0;
   #isClosed = false;
@@ -96,7 +100,7 @@ export class CommitSequencer {
   /** The time at which the expiry timer is due; infinite while there is none, negative while a sweep runs. */
   #expiryAt = Number.POSITIVE_INFINITY;
   failure: Error | undefined;
-  /** Refuses writes that are for no deletion, while it is set. */
+  /** Refuses writes that are no part of a deletion, while it is set. */
   full: StorageFull | undefined;
 
   constructor(options: CommitSequencerOptions) {
@@ -108,17 +112,17 @@ export class CommitSequencer {
     return this.#durable;
   }
 
-  /** Sets the revision after which revisions continue. Call it before the first write. */
+  /** Sets the revision after which new revisions continue. Call it before the first write. */
   begin(revision: Revision): void {
     this.#lastAssigned = this.#durable = revision;
   }
 
-  /** Tells `follower` of every change from now on. */
+  /** Delivers every change from now on to `follower`. */
   follow(follower: LogFollower): void {
     this.#follower = follower;
   }
 
-  /** Adds an existing version and delivers it. Before the first write. */
+  /** Adds an existing version and delivers it. Call it before the first write. */
   load(entry: LogEntry): void {
     this.#keys.set(entry.key, entry.revision);
     if (entry.expiresAt !== 0) this.#expiry.add(entry);
@@ -140,7 +144,8 @@ export class CommitSequencer {
     const durable = typeof latest === "number" ? latest : latest.durable;
     const replaces = pending === undefined ? durable : pending.value === undefined ? 0 : pending.revision;
     if (replaces !== expected || (value === undefined && expected === 0)) {
-      // A revision never comes back, and a key that exists is not absent: the durable version may decide it already.
+      // A revision is never used again, and a key that exists is not absent: so the durable version may already decide
+      // the comparison.
       if (pending === undefined || durable !== expected) {
         return Promise.resolve({ committed: false, revision: this.#durable });
       }
@@ -167,19 +172,19 @@ export class CommitSequencer {
     return submitted.promise;
   }
 
-  /** A write is durable. Called in the order of revisions. */
+  /** Marks a write as durable. Called in the order of revisions. */
   acknowledge(write: PendingWrite): void {
     this.#apply(write);
     if (write.waiters !== undefined) for (const wake of write.waiters) wake();
   }
 
-  /** Stops taking writes; those given, all that were pending, did not become durable. */
+  /** Stops taking writes. `writes` are all pending ones, and did not become durable. */
   fail(error: Error, writes: readonly PendingWrite[]): void {
     this.failure ??= error;
     this.refuse(error, writes);
   }
 
-  /** The writes given, all that were pending, did not become durable, and their revisions are given out again. */
+  /** Refuses `writes`, which are all pending ones: they did not become durable, and their revisions are used again. */
   refuse(error: Error, writes: readonly PendingWrite[]): void {
     this.#lastAssigned = this.#durable;
     for (const { key } of writes) this.#setDurable(key, this.#durableRevision(key));
@@ -196,7 +201,7 @@ export class CommitSequencer {
   }
 
   /**
-   * The keys that start with `prefix` as they were when the first changes of `rollback` began, and how many follow after
+   * Returns the keys that start with `prefix` as they were before the changes of `rollback`, and how many follow after
    * the last of them.
    */
   rangeBefore(
@@ -220,7 +225,7 @@ export class CommitSequencer {
     this.#follower?.scanKeys(first, end, (key) => {
       addChangedBefore(key);
       if (versions.length === limit) return false;
-      // The follower has been told of every durable change.
+      // The follower has received every durable change.
       if (!rollback.has(key)) versions.push({ key, revision: this.#durableRevision(key) });
       return versions.length < limit;
     });
@@ -249,7 +254,7 @@ export class CommitSequencer {
     event.resolve({ committed: true, revision });
   }
 
-  /** 0 for a key that does not exist. */
+  /** Returns the revision of the durable version; 0 for a key that does not exist. */
   #durableRevision(key: string): Revision {
     const latest = this.#keys.get(key) ?? 0;
     return typeof latest === "number" ? latest : latest.durable;

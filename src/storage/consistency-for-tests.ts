@@ -8,7 +8,7 @@ import type { SqliteStore } from "./sqlite.ts";
 import { insertRevision } from "./versioned-value.ts";
 import type { Entry } from "./watch-cache.ts";
 
-/** One sentence per difference; none when memory and log agree. */
+/** Returns one sentence for each difference; none when memory and log agree. */
 export async function checkConsistency(store: SqliteStore, random: Random, sampleSize = 100): Promise<string[]> {
   const differences: string[] = [];
   const { cache } = store;
@@ -28,7 +28,7 @@ export async function checkConsistency(store: SqliteStore, random: Random, sampl
   const logged = await store.log.entriesAt(sample.map(({ entry }) => entry.revision));
   for (const [i, { entry, bytes }] of sample.entries()) {
     const found = logged[i];
-    // Replaced since, and its old version compacted: nothing to compare.
+    // The entry was replaced since, and its old version compacted: there is nothing to compare.
     if (found === undefined && cache.get(entry.key)?.revision !== entry.revision) continue;
     const agrees =
       found !== undefined && found.key === entry.key && insertRevision(found.value, found.revision).equals(bytes);

@@ -18,7 +18,7 @@ import { unversioned } from "./versioned-value.ts";
 const keys = 150;
 const [dataDir = "", seed = "1"] = process.argv.slice(2);
 const random = seededRandom(Number(seed));
-// Now and then one alone.
+// With every second seed one writer works alone.
 const writers = Number(seed) % 2 === 0 ? 16 : 1;
 const say = (line: string): number => writeSync(1, `${line}\n`);
 

@@ -1,6 +1,6 @@
 /**
- * Promises hold after a SIGKILL: a child writes, watches itself and compacts; it is killed at random moments, and its
- * store is opened and compared with its output. `CRASH_ROUNDS` and `CRASH_SEED` set length and course.
+ * Tests that promises hold after a SIGKILL: a child writes, watches itself and compacts; it is killed at random
+ * moments, and its store is opened and compared with its output. `CRASH_ROUNDS` and `CRASH_SEED` set length and course.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -26,13 +26,13 @@ after(() => rmSync(dataDir, { recursive: true, force: true }));
 /** The output of one run of the child. */
 interface Story {
   readonly openedAt: Revision | undefined;
-  /** Key to the last acknowledged write. */
+  /** The last acknowledged write of each key. */
   readonly last: Map<string, { readonly verb: string; readonly revision: Revision }>;
   /** Every acknowledged revision. */
   readonly acknowledged: readonly Revision[];
-  /** Keys with a write under way when it was killed. */
+  /** Keys with writes that were not answered when the child was killed. */
   readonly unanswered: Map<string, Set<string>>;
-  /** Events seen, as text with their revision. */
+  /** The events that its watcher saw, as text with their revision. */
   readonly events: readonly { readonly text: string; readonly revision: Revision }[];
 }
 
@@ -51,7 +51,7 @@ async function live(random: Random): Promise<Story> {
     clearInterval(poll);
     killSoon();
   }, 5);
-  // Sometimes while it starts, else while it works.
+  // The child is sometimes killed while it starts, else while it works.
   if (random.next() < 0.15) {
     clearInterval(poll);
     killSoon();
@@ -122,7 +122,7 @@ test(`nothing acknowledged is lost in ${rounds} kills, and no revision repeats (
         assert(unanswered.has("put"), `${where}: nobody wrote ${key} at ${entry.revision}`);
       }
     }
-    // Keys this life did not touch are as they were.
+    // Keys that this run did not write are as they were.
     for (const [key, revision] of state) {
       if (!story.unanswered.has(key))
         assert.equal(store.cache.get(key)?.revision, revision, `${where}: ${key} changed by itself`);
@@ -131,7 +131,7 @@ test(`nothing acknowledged is lost in ${rounds} kills, and no revision repeats (
       assert(entry.value.toString().startsWith(`${entry.key} ${entry.revision} `), `${where}: bytes of another write`);
     }
 
-    // No watcher saw an event that is gone, or another one in its place.
+    // No watcher saw an event that is gone now, or another event with its revision.
     const from = Math.max(store.cache.compactedRevision, story.openedAt ?? 0);
     const seen = story.events.filter((event) => event.revision > from);
     const replay = await Recorder.open(store.cache, { prefix: pods, after: from });

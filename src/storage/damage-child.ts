@@ -1,6 +1,6 @@
 /**
- * A process that makes a store and prints its content. `damage.test.ts` starts it with a folder and with how to end,
- * `close` or `kill`. The last line of its output is the whole `Told`.
+ * A process that makes a store and prints its content. `damage.test.ts` starts it with a folder and the way in which it
+ * ends, `close` or `kill`. The last line of its output is the whole `Told`.
  */
 import { writeSync } from "node:fs";
 
@@ -11,11 +11,11 @@ import type { Revision } from "./log-store.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { withoutRevision } from "./versioned-value.ts";
 
-/** The acknowledged state. */
+/** The acknowledged state of the store. */
 export interface Told {
   readonly revision: Revision;
   readonly compacted: Revision;
-  /** Key, revision and bytes of all that is current. */
+  /** Key, revision and bytes of all current entries. */
   readonly entries: readonly (readonly [key: string, revision: Revision, text: string])[];
 }
 
@@ -25,7 +25,7 @@ const store = await openSqliteStore({
   clock: systemClock,
   dataDir,
   compactionIntervalMs: 0,
-  // Several tables, moved and emptied.
+  // The log gets several tables, whose rows are moved and emptied.
   faults: { segmentRows: 60 },
 });
 for (let i = 0; i < 900; i++) {

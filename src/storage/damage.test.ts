@@ -97,7 +97,7 @@ async function expectAll(store: SqliteStore, told: Told, where: string): Promise
   assert((await putText(store.cache, `${pods}shop/next`, 0, "x")).revision > told.revision, where);
 }
 
-/** Expects that holders of a revision up to this one must start over. */
+/** Expects that watchers with a revision up to this one must start over. */
 async function expectForgotten(store: SqliteStore, known: Revision, where: string): Promise<void> {
   for (const revision of [1, known, known + 100_000]) {
     const watch = await store.cache.watch({
@@ -178,7 +178,7 @@ test("after the machine stopped with an open store revisions go on far ahead, on
   assert.match(store.log.notice!, /the machine stopped .* revisions go on after 1000000900/);
   await expectForgotten(store, told.revision, "another boot");
   await store.cache.close();
-  // Nothing was written: the move holds all the same.
+  // Nothing was written, but the revisions have moved all the same.
   store = await open(dataDir, { faults });
   assert.deepEqual([store.cache.revision, store.log.notice], [1_000_000_900, undefined]);
   await expectAll(store, told, "the second start");

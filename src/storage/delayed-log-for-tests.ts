@@ -23,7 +23,7 @@ import type {
 export class DelayedLog extends ForwardingLog {
   readonly #random: Random;
   readonly #latencyMsMax: number;
-  /** Changes on their way to the follower. */
+  /** Resolves when earlier changes have reached the follower. */
   #told: Promise<void> = Promise.resolve();
 
   constructor(log: LogStore, random: Random, latencyMsMax = 5) {
@@ -56,7 +56,7 @@ export class DelayedLog extends ForwardingLog {
 
   override async commit(write: LogWrite): Promise<CommitResult> {
     const result = this.log.commit(write);
-    // A refusal is told when it has come here.
+    // The caller gets a refusal after its delay.
     result.catch(() => undefined);
     await this.#later();
     return result;

@@ -1,16 +1,19 @@
-/** Count and sum of the revisions of all live keys: equal for equal stores, and cheap to update with every write. */
+/**
+ * The number and the sum of the revisions of all live keys: equal for equal stores, and cheap to update with every
+ * write.
+ */
 import type { Revision } from "./log-store.ts";
 
 export interface Digest {
   readonly revision: Revision;
   readonly keys: number;
-  /** The sum that `digestSum` makes. */
+  /** The sum, computed by `digestSum`. */
   readonly sum: number;
 }
 
 const modulus = 2 ** 40;
 
-/** A sum after something was added or taken away. */
+/** Returns a sum in the range of digests, after a revision was added or subtracted. */
 export function digestSum(changed: number): number {
   const rest = changed % modulus;
   return rest < 0 ? rest + modulus : rest;

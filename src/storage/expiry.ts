@@ -32,7 +32,7 @@ export class Expiry {
     }
   }
 
-  /** Takes out up to `limit` keys that are over at `now` and were not written since. */
+  /** Removes and returns up to `limit` keys that have expired at `now` and were not written since. */
   take(now: number, limit: number): { key: string; revision: Revision }[] {
     const taken: Due[] = [];
     while (taken.length < limit) {

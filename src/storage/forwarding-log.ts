@@ -1,6 +1,6 @@
 /**
- * A log store around another one that passes everything on, both ways. Stores that change a part of what goes through
- * them extend it and override that part.
+ * A log store around another one that forwards everything, both ways. Stores that change a part of it extend this class
+ * and override that part.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type {
@@ -18,7 +18,7 @@ import type {
 } from "./log-store.ts";
 
 export abstract class ForwardingLog implements LogStore {
-  /** The log that everything is passed on to. */
+  /** The log to which everything is forwarded. */
   protected readonly log: LogStore;
 
   constructor(log: LogStore) {

@@ -1,4 +1,4 @@
-/** The history of single keys in a durable store, kept longer than the revisions that reads may ask for. */
+/** The history of single keys in a durable store, which goes further back than the revisions that reads may ask for. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ async function open(options: Partial<SqliteOptions> & { clock?: FakeClock } = {}
 const podA = `${pods}shop/a`;
 const podB = `${pods}shop/b`;
 
-/** All versions of a key as `revision text`, newest first, read in pages. */
+/** Returns all versions of a key as `revision text`, newest first, read in pages. */
 async function versions(reader: VersionReader, key: string, limit = 3): Promise<string[]> {
   const found: string[] = [];
   let before: Revision | undefined;
@@ -50,7 +50,7 @@ async function versions(reader: VersionReader, key: string, limit = 3): Promise<
   }
 }
 
-/** Waits until a key has these versions: what is too old goes in small steps. */
+/** Waits until a key has these versions: old ones are dropped in small steps. */
 async function until(reader: VersionReader, key: string, expected: readonly string[]): Promise<void> {
   await waitUntil(async () => (await versions(reader, key)).length === expected.length);
   assert.deepEqual(await versions(reader, key), expected);
@@ -76,7 +76,7 @@ test("every version of a key is kept for the time, deletions and earlier objects
   const all = ["5 three@5", "4 deleted", "3 two@3", "1 one@1"];
   assert.deepEqual(await versions(cache, podA), all);
   await advance(store, 30 * minuteMs);
-  // Readers go back five minutes, as without it.
+  // Reads go back five minutes, as without retention.
   assert.equal(cache.compactedRevision, 5);
   assert(isCompacted(await cache.rangeAt(pods, { at: 3 })));
   assert.deepEqual(await versions(cache, podA, 1), all);
@@ -187,15 +187,15 @@ test("without it history goes with what readers may go back to", async () => {
   await store.cache.close();
 });
 
-/** A key was this, from a revision on. */
+/** A value that a key had from a revision on. */
 interface Written {
   readonly revision: Revision;
   readonly text: string;
-  /** The revision that replaced it; infinite for the newest. */
+  /** The revision of the next value; infinite for the newest. */
   replacedAt: number;
 }
 
-/** Returns what must be kept when everything that was replaced up to `since` is gone. */
+/** Returns the versions that must be kept when everything that was replaced up to `since` is gone. */
 const expectedSince = (all: readonly Written[], since: Revision): string[] =>
   all
     .filter(({ revision, text, replacedAt }) => (text === "deleted" ? revision > since : replacedAt > since))

@@ -1,7 +1,8 @@
 /**
  * The durable half of storage: versions of values under keys, in one sequence of revisions. It stores bytes and knows
  * no objects. All its operations are asynchronous, so it can be remote; frequent reads use the `WatchCache` above it.
- * Implementations: `memory.ts`, `sqlite.ts`, both over `commit-sequencer.ts`; around another log, those of `forwarding-log.ts`.
+ * Implementations: `memory.ts` and `sqlite.ts`, both over `commit-sequencer.ts`; logs around another log extend
+ * `forwarding-log.ts`.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
@@ -15,13 +16,16 @@ export interface LogWrite {
   readonly expected: Revision;
   /** A value that does not know its revision yet (`versioned-value.ts`); `undefined` deletes the key. */
   readonly value: Unversioned | undefined;
-  /** Seconds after which the key goes by itself; 0 for never. */
+  /** The number of seconds after which the key expires; 0 for never. */
   readonly ttlSeconds: number;
-  /** A step of a deletion: it passes while there is no room for other writes, as deletions do. */
+  /**
+   * Whether the write is a step of a deletion: it is accepted while there is no room for other writes, as deletions
+   * are.
+   */
   readonly isForDeletion: boolean;
   /**
-   * Tells whether the writer still may, when all else is right and the write gets its revision. False refuses it with
-   * `WriterReplaced`, so that no write of a leader follows one of its successor.
+   * Returns whether the writer may still write; called when all else is right and the write gets its revision. False
+   * refuses the write with `WriterReplaced`, so that no write of a leader comes after one of its successor.
    */
   readonly mayWrite: (() => boolean) | undefined;
 }
@@ -33,7 +37,10 @@ export interface Unversioned {
   readonly revisionOffset: number;
 }
 
-/** A failed precondition is an answer, not an error. `revision` is the log's when it compared. */
+/**
+ * The result of a write. A failed precondition is a result, not an error. `revision` is that of the log when it
+ * compared.
+ */
 export type CommitResult = { readonly committed: boolean; readonly revision: Revision };
 
 /** One version of one key. */
@@ -42,7 +49,7 @@ export interface LogEntry {
   /** The value as written (`versioned-value.ts`). It belongs to the log; followers keep a copy. */
   readonly value: Unversioned;
   readonly revision: Revision;
-  /** Milliseconds since the epoch at which the key goes, 0 for never. */
+  /** The time at which the key expires, in milliseconds since the epoch; 0 for never. */
   readonly expiresAt: number;
   /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string;
@@ -50,16 +57,16 @@ export interface LogEntry {
 
 /** One change of one key. */
 export interface LogEvent extends Omit<LogEntry, "value"> {
-  /** `undefined`: the key was deleted. */
+  /** The new value; `undefined`: the key was deleted. */
   readonly value: Unversioned | undefined;
 }
 
-/** A change of the past, with what it replaced. */
+/** A change in the history, with the version that it replaced. */
 export interface HistoryEvent extends LogEvent {
   readonly previous: LogEntry | undefined;
 }
 
-/** Some of the changes in (after, upTo], in order; `reached` is how far the reading got. */
+/** Some of the changes in (after, upTo], in order; all changes up to `reached` have been read. */
 export interface HistoryPage {
   readonly events: readonly HistoryEvent[];
   readonly reached: Revision;
@@ -69,28 +76,28 @@ export interface HistoryPage {
 export interface LogVersion extends Omit<LogEvent, "expiresAt"> {
   /** The revision of the version it replaced; 0: there was none. */
   readonly replaces: Revision;
-  /** Milliseconds since the epoch shortly after it was written; `undefined`: the log does not know. */
+  /** A time shortly after it was written, in milliseconds since the epoch; `undefined`: the log does not know. */
   readonly writtenAt: number | undefined;
 }
 
-/** Some versions of one key, newest first. Fewer than asked for, or none, says nothing about the rest. */
+/** Some versions of one key, newest first. There may be more, even if the result has fewer than requested, or none. */
 export interface LogVersions {
   readonly versions: readonly LogVersion[];
-  /** Versions before this revision come next; 0: there are none. */
+  /** The `before` of the next request; 0: there are no more versions. */
   readonly next: Revision;
   /** All versions that were current after this revision are kept. */
   readonly since: Revision;
-  /** Milliseconds since the epoch until which changes are gone, about. */
+  /** The approximate time up to which changes are gone, in milliseconds since the epoch. */
   readonly sinceMs: number | undefined;
 }
 
 /** The keys that a range reads, and the revision at which it reads them. */
 export interface LogRangeOptions {
-  /** First key wanted (inclusive); default: the prefix itself. */
+  /** The first key to read (inclusive); default: the prefix itself. */
   readonly from?: string;
-  /** Most entries wanted; default: all. */
+  /** The maximum number of entries; default: all. */
   readonly limit?: number;
-  /** The state at this revision. */
+  /** The revision whose state is read. */
   readonly at: Revision;
 }
 
@@ -100,53 +107,59 @@ export interface LogRange {
   readonly remaining: number;
 }
 
-/** A revision asked for that is no longer kept. */
+/** The answer about a revision that is no longer kept. */
 export interface Compacted {
   readonly compacted: Revision;
 }
 
-/** A follower of the log from its first state on. Called synchronously, in the order of revisions. */
+/** A follower of the log from its first state on. Its methods are called synchronously, in the order of revisions. */
 export interface LogFollower {
-  /** The current entries, key by key, before the first change. */
+  /** Takes a current entry; called key by key, before the first change. */
   load(entry: LogEntry): void;
-  /** A change that is durable. `write`: the writer's own request, when this process made the change. */
+  /** Takes a durable change. `write` is the writer's own request, if this process made the change. */
   changed(event: LogEvent, write: LogWrite | undefined): void;
-  /** History up to this revision is gone. */
+  /** Called when history up to this revision is gone. */
   compacted(revision: Revision): void;
-  /** Versions given as unreadable before, some of them superseded meanwhile, which can be read now. */
+  /** Takes versions that were delivered as unreadable and can be read now; some may have been superseded meanwhile. */
   recovered(entries: readonly LogEntry[]): void;
-  /** Bytes of values that the follower holds: all that is current, and little else. */
+  /** The bytes of all values that the follower keeps: those of current entries, and few others. */
   readonly valueBytes: number;
-  /** Visits the current keys in [from, to) in order until `visit` returns false: a log here need not order them too. */
+  /**
+   * Visits the current keys in [from, to) in order until `visit` returns false. A log in this process uses it, so that
+   * it need not order the keys, too.
+   */
   scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void;
   /** Counts the current keys in [from, to). */
   countKeys(from: string, to: string | undefined): number;
 }
 
 export interface LogStore {
-  /** Tells `follower` all there is and everything that changes from then on. Once, before anything else. */
+  /** Delivers all entries and then every change to `follower`. Called once, before anything else. */
   follow(follower: LogFollower): Promise<void>;
-  /** The revision that the follower has reached, or will have when all is loaded. */
+  /** The revision that the follower has reached, or will have when all entries are loaded. */
   readonly revision: Revision;
-  /** Oldest revision that can still be read. */
+  /** The oldest revision that can still be read. */
   readonly compactedRevision: Revision;
   /** Whether `range` and `history` can show earlier revisions; else both answer that they are compacted. */
   readonly hasHistory: boolean;
-  /** The last revision of the log, including other writers. */
+  /** Returns the last revision of the log, writes of other processes included. */
   latest(): MaybePromise<Revision>;
   /**
-   * Resolves once the write is durable, or its precondition has failed; preconditions see earlier writes, acknowledged
-   * or not. The follower may get the change before or after its commit resolves. Rejects with `StorageFailure` when
-   * durability can no longer be promised, with `StorageFull` while there is no room.
+   * Writes a key. Resolves once the write is durable, or its precondition has failed; preconditions see earlier writes,
+   * acknowledged or not. The follower may get the change before or after its commit resolves. Rejects with
+   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
    */
   commit(write: LogWrite): Promise<CommitResult>;
-  /** The keys that start with `prefix`, in order, as they were at a revision. */
+  /** Reads the keys that start with `prefix`, in order, as they were at a revision. */
   range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted>;
-  /** Changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: no longer kept. */
+  /**
+   * Reads changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: they are no longer
+   * kept.
+   */
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined>;
   /** Reads at most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
   versions(key: string, before: Revision, limit: number): Promise<LogVersions>;
-  /** Forgets history before `revision`; `versions` may show more of it. */
+  /** Forgets history before `revision`; `versions` may return more of it. */
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;
@@ -158,7 +171,7 @@ export interface LogStore {
   close(): Promise<void>;
 }
 
-/** The log can no longer promise durability. */
+/** Thrown when the log can no longer promise durability. */
 export class StorageFailure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -166,26 +179,29 @@ export class StorageFailure extends Error {
   }
 }
 
-/** Writes are refused for a reason that clients are told; later ones may pass. */
+/** Thrown when writes are refused for a reason that clients see; later ones may be accepted. */
 export class StorageRefusal extends StorageFailure {}
 
-/** A write or the log's thread failed, so nothing can be promised any more. Only another start can tell what is durable. */
+/**
+ * Thrown when a write or the log's thread failed, so that nothing can be promised any more. Only another start can find
+ * out which writes are durable.
+ */
 export class StoreFailed extends StorageRefusal {
   constructor(reason: string, options?: ErrorOptions) {
     super(`the store has failed, and takes no writes until the server is started again: ${reason}`, options);
   }
 }
 
-/** There is no room. Writes pass again by themselves when there is. */
+/** Thrown when there is no room. Writes are accepted again as soon as there is. */
 export class StorageFull extends StorageRefusal {}
 
-/** The writer may not write any more: another took its place. */
+/** Thrown when the writer may not write any more, because another took its place. */
 export class WriterReplaced extends StorageRefusal {}
 
-/** Another process has the store. */
+/** Thrown when another process has the store. */
 export class StoreInUse extends StorageFailure {}
 
-/** Acknowledged writes are missing. The message says which ones and in what file, and gives no remedy. */
+/** Thrown when acknowledged writes are missing. The message says which ones and in what file, and gives no remedy. */
 export class LostWrites extends StorageFailure {}
 
 /** Whether an answer says that the revision is compacted. */

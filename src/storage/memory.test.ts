@@ -1,4 +1,4 @@
-/** The cache in memory keeps every promise of `WatchCache`. */
+/** Tests that the cache in memory keeps every promise of `WatchCache`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -5,29 +5,29 @@ import { type CacheObserver, type CacheOptions, LogWatchCache } from "./watch-ca
 
 export type { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
-/** Counters of stores in this process. Every member is called synchronously and must not throw. */
+/** Callbacks for metrics of a store. Each is called synchronously and must not throw. */
 export interface StorageObserver extends CacheObserver {
-  /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
+  /** Called after a transaction of `writes` writes, with the time from sending it to its acknowledgement. */
   readonly commit?: (writes: number, seconds: number) => void;
-  /** Keys whose time was over have been deleted. */
+  /** Called when expired keys have been deleted, with their number. */
   readonly expired?: (keys: number) => void;
-  /** The log takes no more writes. Called once. */
+  /** Called once, when the log takes no more writes. */
   readonly failed?: (failure: Error) => void;
 }
 
 export interface LocalStoreOptions extends CacheOptions {
   readonly observe?: StorageObserver;
-  /** Puts a log between the cache and the one that keeps the values: one that encrypts them. */
+  /** Puts a log between the cache and the log that keeps the values, such as one that encrypts them. */
   readonly wrap?: ((log: LogStore) => LogStore) | undefined;
 }
 
-/** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
+/** Opens a new, empty store. Reads of history older than `historyBytesMax` allows are answered with `Compacted`. */
 export function openMemoryStore(options: LocalStoreOptions): Promise<LogWatchCache> {
   const log = openMemoryLog(options);
   return LogWatchCache.open(options.wrap?.(log) ?? log, options);
 }
 
-/** A log whose writes are as durable as the process. It holds no values: all there is, the cache above it has. */
+/** Makes a log whose writes are as durable as the process. It keeps no values: the cache above it has them all. */
 export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
   const log = new CommitSequencer({ clock, expired: observe?.expired });
   let compacted = 0;

@@ -14,7 +14,7 @@ import { surveyLog } from "./sqlite/survey.ts";
 interface RestoreOptions {
   /** A file that a backup wrote (`SqliteLog.backup`). It is only read. */
   readonly backupFile: string;
-  /** Folder of the new store; it must not hold one. */
+  /** The folder of the new store; it must not contain one. */
   readonly dataDir: string;
   /**
    * The step by which the revision moves; it must exceed the number of writes since the backup. Default 1,000,000,000.
@@ -23,12 +23,14 @@ interface RestoreOptions {
 }
 
 interface Restored {
-  /** Revision of the new store; its compacted revision too. */
+  /** The revision of the new store, which is its compacted revision, too. */
   readonly revision: Revision;
   readonly keys: number;
 }
 
-/** Checks every row. On an error it throws `StorageFailure` and leaves the folder without a store. */
+/**
+ * Makes the store, and checks every row. On an error it throws `StorageFailure` and leaves the folder without a store.
+ */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   try {
     return restoreFile(options);

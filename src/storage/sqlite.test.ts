@@ -1,4 +1,4 @@
-/** The durable store keeps every promise of `WatchCache`, and its own about files, faults and restarts. */
+/** Tests that the durable store keeps every promise of `WatchCache`, and its own about files, faults and restarts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
@@ -109,7 +109,7 @@ test("a start that was cut short before there were tables is taken up again", as
   }
 });
 
-// A revision that decreases: the youngest row may be a deletion, which compaction removes.
+// The youngest row may be a deletion, which compaction removes: the revision must not decrease.
 test("the revision does not go back when the last write was a deletion that was compacted", async () => {
   const dataDir = newFolder();
   let store = await open(dataDir);
@@ -190,7 +190,7 @@ test("after a sync that fails no write is acknowledged, and reads go on", async 
       .toSorted(),
     acknowledged.toSorted(),
   );
-  // Old state is still had from the log.
+  // The old state can still be read from the log.
   const old = await store.cache.rangeAt(pods, { at: 1 });
   assert.equal(!isCompacted(old) && old.entries.length, 1);
   await store.cache.close();
@@ -230,7 +230,7 @@ test("while the disk is full deletions pass and other writes are refused, and th
     name: "StorageFailure",
     message: new RegExp(`no space left on the disk of data folder ${dataDir}`),
   };
-  // Several commits are under way when the first finds no room, and none of them is half done.
+  // Several commits are pending when the first finds no room, and none of them is half done.
   const writes = Array.from({ length: 300 }, (_, i) =>
     store.cache.put(`${pods}bulk/${i}`, 0, textOf("x".repeat(2000))),
   );
@@ -411,7 +411,7 @@ test("questions and a close between commits leave the commits under way alone", 
       await settle();
     }
   };
-  // Two are under way, and more wait for one of them.
+  // Two commits are pending, and more wait for one of them.
   await write(4);
   const digest = store.log.digest(1);
   await write(4);
@@ -494,7 +494,7 @@ test("a log is compacted by what it holds, though no process lived long enough t
   for (let life = 0; life < 4; life++) await grow();
   assert(statSync(log).size < 2_500_000, `${statSync(log).size} bytes after 6,000 writes of 500`);
 
-  // One that runs for long is bounded as well.
+  // The log of a process that runs for long is bounded as well.
   const store = await open(dataDir, { historyBytesMax: 50_000, compactionIntervalMs: 300_000, faults });
   await overwrite(store.cache, 3000, 20);
   assert(store.cache.compactedRevision > 6000, `compacted to ${store.cache.compactedRevision}`);

@@ -9,13 +9,13 @@ export type { VersionRetention } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 
 export interface SqliteOptions extends LocalStoreOptions {
-  /** Folder of the store's file; made when absent. One process at a time may have it open. */
+  /** The folder of the store's file; made when absent. Only one process at a time may have it open. */
   readonly dataDir: string;
-  /** The versions of single keys that are kept beyond `historyMs`. */
+  /** Bounds of the versions of single keys that are kept beyond `historyMs`. */
   readonly retention?: VersionRetention | undefined;
-  /** Whether there was a store before: one without any file is incomplete then, not new. Default: false. */
+  /** Whether there was a store before: a folder without any file is then incomplete, not new. Default: false. */
   readonly isExpected?: boolean;
-  /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
+  /** Whether an incomplete store is opened without its missing part. Default: it is refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Faults to inject; only for tests. */
   readonly faults?: StorageFaults;

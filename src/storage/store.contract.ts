@@ -1,5 +1,5 @@
 /**
- * The contract of every cache, whatever log is below. Each implementation's test calls `storeContract`. Comments name
+ * The contract of every cache, whatever log it uses. Each implementation's test calls `storeContract`. Comments name
  * the faults of other stores that a test would catch.
  */
 import assert from "node:assert/strict";
@@ -16,16 +16,16 @@ import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions
 
 interface ContractSubject {
   readonly name: string;
-  /** A new, empty store. */
+  /** Opens a new, empty store. */
   readonly open: (options: LocalStoreOptions) => Promise<WatchCache>;
-  /** Whether reads at old revisions are answered when memory has forgotten them. */
+  /** Whether reads at old revisions are answered when memory no longer has them. */
   readonly hasLog: boolean;
 }
 
-/** Bytes that name the revision they are read at. */
+/** Makes bytes that name the revision at which they are read. */
 export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), decode: () => text });
 
-/** Bytes that are the same at every revision. */
+/** Makes bytes that are the same at every revision. */
 const bytesOf = (bytes: Uint8Array): Encoded => ({ ...withoutRevision(bytes), decode: () => undefined });
 
 export const pods = "/registry//pods/";
@@ -37,7 +37,7 @@ const podC = `${pods}test/c`;
 export class Recorder {
   readonly batches: (readonly StoreEvent[])[] = [];
   ended: string | undefined;
-  /** Answer of the next `deliver`. */
+  /** The answer of the next `deliver`. */
   accepts = true;
   watch!: Watch;
 
@@ -100,7 +100,7 @@ function texts(range: Range | { compacted: Revision }): string[] {
 }
 
 export function storeContract(subject: ContractSubject): void {
-  /** Runs `body` with a fresh store and closes it. */
+  /** Registers a test that runs `body` with a fresh store and closes it. */
   const check = (
     name: string,
     body: (cache: WatchCache, clock: FakeClock) => Promise<void>,
@@ -192,7 +192,7 @@ export function storeContract(subject: ContractSubject): void {
     });
 
     check("a comparison sees writes that are on their way", async (cache) => {
-      // Delete and create are both given before either is durable.
+      // Delete and create are both requested before either is durable.
       await putText(cache, podA, 0, "a");
       const removal = cache.remove(podA, 1);
       const creation = cache.put(podA, 0, textOf("b"));
@@ -215,7 +215,7 @@ export function storeContract(subject: ContractSubject): void {
       await assert.rejects(cache.put(podA, 0, textOf("again"), { mayWrite }), WriterReplaced);
       await assert.rejects(cache.put(podB, 2, textOf("c"), { mayWrite }), WriterReplaced);
       await assert.rejects(cache.remove(podB, 2, { mayWrite }), WriterReplaced);
-      // A comparison that fails is told as such.
+      // A failed comparison is reported as such.
       assert.equal((await cache.put(podB, 0, textOf("d"), { mayWrite })).ok, false);
       assert.deepEqual([cache.get(podA), cache.get(podB)?.value.toString(), cache.revision], [undefined, "b@2", 3]);
       assert.equal((await cache.put(podA, 0, textOf("of the successor"))).ok, true);
@@ -237,7 +237,7 @@ export function storeContract(subject: ContractSubject): void {
       assert.equal(cache.revision, 41);
     });
 
-    // Stale read: what a caller was told must be visible to it.
+    // Stale reads: a caller must see what it was told.
     check("a write is visible when its promise resolves, and revisions become visible in order", async (cache) => {
       const seen: Revision[] = [];
       await Promise.all(
@@ -337,7 +337,7 @@ export function storeContract(subject: ContractSubject): void {
         assert.deepEqual(texts(range), expected, `at ${at}`);
         assert(!isCompacted(range));
         assert.equal(range.revision, at);
-        // The same, page by page.
+        // The same range is read page by page.
         let from: string | undefined;
         const paged: string[] = [];
         for (let left = expected.length; left > 0; left--) {
@@ -918,7 +918,7 @@ export function storeContract(subject: ContractSubject): void {
       await putText(cache, podA, 5, "x");
       await recorder.until(6);
       assert.equal(recorder.ended, undefined);
-      // One that has not seen it cannot go on.
+      // A watcher that has not seen it cannot continue.
       paused.accepts = true;
       paused.watch.resume();
       await settle();

@@ -1,5 +1,5 @@
 /**
- * The stores compared with a list of events under one seed: valid, invalid and concurrent writes, reads at all
+ * Compares the stores with a list of events under one seed: valid, invalid and concurrent writes, reads at all
  * revisions, interrupted watches, compaction, too little memory for history, restarts of the durable one. `FUZZ_SEED`
  * replays a run, `FUZZ_RUNS` sets the number of runs.
  */
@@ -27,11 +27,11 @@ const runs = Number(process.env["FUZZ_RUNS"] ?? 6);
 const firstSeed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
 const stepsPerRun = 500;
 
-/** One change, as the model keeps it. */
+/** One change in the model. */
 interface Change {
   readonly revision: Revision;
   readonly key: string;
-  /** `undefined`: deleted. */
+  /** The text; `undefined` when the key was deleted. */
   readonly text: string | undefined;
 }
 
@@ -42,7 +42,7 @@ interface Watching {
   readonly after: Revision;
 }
 
-/** A store, and the durable one that it is, if it is one. */
+/** An open store; `durable` is the same one, if it is durable. */
 interface Opened {
   readonly cache: WatchCache;
   readonly durable?: SqliteStore;
@@ -143,7 +143,7 @@ class Run {
     else await this.#checkPresent();
   }
 
-  /** A few writes at once, some of them to the same key, some with a wrong expectation. */
+  /** Makes a few writes at once, some of them to the same key, some with a wrong expectation. */
   async #write(): Promise<void> {
     const count = 1 + Math.floor(this.#random.next() ** 3 * 8);
     const keys = [randomKey(this.#random), randomKey(this.#random)];
@@ -277,7 +277,7 @@ class Run {
     this.#checkWatch(one);
   }
 
-  /** A watcher got all events of the model up to its position, in order. */
+  /** Checks that a watcher got all events of the model up to its position, in order. */
   #checkWatch({ recorder, prefix, exact, after }: Watching): void {
     const { position } = recorder.watch;
     const reached = recorder.ended === undefined ? position : (recorder.events.at(-1)?.revision ?? after);
@@ -332,7 +332,7 @@ class Run {
     if (durable !== undefined) assert.deepEqual(await checkConsistency(durable, this.#random, 10), [], this.#where);
   }
 
-  /** Sometimes beside other work. */
+  /** Compacts, sometimes beside other work. */
   async #compact(): Promise<void> {
     const done = this.#cache.compact(this.#anyRevision());
     if (this.#random.next() < 0.5) {

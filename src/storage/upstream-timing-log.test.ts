@@ -1,4 +1,4 @@
-/** A log that takes its time keeps the storage contract, and waits where it says and no longer. */
+/** Tests that a log with upstream's timing keeps the storage contract, and waits where it says and no longer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -30,7 +30,7 @@ async function mark(cache: LogWatchCache, expected: number, text = "marked"): Pr
   assert((await cache.put(pod, expected, textOf(text), { isForDeletion: true })).ok);
 }
 
-/** Whether a promise has been resolved when all that waits for no clock is done. */
+/** Whether a promise is resolved when all work that waits for no clock is done. */
 async function isDone(work: Promise<unknown>): Promise<boolean> {
   let done = false;
   void work.then(() => (done = true));

@@ -1,6 +1,6 @@
 /**
- * Reads a whole store that no process has open, or a backup, and reports what is wrong with it. Changes nothing. The
- * caller checks what the values mean.
+ * Reads a whole store that no process has open, or a backup, and reports what is wrong with it. It changes nothing. The
+ * caller checks the meaning of the values.
  */
 import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,33 +24,36 @@ export interface VerifiedEntry {
   readonly value: Unversioned;
 }
 
-/** Something that is wrong. */
+/** A fault of the store. */
 export interface StoreProblem {
-  /** Empty where it is none of a single key. */
+  /** The key with the fault; empty when it is not about a single key. */
   readonly key: string;
-  /** 0 where it is none of a single row. */
+  /** The revision of the row with the fault; 0 when it is not about a single row. */
   readonly revision: Revision;
   readonly problem: string;
 }
 
 interface VerifiedStore {
   readonly revision: Revision;
-  /** History of readers goes back to here. */
+  /** The revision to which readers can go back. */
   readonly compacted: Revision;
-  /** Current keys, and all rows, history included. */
+  /** The number of current keys, and that of all rows, history included. */
   readonly keys: number;
   readonly rows: number;
 }
 
 export interface Verification {
-  /** Goes through all rows, and visits the current entries one after the other. */
+  /** Reads all rows, and visits the current entries one after the other. */
   read(visit: Visit, found: (problem: StoreProblem) => void): Promise<VerifiedStore>;
   close(): void;
 }
 
 type Visit = (entry: VerifiedEntry) => MaybePromise<void>;
 
-/** Opens it. Throws `StorageFailure` when another process has it open, or it is none, or cannot be read at all. */
+/**
+ * Opens the store. Throws `StorageFailure` when another process has it open, or there is no store, or it cannot be read
+ * at all.
+ */
 export function openVerification(store: StoreToVerify): Verification {
   if ("dataDir" in store) {
     const path = logFilePath(store.dataDir);
@@ -62,7 +65,7 @@ export function openVerification(store: StoreToVerify): Verification {
   if (statSync(backupFile, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new StorageFailure(`${backupFile} is no file`);
   }
-  // Opening it would change it.
+  // Opening the original would change it.
   const folder = mkdtempSync(join(tmpdir(), "binnacle-verify-"));
   const discard = (): void => rmSync(folder, { recursive: true, force: true });
   try {

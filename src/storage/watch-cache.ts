@@ -1,6 +1,8 @@
 /**
  * Storage as the server uses it: current values and recent changes in memory, above a `LogStore` that makes them
- * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/log-watch-cache.ts`.
+ * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/log-watch-cache.ts`. Revisions
+ * are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches only after it
+ * is durable, and revisions become visible strictly in order.
  *
  * Revisions are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches
  * only after it is durable, and revisions become visible strictly in order.
@@ -23,9 +25,9 @@ import type {
 export interface Entry {
   readonly key: string;
   readonly value: Buffer;
-  /** Revision that wrote this version; of a deletion event's entry, the revision of the deletion. */
+  /** The revision that wrote this version; in the entry of a deletion event, the revision of the deletion. */
   readonly revision: Revision;
-  /** Revision of the first version of the key that this process knows of, of all since it was last made. */
+  /** The revision of the first version that this process knows, since the key was last created. */
   readonly created: Revision;
   /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string | undefined;
@@ -34,37 +36,43 @@ export interface Entry {
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One change. `entry` is the new version; of a deletion, the last state, at the deletion's revision. */
+/** One change. `entry` is the new version; for a deletion it is the last state, at the deletion's revision. */
 export interface StoreEvent {
   readonly type: EventType;
   readonly revision: Revision;
   readonly entry: Entry;
   /** The replaced entry. */
   readonly previous: Entry | undefined;
-  /** Encodings shared by all watchers, filled in by the layer above. */
+  /** Encodings that all watchers share; the layer above fills them in. */
   frames: Map<string, Buffer> | undefined;
 }
 
 /** An encoded value to store. */
 export interface Encoded extends Unversioned {
-  /** Data kept with the entry beside its bytes. Called once the write has its revision, before the entry is visible. */
+  /**
+   * Returns data that is cached with the entry beside its bytes. Called once the write has its revision, before the
+   * entry is visible.
+   */
   decode(revision: Revision): unknown;
 }
 
-/** Options of a write beside its precondition. */
+/** The options of a write beside its precondition. */
 export interface RemoveOptions {
-  /** `LogWrite.mayWrite`. */
+  /** See `LogWrite.mayWrite`. */
   readonly mayWrite?: (() => boolean) | undefined;
 }
 
 export interface PutOptions extends RemoveOptions {
-  /** Seconds after which the key expires; 0 for never. */
+  /** The number of seconds after which the key expires; 0 for never. */
   readonly ttlSeconds?: number;
-  /** A step of a deletion: it passes while there is no room for other writes. */
+  /** Whether the write is a step of a deletion: it is accepted while there is no room for other writes. */
   readonly isForDeletion?: boolean;
 }
 
-/** A failed comparison is an answer, not an error: it returns the entry found (`undefined`: no such key). */
+/**
+ * The result of a write. A failed comparison is a result, not an error: it has the entry that was found (`undefined`:
+ * no such key).
+ */
 export type WriteResult =
   | { readonly ok: true; readonly entry: Entry }
   | { readonly ok: false; readonly current: Entry | undefined };
@@ -74,7 +82,7 @@ export type RangeOptions = Omit<LogRangeOptions, "at">;
 
 export interface Range {
   readonly entries: readonly Entry[];
-  /** Revision the result shows. */
+  /** The revision that the result shows. */
   readonly revision: Revision;
   /** Whether keys of the prefix follow after the last entry. */
   readonly more: boolean;
@@ -87,25 +95,25 @@ export interface KeyVersion extends Pick<LogVersion, "revision" | "replaces" | "
   readonly entry: Entry | undefined;
 }
 
-/** Some versions of a key, newest first, and what follows (`LogVersions`). */
+/** Some versions of a key, newest first, and where the next ones begin (`LogVersions`). */
 export interface KeyVersions extends Omit<LogVersions, "versions"> {
   readonly versions: readonly KeyVersion[];
 }
 
-/** Reads what keys were. */
+/** Reads earlier versions of keys. */
 export interface VersionReader {
   /** Reads at most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
   versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions>;
 }
 
 export interface WatchOptions {
-  /** Keys watched start with this; `/registry/<group>/<resource>/` or with a namespace and slash after it. */
+  /** The prefix of the watched keys: `/registry/<group>/<resource>/`, or with a namespace and a slash after it. */
   readonly prefix: string;
-  /** Watch exactly one key instead (the prefix is then that key). */
+  /** Whether exactly one key is watched, which the prefix then is. */
   readonly exact?: boolean;
   /** Only events after this revision are delivered. */
   readonly after: Revision;
-  /** Most events that may wait undelivered; beyond it the watch ends with reason `slow`. */
+  /** The maximum number of undelivered events; beyond it the watch ends with the reason `slow`. */
   readonly queueLengthMax?: number;
   /**
    * Takes events in revision order, never one of them twice, at most once a turn. Watchers of one prefix that
@@ -113,14 +121,14 @@ export interface WatchOptions {
    * `resume()`.
    */
   deliver(events: readonly StoreEvent[]): boolean;
-  /** The watch has ended: by `close`, a full queue, lost history, or because the store closed. */
+  /** Called when the watch has ended: by `close`, a full queue, lost history, or because the store closed. */
   ended(reason: "slow" | "compacted" | "closed"): void;
 }
 
 export interface Watch {
   /** Continues after `deliver` returned false. */
   resume(): void;
-  /** Everything up to this revision has been given to `deliver`; the revision of a bookmark. */
+  /** The revision up to which everything has been given to `deliver`, for bookmarks. */
   readonly position: Revision;
   close(): void;
 }
@@ -133,19 +141,22 @@ export interface CacheReader {
   fresh(): MaybePromise<void>;
   /** Resolves with true once reads see `revision`, with false after `timeoutMs`. */
   waitFor(revision: Revision, timeoutMs: number): Promise<boolean>;
-  /** The present version of a key, from memory. */
+  /** Returns the present version of a key, from memory. */
   get(key: string): Entry | undefined;
-  /** The same after `fresh`. */
+  /** Does the same after `fresh`. */
   getFresh(key: string): MaybePromise<Entry | undefined>;
 }
 
 /** Reads of many keys. */
 export interface CacheRanges {
-  /** The present entries whose keys start with `prefix`, in key order, from memory. */
+  /** Returns the present entries whose keys start with `prefix`, in key order, from memory. */
   range(prefix: string, options?: RangeOptions): Range;
-  /** The entries at a revision. An old one may be read from the log; one not reached yet shows the present. */
+  /**
+   * Returns the entries at a revision. An old revision may be read from the log; one that is not reached yet shows the
+   * present.
+   */
   rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted>;
-  /** Number of keys under the prefix at present. */
+  /** Returns the present number of keys under the prefix. */
   count(prefix: string): number;
 }
 
@@ -156,23 +167,23 @@ export interface CacheWriter {
    * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
    */
   put(key: string, expected: Revision, encoded: Encoded, options?: PutOptions): Promise<WriteResult>;
-  /** Deletes under the same comparison. */
+  /** Deletes a key after the same comparison. */
   remove(key: string, expected: Revision, options?: RemoveOptions): Promise<WriteResult>;
   /** Whether a key's current value would be stored in another form if it were written again. */
   isStale(key: string): boolean;
 }
 
-/** Watches, and the history that they may begin in. */
+/** Watches, and the history in which they may begin. */
 export interface CacheWatches {
   /** The oldest revision that can still be read. */
   readonly compactedRevision: Revision;
-  /** `Compacted` when events after `after` are no longer complete. */
+  /** Opens a watch. Returns `Compacted` when events after `after` are no longer complete. */
   watch(options: WatchOptions): Promise<Watch | Compacted>;
   /** Forgets history before `revision`; reads before it then answer `Compacted`. */
   compact(revision: Revision): Promise<void>;
 }
 
-/** Whether writes are possible. */
+/** The errors of writes that are not possible at present. */
 export interface CacheHealth {
   /** The reason why the store stopped accepting writes for good (a sync failed); `undefined` while it is healthy. */
   readonly failure: Error | undefined;
@@ -180,7 +191,7 @@ export interface CacheHealth {
   readonly full: StorageFull | undefined;
 }
 
-/** The whole store of a server. Its users take the parts above that they need. */
+/** The whole store of a server. Its users take the interfaces above that they need. */
 export interface WatchCache extends CacheReader, CacheRanges, CacheWriter, CacheWatches, CacheHealth {
   /** Refuses further writes, ends watches with `closed` once pending writes are answered, and releases the log. */
   close(): Promise<void>;

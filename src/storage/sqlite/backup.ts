@@ -1,4 +1,6 @@
-/** Backups: a copy of what is current, as a file of the log's own format, made in short steps while writes go on. */
+/**
+ * Makes backups: a copy of all current rows, as a file of the log's own format, made in short steps while writes go on.
+ */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 
@@ -10,11 +12,11 @@ import { full, LogFile, sqliteCode } from "./log-file.ts";
 import { eachChange } from "./log-queries.ts";
 import { RevisionSet } from "./revision-set.ts";
 
-/** Rows that are copied in one step. */
+/** The number of rows that are copied in one step. */
 const stepRows = 256;
 
 /**
- * Copies what is current at `revision`, the last one of the log, into a new file, which appears under its name when it is
+ * Copies the rows current at `revision`, the last one of the log, into a new file, which gets its name when it is
  * complete and durable.
  */
 export function* backUp(file: LogFile, revision: Revision, target: string): JobSteps<{ readonly revision: Revision }> {

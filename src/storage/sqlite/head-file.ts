@@ -23,7 +23,7 @@ import type { LogChange } from "./log-file.ts";
 const magic = 0x424e4348;
 const recordBytes = 60;
 const bootBytes = 16;
-/** The durable record may be so far behind the log. */
+/** The maximum time by which the durable record may be behind the log. */
 const syncMs = 5000;
 
 /**
@@ -37,9 +37,9 @@ export interface Head {
   readonly state: HeadState;
   /** The machine's boot identifier at the time of the record, in hexadecimal; empty when unknown. */
   readonly boot: string;
-  /** Youngest revision of the log. */
+  /** The youngest revision of the log. */
   readonly revision: Revision;
-  /** Number of keys current at `revision`, and the sum of their revisions as in `Digest`. */
+  /** The number of keys current at `revision`, and the sum of their revisions as in `Digest`. */
   readonly keys: number;
   readonly sum: number;
   /** Clients may know revisions up to this one; later writes get higher ones. */
@@ -97,14 +97,14 @@ export function makeHeadFile(dataDir: string, head: Head): void {
   syncPath(dataDir);
 }
 
-/** The file while the store is open, and the record in it. Hot path: `advance`. */
+/** The head file of an open store, and the record in it. Hot path: `advance`. */
 export class HeadFile {
   readonly #file: number;
   readonly #bytes = Buffer.alloc(recordBytes);
   #head: Head;
   #syncedAt = 0;
 
-  /** Opens the file, which exists, and makes it say `head`. */
+  /** Opens the existing file, and writes `head` into it. */
   constructor(dataDir: string, head: Head) {
     this.#file = openSync(headFilePath(dataDir), "r+");
     this.#head = head;
@@ -116,7 +116,7 @@ export class HeadFile {
     return this.#head;
   }
 
-  /** Records a commit of these rows, which are at least one, before it is acknowledged. */
+  /** Records a commit of these rows (at least one) before it is acknowledged. */
   advance(rows: readonly LogChange[]): void {
     let { keys, sum } = this.#head;
     for (const { revision, previous, deleted } of rows) {
@@ -146,7 +146,7 @@ export class HeadFile {
     closeSync(this.#file);
   }
 
-  /** Writes the record in place, and for now in the system's memory only. */
+  /** Writes the record in place; it is only in the system's memory until the next sync. */
   #write(head: Head): void {
     this.#head = head;
     const bytes = this.#bytes;
@@ -155,7 +155,7 @@ export class HeadFile {
   }
 }
 
-/** The identifier of the machine's present boot in hexadecimal; empty where the system has none. */
+/** Returns the identifier of the machine's present boot in hexadecimal; empty if the system has none. */
 export function presentBoot(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim().replaceAll("-", "");

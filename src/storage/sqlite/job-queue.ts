@@ -1,6 +1,7 @@
 /**
  * The requests that the thread of the log works on, as jobs of many short steps between which it commits writes. No job
- * delays a write for more than a few milliseconds.
+ * delays a write for more than a few milliseconds. Jobs that change or sum up the log run one after the other. All
+ * other jobs run at the same time as these and as each other: one step of each in turn.
  *
  * Jobs that change or sum up the log run one after the other. All others run beside them and each other, a step of each at
  * a time.
@@ -12,26 +13,29 @@ import type { LogResult, Mailbox, SendToMain } from "./messages.ts";
 /** Work in steps; the thread may commit writes after each. */
 export type JobSteps<T> = Generator<undefined, T>;
 
-/** A request with the steps that fulfil it. */
+/** A request, and the steps that answer it. */
 interface Job {
   /** The number of the request, for the message with its result. */
   readonly id: number;
   readonly steps: JobSteps<LogResult>;
   /** Whether it changes or sums up the log, so that no other such job may run beside it. */
   readonly isExclusive: boolean;
-  /** Whether the thread rests after every step of it, so that writes and the disk hardly feel it. Exclusive jobs only. */
+  /**
+   * Whether the thread rests after every step of it, so that it hardly delays writes and the disk. Only for exclusive
+   * jobs.
+   */
   readonly isGentle: boolean;
 }
 
 /** The length of the rest after a step of a gentle job, as a multiple of the step's. */
 const restFactor = 3;
-/** A gentle job continues without a rest for so long, when no write arrives. */
+/** The time for which a gentle job continues without a rest, when no write arrives. */
 const gentleMs = 2;
 
 export class JobQueue {
   readonly #mailbox: Mailbox;
   readonly #send: SendToMain;
-  /** Jobs that take turns, a step at a time. */
+  /** Jobs that take turns, one step at a time. */
   #shared: Job[] = [];
   /** Jobs that run one after the other. */
   #exclusive: Job[] = [];
@@ -57,7 +61,10 @@ export class JobQueue {
     return this.#exclusive.length > 0 ? this.#restUntil : Number.POSITIVE_INFINITY;
   }
 
-  /** Runs a step of one job, alternately of the exclusive one and of one of the others. `now` is of the monotonic clock. */
+  /**
+   * Runs a step of one job: alternately of the exclusive one, and of one of the others. `now` is of the monotonic
+   * clock.
+   */
   runStep(now: number): void {
     const mayRunExclusive = this.#exclusive.length > 0 && now >= this.#restUntil;
     this.#wasExclusive = mayRunExclusive && (this.#shared.length === 0 || !this.#wasExclusive);
@@ -74,7 +81,7 @@ export class JobQueue {
     while (this.#exclusive.length > 0) if (this.#step(this.#exclusive[0]!)) this.#exclusive.shift();
   }
 
-  /** Gives up all jobs, which get no result. */
+  /** Cancels all jobs, which get no result. */
   cancel(): void {
     for (const job of [...this.#shared, ...this.#exclusive]) job.steps.return(undefined);
     this.#shared = [];
@@ -85,7 +92,7 @@ export class JobQueue {
     const { callCount } = this.#mailbox;
     let isDone = this.#step(job);
     let usedMs = systemClock.monotonic() - start;
-    // Every rest makes the next step dearer, so several steps follow each other.
+    // Every rest makes the next step more expensive, so several steps follow each other.
     while (job.isGentle && !isDone && usedMs < gentleMs && this.#mailbox.callCount === callCount) {
       isDone = this.#step(job);
       usedMs = systemClock.monotonic() - start;
@@ -94,7 +101,7 @@ export class JobQueue {
     if (job.isGentle) this.#restUntil = isDone ? 0 : start + usedMs * (1 + restFactor);
   }
 
-  /** Runs a step. Returns whether the job is done; its result has been sent then. */
+  /** Runs a step. Returns whether the job is done; its result has been sent in this case. */
   #step({ id, steps }: Job): boolean {
     try {
       const next = steps.next();
@@ -110,7 +117,7 @@ export class JobQueue {
   }
 }
 
-/** The message of whatever was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

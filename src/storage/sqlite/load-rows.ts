@@ -1,4 +1,7 @@
-/** The start of the thread: it sends all current entries to the main thread, a few buffers ahead of it. */
+/**
+ * Sends all current entries to the main thread when the thread starts, a few buffers ahead of what the main thread has
+ * read.
+ */
 import type { MessagePort } from "node:worker_threads";
 
 import { digestSum } from "../digest.ts";
@@ -47,7 +50,7 @@ export function sendCurrentRows(
   });
 }
 
-/** Sends a buffer in each step, which is given one that the main thread has returned, if there is one. */
+/** Sends a buffer in each step. A step is given a buffer that the main thread has returned, if there is one. */
 function* packCurrentRows(
   send: SendToMain,
   path: string,

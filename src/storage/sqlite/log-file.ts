@@ -23,10 +23,10 @@ import { Segments, segmentTables } from "./segments.ts";
 
 /** The number of the layout of the tables. A file with another number is refused. */
 const layout = 6;
-/** "BNCL": tells our files from other people's. */
+/** "BNCL": the application identifier that distinguishes our files from those of other programs. */
 const applicationId = 0x424e434c;
 const checkpointPages = 200;
-/** 1 MiB. */
+/** 1 MiB of pages that stay free for later writes. */
 const sparePages = 256;
 /** The maximum time to wait for the locks of a process that was just killed. */
 const busyTimeoutMs = 1000;
@@ -35,10 +35,10 @@ const busyTimeoutMs = 1000;
 export interface LogRow {
   readonly revision: Revision;
   readonly key: string;
-  /** Revision of the live version that this row replaced, 0 for none. */
+  /** The revision of the live version that this row replaced; 0 for none. */
   readonly previous: Revision;
   readonly expires: number;
-  /** 1 for a deletion, which has no value. */
+  /** 1 for a deletion, which has no value; else 0. */
   readonly deleted: number;
   /** The value without its revision, packed (`versioned-value.ts`). */
   readonly value: Uint8Array;
@@ -47,16 +47,16 @@ export interface LogRow {
 /** A row without its value. */
 export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted">;
 
-/** The revisions of a row only: `revision`, `previous`, `deleted`. */
+/** The revisions of a row: `revision`, `previous`, `deleted`. */
 type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
 
-/** Numbers beside the log, 0 where absent. */
+/** Numbers that are stored beside the log; 0 for absent ones. */
 export interface LogCheckpoints {
-  /** Oldest revision that can be read. */
+  /** The oldest revision that can be read. */
   readonly compacted: Revision;
-  /** Compacted up to here: replaced rows and deletions up to this revision are gone. */
+  /** The revision up to which the log is compacted: rows that were replaced, and deletions, up to it are gone. */
   readonly swept: Revision;
-  /** The value of `swept` after the running compaction; of its dead rows, those up to `dropped` are gone. */
+  /** The value that `swept` will have after the running compaction; its dead rows up to `dropped` are gone. */
   readonly sweeping: Revision;
   readonly dropped: Revision;
 }
@@ -69,19 +69,19 @@ export function logFilePath(dataDir: string): string {
   return join(dataDir, "store.db");
 }
 
-/** The path of the file at `path` for the moment in which it is closed without being changed. */
+/** Returns the path of the file for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
   return `${path}.kept`;
 }
 
 interface LogFileOptions {
-  /** Durable only after `finish`. */
+  /** Whether the file is durable only after `finish`. */
   readonly scratch?: boolean;
-  /** There was a store in it: an empty one is damaged. */
+  /** Whether there was a store in the file: an empty one is then damaged. */
   readonly isExpected?: boolean;
-  /** Rows of one table; only for tests. */
+  /** The number of rows in one table; only for tests. */
   readonly segmentRows?: number | undefined;
-  /** The backup that the file is a copy of: messages are about that one. */
+  /** The path of the backup that the file is a copy of: messages name the backup. */
   readonly copyOf?: string;
 }
 
@@ -97,8 +97,8 @@ export class LogFile {
   #checkpoints: LogCheckpoints;
 
   /**
-   * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
-   * `StorageFailure` when another process holds it, or it is damaged, or of another layout.
+   * Opens the file, or makes it when it is absent, and locks it until `close` or the end of the process. Throws
+   * `StorageFailure` when another process has locked it, or it is damaged, or of another layout.
    */
   constructor(path: string, { scratch = false, isExpected = false, segmentRows, copyOf }: LogFileOptions = {}) {
     this.#path = path;
@@ -119,14 +119,14 @@ export class LogFile {
       this.#segments = new Segments(this.#database, segmentRows);
       this.#checkpoints = this.#readCheckpoints();
     } catch (error) {
-      // A file that another process holds is not to be touched, and cannot be changed by closing it.
+      // A file that another process has locked must not be touched, and closing it cannot change it.
       if (sqliteCode(error) === busy) this.#database.close();
       else this.abandon();
       throw explain(error, path, copyOf);
     }
   }
 
-  /** Revision of the youngest row, or of the compaction that removed it. */
+  /** The revision of the youngest row, or of the compaction that removed it. */
   get lastRevision(): Revision {
     return Math.max(this.#segments.lastRevision, this.checkpoints.compacted);
   }
@@ -135,13 +135,13 @@ export class LogFile {
     return this.#checkpoints;
   }
 
-  /** Throws when the pages of the file do not fit together. */
+  /** Checks that the pages of the file fit together, and throws when they do not. */
   check(): void {
     const found = this.#database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
     if (found !== "ok") throw this.#damaged(String(found));
   }
 
-  /** Runs `work` in one transaction that is durable when this returns. An error rolls back and is thrown on. */
+  /** Runs `work` in one transaction that is durable when this returns. An error rolls it back and is rethrown. */
   transaction(work: () => void): void {
     this.#begin.run();
     try {
@@ -153,14 +153,14 @@ export class LogFile {
         this.#segments.reload();
         this.#checkpoints = this.#readCheckpoints();
       } catch {
-        // The file is beyond reading, as the error under way says.
+        // The file cannot be read any more, as the error that is being thrown says.
       }
       throw error;
     }
   }
 
   /**
-   * Runs a repeatable transaction without a sync: until the next synced one it may be lost with the power, but never
+   * Runs a repeatable transaction without a sync: a power failure may undo it until the next synced one, but never
    * without all later ones.
    */
   unsynced(work: () => void): void {
@@ -188,15 +188,15 @@ export class LogFile {
     this.#setCheckpoint.run("checksum", checkpointSum(this.#checkpoints));
   }
 
-  /** The row written at `revision`. */
+  /** Returns the row written at `revision`. */
   row(revision: Revision): LogRow | undefined {
     const row = this.#segments.row(revision);
     return row === undefined ? undefined : this.#checked(row);
   }
 
   /**
-   * All current versions in the order of revisions: those not in `replaced`, which comes from a survey. Checks all
-   * rows. The caller must not write meanwhile.
+   * Yields all current versions in the order of revisions: the rows that are not in `replaced`, which comes from a
+   * survey. Checks all rows. The caller must not write meanwhile.
    */
   *live(replaced: RevisionSet): Generator<LogRow> {
     for (const columns of this.#segments.all()) {
@@ -205,7 +205,10 @@ export class LogFile {
     }
   }
 
-  /** All rows in the order of revisions, and whether each is as it was written. Nothing may be written meanwhile. */
+  /**
+   * Yields all rows in the order of revisions, and whether each is as it was written. The caller must not write
+   * meanwhile.
+   */
   *rows(): Generator<{ readonly row: LogRow; readonly isIntact: boolean }> {
     for (const columns of this.#segments.all()) {
       // Safe: the columns are declared so, and tables are strict.
@@ -214,24 +217,24 @@ export class LogFile {
     }
   }
 
-  /** The first `limit` rows in (after, upTo], without their values. */
+  /** Returns the first `limit` rows in (after, upTo], without their values. */
   changes(after: Revision, upTo: Revision, limit: number): LogChange[] {
     // Safe: the columns are declared so, and tables are strict.
     return this.#segments.page("revision, key, previous, deleted", false, after, upTo, limit) as LogChange[];
   }
 
-  /** The first `limit` rows in (after, upTo], revisions only. */
+  /** Returns the revisions of the first `limit` rows in (after, upTo]. */
   replaced(after: Revision, upTo: Revision, limit: number): Replacement[] {
     // Safe: the columns are declared so, and tables are strict.
     return this.#segments.page("revision, previous, deleted", true, after, upTo, limit) as Replacement[];
   }
 
-  /** `Segments.youngestOf`. */
+  /** See `Segments.youngestOf`. */
   youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
     return this.#segments.youngestOf(key, after, before, limit);
   }
 
-  /** Versions replaced, and deletions made, up to this revision are gone, or are going. */
+  /** The revision up to which versions that were replaced, and deletions, are gone, or are being dropped. */
   get forgotten(): Revision {
     return Math.max(this.#checkpoints.swept, this.#checkpoints.sweeping);
   }
@@ -241,12 +244,12 @@ export class LogFile {
     this.#database.prepare("INSERT OR IGNORE INTO times VALUES (?, ?)").run(revision, at);
   }
 
-  /** The first noted time at which `revision` was written; `undefined` where none is. */
+  /** Returns the first noted time at which `revision` had been written; `undefined` when there is none. */
   timeOf(revision: Revision): number | undefined {
     return this.#queryTimes("SELECT at AS found FROM times WHERE revision >= ? ORDER BY revision LIMIT 1", revision);
   }
 
-  /** The last noted time up to which everything up to `revision` was written; `undefined` where none is. */
+  /** Returns the time of the last note about a revision up to `revision`; `undefined` when there is none. */
   timeUpTo(revision: Revision): number | undefined {
     return this.#queryTimes(
       "SELECT at AS found FROM times WHERE revision <= ? ORDER BY revision DESC LIMIT 1",
@@ -254,7 +257,7 @@ export class LogFile {
     );
   }
 
-  /** The last revision known to have been written before `at`; 0 for none. */
+  /** Returns the last revision known to have been written before `at`; 0 for none. */
   revisionAt(at: number): Revision {
     return this.#queryTimes("SELECT max(revision) AS found FROM times WHERE at <= ?", at) ?? 0;
   }
@@ -266,12 +269,12 @@ export class LogFile {
       .run(revision);
   }
 
-  /** The tables that rows lie in, for `sweep`. Changed in `transaction` or `unsynced` only. */
+  /** The tables that contain the rows, for `sweep`. They must be changed in `transaction` or `unsynced` only. */
   get segments(): Segments {
     return this.#segments;
   }
 
-  /** Pages of 4 KiB: those in use, and all. */
+  /** The numbers of pages of 4 KiB: used ones, and all. */
   get size(): { readonly used: number; readonly total: number } {
     const total = this.#pragma("page_count");
     return { used: total - this.#pragma("freelist_count"), total };
@@ -279,7 +282,7 @@ export class LogFile {
 
   /**
    * Returns up to `pages` unused pages to the file system, but keeps as many as are used and a few more for later
-   * writes. Returns whether any were in excess.
+   * writes. Returns whether there were too many.
    */
   shrink(pages: number): boolean {
     const { used, total } = this.size;
@@ -289,14 +292,14 @@ export class LogFile {
     return true;
   }
 
-  /** Gives up to `pages` unused pages back to the file system; returns whether there are more. */
+  /** Returns up to `pages` unused pages to the file system. Returns whether there are more. */
   vacuum(pages: number): boolean {
     this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
     const { used, total } = this.size;
     return total > used;
   }
 
-  /** Gives unused pages, some thousands at most, and the write-ahead log back to the file system. */
+  /** Returns unused pages, some thousands at most, and the write-ahead log to the file system. */
   giveBack(): void {
     this.unsynced(() => this.#database.exec("PRAGMA incremental_vacuum(4096)"));
     this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -308,7 +311,7 @@ export class LogFile {
     this.close();
   }
 
-  /** Refuses to grow beyond this many pages from now on: a full disk for tests. */
+  /** Lets the file grow by at most this many pages from now on: a full disk for tests. */
   limitPages(more: number): void {
     this.#database.exec(`PRAGMA max_page_count = ${this.#pragma("page_count") + more}`);
   }
@@ -318,8 +321,8 @@ export class LogFile {
   }
 
   /**
-   * Closes the file without changing it. SQLite would write what it understood of the write-ahead log into it, and remove
-   * that, unless the file is not where it was.
+   * Closes the file without changing it. If the file were in its place, SQLite would write into it what it understood
+   * of the write-ahead log, and remove that.
    */
   abandon(): void {
     if (!this.#database.isOpen) return;
@@ -427,12 +430,12 @@ function checkpointSum({ compacted, swept, sweeping, dropped }: LogCheckpoints):
   return crc32(`${compacted} ${swept} ${sweeping} ${dropped}`);
 }
 
-/** Covers what a reader would notice last: the bytes, and where they belong. */
+/** Returns the checksum of a row: of its value, and of the revision and the key to which the value belongs. */
 function checksumOf(row: LogRow): number {
   return crc32(row.value, crc32(`${row.revision} ${row.previous} ${row.expires} ${row.deleted} ${row.key}`));
 }
 
-/** The message about a damaged file at `path`, or about the backup it is a copy of. */
+/** The error about a damaged file at `path`, or about the backup it is a copy of. */
 export function damagedFile(path: string, copyOf: string | undefined, how?: string): StorageFailure {
   const why = how === undefined ? "" : ` (${how.replaceAll(/\s+/g, " ")})`;
   if (copyOf !== undefined) return new StorageFailure(`${copyOf} is damaged, or no backup${why}`);
@@ -443,7 +446,7 @@ export function damagedFile(path: string, copyOf: string | undefined, how?: stri
 const busy = 5;
 export const full = 13;
 
-/** The code of an error of SQLite, or of the one that an explanation is of. */
+/** Returns the code of an error of SQLite, or of its cause. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   return "errcode" in error ? Number(error.errcode) & 0xff : sqliteCode(error.cause);

@@ -7,12 +7,14 @@ import type { LogRequestOf, LogResults } from "./messages.ts";
 import { RowWriter } from "./packed-rows.ts";
 import { isDropped } from "./sweep.ts";
 
-/** Rows of one step. */
+/** The number of rows of one step. */
 const stepRows = 512;
-/** Bounds of one page of old events. */
+/** The bounds of one page of old events. */
 const pageEvents = 200;
 const pageBytes = 256 * 1024;
-/** Rows that are looked at in one step for older versions of a key, and such steps for one result. */
+/**
+ * The number of rows that one step searches for older versions of a key, and the number of such steps for one result.
+ */
 const searchRows = 4096;
 const searchesMax = 64;
 
@@ -33,7 +35,7 @@ export function* eachChange(
   }
 }
 
-/** Reads changes with what they replaced, as many as a page takes. */
+/** Reads changes with the rows they replaced, as many as fit into a page. */
 export function* readHistory(
   file: LogFile,
   { prefix, exact, after, upTo }: LogRequestOf<"history">,
@@ -60,7 +62,7 @@ export function* readHistory(
   return { rows: isGone ? undefined : writer.take(), reached };
 }
 
-/** Reads which keys changed, and the revisions that their first changes replaced. */
+/** Reads the keys that changed, and the revisions that their first changes replaced. */
 export function* readRollback(
   file: LogFile,
   { from, to, after, upTo }: LogRequestOf<"rollback">,
@@ -85,8 +87,8 @@ export function* readRows(file: LogFile, { revisions }: LogRequestOf<"rows">): J
 }
 
 /**
- * Reads older versions of a key. A row names the one that it replaced, so they are found one by one; only those from
- * before the key was last made are searched for, from row to row.
+ * Reads older versions of a key. A row names the one that it replaced, so they are found one by one. Only versions from
+ * before the key was last created have to be searched for, row by row.
  */
 export function* readVersions(
   file: LogFile,
@@ -121,8 +123,8 @@ export function* readVersions(
 }
 
 /**
- * Adds up count and sum of the revisions current at `upTo`. Each row adds itself (unless a deletion) and takes away what
- * it replaced, unless that has been dropped.
+ * Adds up number and sum of the revisions current at `upTo`. Each row adds itself (unless it is a deletion) and
+ * subtracts the row that it replaced, unless that row has been dropped.
  */
 export function* sumUp(file: LogFile, { revision: upTo }: LogRequestOf<"digest">): JobSteps<LogResults["digest"]> {
   const { checkpoints } = file;

@@ -31,17 +31,17 @@ import { sweep, withoutMoves } from "./sweep.ts";
 const transactionBytesMax = 8 * 1024 * 1024;
 /** The time without work after which the thread visits its event loop, once. */
 const idleMs = 1000;
-/** Unused pages given back in one step, and the size of a page. */
+/** The number of unused pages that one step returns, and the size of a page. */
 const vacuumPages = 256;
 const pageBytes = 4096;
 
-/** The steps that fulfil a request, by its kind. */
+/** The handlers of requests, by their kind; each returns the steps that answer the request. */
 type Handlers = { readonly [K in LogRequest["kind"]]: (request: LogRequestOf<K>) => JobSteps<LogResults[K]> };
 
-/** These change or sum up the log. */
+/** The kinds of requests that change or sum up the log. */
 const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "digest", "backup"]);
 
-/** Opens the log, sends all that is current to the main thread, and works until the store is closed. */
+/** Opens the log, sends all current entries to the main thread, and works until the store is closed. */
 export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
   const { dataDir, isExpected, acceptLoss, faults } = start;
   const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
@@ -112,8 +112,8 @@ class LogThread {
   }
 
   /**
-   * Works until the store is closed. The thread sleeps in `Atomics.wait` and not in its event loop, which it visits only
-   * after a while without work, for the engine's own tasks. `isIdle`: it has just been there.
+   * Works until the store is closed. The thread sleeps in `Atomics.wait` and not in its event loop, which it visits
+   * only after a while without work, for the engine's own tasks. `isIdle`: it has just visited it.
    */
   #run(isIdle: boolean): void {
     while (!this.#isClosed) {
@@ -149,7 +149,7 @@ class LogThread {
     this.#jobs.add({ id, steps, isExclusive: exclusiveKinds.has(kind), isGentle: kind === "compact" });
   }
 
-  /** Commits everything that waits, in transactions that are not too large. Returns whether there was anything. */
+  /** Commits all waiting writes, in transactions that are not too large. Returns whether there were any. */
   #commitAll(): boolean {
     let batch: Uint8Array[] = [];
     let bytes = 0;
@@ -175,7 +175,10 @@ class LogThread {
     return this.#largeCommits.shift()!;
   }
 
-  /** The time until a step may run, or room is looked for: 0 for at once, infinite when there is nothing to do. */
+  /**
+   * Returns the time until a step may run, or until the next look for room: 0 for at once, infinite when there is
+   * nothing to do.
+   */
   #stepWaitMs(): number {
     const at = Math.min(this.#jobs.nextStepAt, this.#writer.roomCheckAt);
     return at === 0 ? 0 : Math.max(0, Math.ceil(at - systemClock.monotonic()));
@@ -194,7 +197,7 @@ class LogThread {
 
   *#compact({ revision, keepSince, givesBack = false }: LogRequestOf<"compact">): JobSteps<LogResults["compact"]> {
     const file = this.#file;
-    // The head file can be compared with the log only as long as history goes back to there.
+    // The head file can be compared with the log only if history goes back to the revision of the head file.
     this.#headFile.sync();
     const { sweepRuns } = this.#start.faults;
     const testLimits = sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns };
@@ -211,7 +214,7 @@ class LogThread {
     return { bytes, logBytes: file.segments.bytes, forgotten: file.forgotten };
   }
 
-  /** Fulfils the last request: everything given before it is durable. */
+  /** Answers the last request: all earlier writes are durable. */
   #close(): undefined {
     this.#jobs.cancel();
     this.#writer.close(`${logFilePath(this.#start.dataDir)}-wal`);
@@ -220,7 +223,7 @@ class LogThread {
   }
 }
 
-/** A job of a single step, which runs after the commits that wait. */
+/** Makes a job of a single step, which runs after the waiting commits. */
 function* atOnce<T>(work: () => T): JobSteps<T> {
   yield;
   return work();

@@ -1,6 +1,6 @@
 /**
- * Commits to the log: each batch is one transaction, followed by the record of the head file, and only then by its
- * acknowledgement. While there is no room on the disk, only deletions pass.
+ * Commits to the log: each batch is one transaction, followed by the record in the head file, and only then by its
+ * acknowledgement. While there is no room on the disk, only deletions are accepted. Hot path: `commit`.
  *
  * Hot path: `commit`.
  */
@@ -36,7 +36,7 @@ export class LogWriter {
   readonly #jobs: JobQueue;
   readonly #send: SendToMain;
   readonly #faults: StorageFaults;
-  /** The revision moved to at the start, until the log contains it. */
+  /** The revision to which the log moved at the start, until the log contains it. */
   #movedTo: Revision | undefined;
   /** The number of tables when the log's size was last reported. */
   #reportedTables: number;
@@ -59,12 +59,12 @@ export class LogWriter {
     if (!keepReserve(dataDir)) this.#reportFull(0);
   }
 
-  /** Whether a commit failed; then none follows. */
+  /** Whether a commit failed; no other one follows it. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** Whether only deletions find room. */
+  /** Whether the disk has room for deletions only. */
   get isFull(): boolean {
     return this.#roomCheckAt !== Number.POSITIVE_INFINITY;
   }
@@ -77,7 +77,7 @@ export class LogWriter {
     return this.#roomCheckAt;
   }
 
-  /** The last revision of the log, also when it moved ahead at the start and nothing was written since. */
+  /** The last revision of the log; after a move at the start it is the new one, even if nothing was written since. */
   get lastRevision(): Revision {
     return Math.max(this.#file.lastRevision, this.#movedTo ?? 0);
   }
@@ -86,7 +86,7 @@ export class LogWriter {
   commit(batch: readonly Uint8Array[]): void {
     if (this.#hasFailed) return;
     let commits = batch.map((bytes) => [...readRows(bytes)]);
-    // The first ones were sent before their sender knew that others before them had found no room.
+    // The first commits were sent before the main thread knew that earlier ones had found no room.
     const next = this.#headFile.head.floor + 1;
     const first = commits.findIndex(([row]) => row!.revision === next);
     const stale = first === -1 ? commits.length : first;
@@ -117,31 +117,31 @@ export class LogWriter {
     this.#roomCheckAt = systemClock.monotonic() + roomCheckMs;
     try {
       this.#file.giveBack();
-      // The log is one complete file now, so that its write-ahead log is not missed.
+      // The log is one complete file now, so nothing is missing if its write-ahead log is.
       this.#headFile.mark("open");
     } catch {
-      // There is no room for that; the next look may find some.
+      // There is still no room; the next look may find some.
     }
     if (this.#isDiskFull() || !keepReserve(this.#dataDir)) return;
     this.#roomCheckAt = Number.POSITIVE_INFINITY;
     this.#send({ kind: "hasRoom" });
   }
 
-  /** Takes note that the log's size is reported otherwise: with the result of a compaction. */
+  /** Notes that the size of the log was reported in another message: the result of a compaction. */
   noteSizeReported(): void {
     this.#reportedTables = this.#file.segments.count;
   }
 
-  /** Closes the files, so that the next start finds one complete file where no commit failed. */
+  /** Closes the files, so that the next start finds one complete file, unless a commit failed. */
   close(walPath: string): void {
-    // The head is durable and exact before the write-ahead log is gone, and says "closed" only when it is.
+    // The head is durable and exact before the write-ahead log is gone, and says "closed" only afterwards.
     if (!this.#hasFailed) this.#headFile.mark("open");
     this.#file.close();
     if (!this.#hasFailed && !existsSync(walPath)) this.#headFile.mark("closed");
     this.#headFile.close();
   }
 
-  /** Makes rows durable. When the disk is full it frees what it can, and tries again if deletions would profit. */
+  /** Makes rows durable. When the disk is full it frees what it can, and tries again if the rows are deletions. */
   #write(rows: readonly LogRow[]): void {
     const faults = this.#faults;
     const isFaulty =
@@ -167,7 +167,7 @@ export class LogWriter {
     }
     this.#movedTo = undefined;
     this.#headFile.advance(rows);
-    // The size is reported whenever a table is full: often enough, and rarely.
+    // The size is reported whenever a table is full, which is often enough and still rare.
     const { segments } = this.#file;
     if (segments.count <= this.#reportedTables) return;
     this.#reportedTables = segments.count;
@@ -190,7 +190,7 @@ export class LogWriter {
       this.#jobs.finishExclusive();
       this.#file.giveBack();
     } catch {
-      // It has freed what it could.
+      // The compaction has freed what it could.
     }
   }
 
@@ -204,7 +204,7 @@ export class LogWriter {
   }
 }
 
-/** The revision that the log moves to at its first write; `undefined` when it goes on where it ends. */
+/** Returns the revision to which the log moves at its first write; `undefined` when it continues at its end. */
 export function movedRevision({ revision, survey }: OpenLogFiles): Revision | undefined {
   return revision > survey.revision ? revision : undefined;
 }

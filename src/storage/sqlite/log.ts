@@ -39,39 +39,45 @@ import { WorkerClient } from "./worker-client.ts";
 export interface VersionRetention {
   /** The time for which versions are kept, in milliseconds. Left out: as long as there is room. */
   readonly ms: number | undefined;
-  /** The bytes of superseded values that are kept, about. Left out: as much as the disk holds. */
+  /** The approximate number of bytes of superseded values that are kept. Left out: as many as the disk has room for. */
   readonly bytes: number | undefined;
 }
 
 interface SqliteLogOptions {
   readonly clock: Clock;
-  /** Folder of the log's file; made when absent. One process at a time may have it open. */
+  /** The folder of the log's file; made when absent. Only one process at a time may have it open. */
   readonly dataDir: string;
-  /** Whether there was a log before: one without any file is incomplete then, not new. Default: false. */
+  /** Whether there was a log before: a folder without any file is then incomplete, not new. Default: false. */
   readonly isExpected?: boolean;
-  /** Opens an incomplete log without the missing part. Default: refused with `LostWrites`. */
+  /** Whether an incomplete log is opened without its missing part. Default: it is refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
-  /** Bytes of superseded values and deletions that are worth keeping; the log holds some times as many at most. */
+  /**
+   * The number of bytes of superseded values and deletions that are worth keeping; the log has at most some times as
+   * many.
+   */
   readonly historyBytes: number;
-  /** Whether history is dropped by compaction only, whatever its size. */
+  /** Whether only compaction drops history, whatever its size is. */
   readonly keepsAll: boolean;
-  /** The versions of single keys that are kept beyond what readers may go back to. Left out: none. */
+  /** Bounds of the versions of single keys that are kept beyond the history of reads. Left out: none are. */
   readonly retention?: VersionRetention | undefined;
-  /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
+  /** Called after a transaction of `writes` writes, with the time from sending it to its acknowledgement. */
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
-  /** Keys whose time was over have been deleted. */
+  /** Called when expired keys have been deleted, with their number. */
   readonly expired?: ((keys: number) => void) | undefined;
   readonly failed?: ((failure: Error) => void) | undefined;
   readonly faults?: StorageFaults | undefined;
 }
 
-/** Writes on their way to the log. */
+/** Writes that were sent to the log together. */
 interface Commit {
   writes: readonly PendingWrite[];
   readonly sentAt: number;
 }
 
-/** The log holds so many times the history that is worth keeping: of earlier processes, and while this one runs. */
+/**
+ * The maximum history in the log, as a multiple of the history that is worth keeping: at the start, and while the
+ * process runs.
+ */
 const oldHistoryMax = 2;
 const logHistoryMax = 16;
 
@@ -102,7 +108,7 @@ export class SqliteLog implements LogStore {
   #isTrimming = false;
   #logBytes = 0;
   #forgotten: Revision;
-  /** The last revision whose time is noted, and when what is too old goes next (of the clock). */
+  /** The last revision whose time is noted, and the time of the next sweep of old history (by the monotonic clock). */
   #timed: Revision = 0;
   #expiresAt = 0;
   #cancelTimes: (() => void) | undefined;
@@ -120,7 +126,7 @@ export class SqliteLog implements LogStore {
     const { dataDir, isExpected = false, acceptLoss = false, faults = {} } = options;
     const worker = new WorkerClient({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
     const opened = Promise.withResolvers<Opening>();
-    // The rows that it loads come right behind.
+    // The rows that the thread loads follow at once.
     const early: FromWorker[] = [];
     worker.onMessage = (message) => {
       if (typeof message === "number" || message.kind !== "opening") early.push(message);
@@ -171,12 +177,14 @@ export class SqliteLog implements LogStore {
     return this.#log.full;
   }
 
-  /** Bytes of all values of the log, about, and the revision up to which superseded ones are gone. */
+  /**
+   * The approximate number of bytes of all values in the log, and the revision up to which superseded ones are gone.
+   */
   get size(): { readonly bytes: number; readonly since: Revision } {
     return { bytes: this.#logBytes, since: this.#forgotten };
   }
 
-  /** The last durable revision; this process is the only writer. */
+  /** Returns the last durable revision; this process is the only writer. */
   latest(): Revision {
     return this.#log.revision;
   }
@@ -212,7 +220,7 @@ export class SqliteLog implements LogStore {
     const { at } = options;
     const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
     const rollback = new Map<string, Revision>();
-    // While the log is read more is written: read on until there is no more.
+    // More is written while the log is read: it is read until there is no more.
     for (let reached = at; reached < this.#log.revision; ) {
       const upTo = this.#log.revision;
       const request = { kind: "rollback", from, to: prefixEnd(prefix), after: reached, upTo } as const;
@@ -236,7 +244,7 @@ export class SqliteLog implements LogStore {
     const events: HistoryEvent[] = [];
     const read = readRows(rows);
     for (const row of read) {
-      // Safe: the row that was replaced stands behind the one that replaced it.
+      // Safe: a row that was replaced follows the row that replaced it.
       const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
       const { key, value, revision, expiresAt } = entryOf(row);
       events.push({ key, value: row.deleted === 0 ? value : undefined, revision, expiresAt, previous });
@@ -261,13 +269,13 @@ export class SqliteLog implements LogStore {
     if (revision <= this.#compacted) return;
     this.#forget(revision);
     await this.#sweep({ revision, keepSince: this.#keepSince() });
-    // Versions that nobody reads any more count from now on.
+    // Versions that readers can no longer ask for count from now on.
     if (this.#options.retention !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
   }
 
   /**
-   * Drops all history before a revision, or of before a time (milliseconds since the epoch), and gives the room back.
-   * Resolves with the revision and the bytes by which the file shrank.
+   * Drops all history before a revision, or before a time (milliseconds since the epoch), and returns the room to the
+   * file system. Resolves with the revision and the bytes by which the file shrank.
    */
   async drop(
     before: { readonly revision: Revision } | { readonly at: number },
@@ -298,7 +306,7 @@ export class SqliteLog implements LogStore {
     return revision;
   }
 
-  /** The rows of these revisions; `undefined` for one that is gone. */
+  /** Reads the rows of these revisions; `undefined` for a row that is gone. */
   async entriesAt(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
     const { rows } = await this.#worker.request({ kind: "rows", revisions });
     const found = new Map<Revision, LogEntry>();
@@ -306,7 +314,7 @@ export class SqliteLog implements LogStore {
     return revisions.map((revision) => found.get(revision));
   }
 
-  /** Count and sum (`digestSum`) of what was current at a revision. */
+  /** Returns number and sum (`digestSum`) of the revisions of entries that were current at a revision. */
   digest(revision: Revision): Promise<{ readonly keys: number; readonly sum: number }> {
     return this.#worker.request({ kind: "digest", revision });
   }
@@ -331,14 +339,16 @@ export class SqliteLog implements LogStore {
     }
   }
 
-  /** Readers can no longer go back before `revision`. */
+  /** Notes that readers can no longer go back before `revision`. */
   #forget(revision: Revision): void {
     if (revision <= this.#compacted) return;
     this.#compacted = revision;
     this.#follower?.compacted(revision);
   }
 
-  /** Versions replaced since then stay; `undefined`: none beyond those that readers may go back to. */
+  /**
+   * Returns the time since which replaced versions are kept; `undefined`: only those that readers may go back to are.
+   */
   #keepSince(): number | undefined {
     const { clock, retention: kept } = this.#options;
     if (kept === undefined) return undefined;
@@ -359,7 +369,9 @@ export class SqliteLog implements LogStore {
     });
   }
 
-  /** Notes the time of what was written since the last note. What is not noted is only kept longer. */
+  /**
+   * Notes the present time for all that was written since the last note. Versions without a note are only kept longer.
+   */
   async #noteTime(): Promise<void> {
     const { revision } = this;
     if (this.#options.retention === undefined || revision === this.#timed) return;
@@ -368,8 +380,9 @@ export class SqliteLog implements LogStore {
   }
 
   /**
-   * Compacts a log with more than `max` times the history that is worth keeping, down to half of that. Time alone does
-   * not bound it: a process may end before its first compaction, and a busy one write much in little time.
+   * Compacts a log with more than `max` times the history that is worth keeping, down to half of that. Compaction by
+   * time does not bound it: a process may end before its first compaction, and a busy one may write much in little
+   * time.
    */
   async #trim(bytes: number, max: number): Promise<void> {
     const superseded = bytes - (this.#follower?.valueBytes ?? 0);
@@ -379,7 +392,7 @@ export class SqliteLog implements LogStore {
     if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
     this.#isTrimming = true;
     try {
-      // Versions that readers may go back to go only when there is too much for them, too.
+      // Versions that readers may go back to are dropped only if history exceeds their limit, too.
       const isTooMuch = superseded > readersMax;
       const left = Math.max(bytesMax * (kept === undefined ? 1 / 2 : 3 / 4), isTooMuch ? readersMax / 2 : 0);
       const { revision } = await this.#worker.request({ kind: "startOfYoungest", bytes: left });
@@ -392,13 +405,13 @@ export class SqliteLog implements LogStore {
     }
   }
 
-  /** Drops history before `revision`, kept or not. */
+  /** Drops history before `revision`, also versions that would be kept for longer. */
   async #dropAll(revision: Revision): Promise<void> {
     this.#forget(revision);
     await this.#sweep({ revision });
   }
 
-  /** Has rows dropped; resolves with the bytes by which the file shrank. */
+  /** Lets the thread drop rows; resolves with the bytes by which the file shrank. */
   async #sweep(request: Omit<LogRequestOf<"compact">, "kind">): Promise<number> {
     const { bytes, logBytes, forgotten } = await this.#worker.request({ kind: "compact", ...request });
     this.#logBytes = logBytes;
@@ -408,7 +421,7 @@ export class SqliteLog implements LogStore {
 
   #submit(write: PendingWrite): void {
     this.#queue.push(write);
-    // Enough to keep the worker busy while this turn goes on writing.
+    // These writes keep the worker busy while this turn writes more.
     if ((this.#isWriterAlone && this.#inTransit.length === 0) || this.#queue.length >= dispatchLength) this.#dispatch();
     else this.#scheduleDispatch();
   }
@@ -465,7 +478,7 @@ export class SqliteLog implements LogStore {
   }
 
   /**
-   * Takes all writes that have a revision and are not durable. Commits in progress become empty until they are
+   * Returns all writes that have a revision and are not durable. Commits in progress become empty until they are
    * answered.
    */
   #takeUnacknowledged(): readonly PendingWrite[] {
@@ -476,8 +489,8 @@ export class SqliteLog implements LogStore {
   }
 
   /**
-   * There was no room for the first `count` pending commits. Later ones are refused as well, since their revisions
-   * would not follow the log's; all their writers are notified at once.
+   * Refuses pending commits after the first `count` of them found no room. Later ones are refused as well, since their
+   * revisions would not follow the log's; all their writers are notified at once.
    */
   #refused(count: number, error: StorageFull): void {
     const isNews = this.#inTransit.slice(0, count).some((sent) => sent.writes.length > 0);
@@ -489,14 +502,14 @@ export class SqliteLog implements LogStore {
     this.#wakeDrained();
   }
 
-  /** History is worth less than the next write. */
+  /** Drops history to make room for the next write. */
   async #makeRoom(): Promise<void> {
     if (this.#isTrimming || this.#options.keepsAll) return;
     this.#isTrimming = true;
     try {
       await this.#dropAll(this.revision);
     } catch {
-      // There was no room for that either.
+      // There was no room for the compaction either.
     } finally {
       this.#isTrimming = false;
     }
@@ -514,7 +527,7 @@ function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): St
   return new Failure(message);
 }
 
-/** An entry with bytes of its own, so that it does not keep the whole answer alive. */
+/** Makes an entry with bytes of its own, so that it does not keep the whole answer alive. */
 function entryOf({ key, value, revision, expires }: LogRow): LogEntry {
   return { key, value: unpack(Buffer.from(value)), revision, expiresAt: expires };
 }

@@ -10,23 +10,23 @@ import type { Revision } from "../log-store.ts";
 export interface StorageFaults {
   /** The commit with this number (from 1) fails as if its sync had. */
   readonly failCommit?: number;
-  /** While a file of this name exists, every commit fails so. */
+  /** The path of a file; while it exists, every commit fails in this way. */
   readonly failWhile?: string;
-  /** The disk is full after this many more pages. */
+  /** The number of pages after which the disk is full. */
   readonly pagesLeft?: number;
-  /** Every commit takes this much longer. */
+  /** The time by which every commit takes longer. */
   readonly commitDelayMs?: number;
-  /** A step of compaction drops rows at this many places at most, or moves so many. */
+  /** The maximum number of places at which a step of compaction drops rows, and of rows that it moves. */
   readonly sweepRuns?: number;
-  /** A table of the log is full with so many rows. */
+  /** The number of rows with which a table of the log is full. */
   readonly segmentRows?: number;
-  /** While a file of this name exists, only deletions find room on the disk (tests). */
+  /** The path of a file; while it exists, the disk has room for deletions only (tests). */
   readonly fullWhile?: string;
   /** The machine's present boot identifier. */
   readonly boot?: string;
 }
 
-/** Start data of the worker. */
+/** The data that the worker is started with. */
 export interface WorkerStart {
   readonly dataDir: string;
   readonly isExpected: boolean;
@@ -35,9 +35,9 @@ export interface WorkerStart {
   readonly faults: StorageFaults;
 }
 
-/** A request to the thread: it reads something of the log, or does something to it, between commits. */
+/** A request to the thread, which reads or changes the log between commits. */
 export type LogRequest =
-  /** The changes of a prefix, or of exactly one key, in (after, upTo]. */
+  /** Reads the changes of a prefix, or of exactly one key, in (after, upTo]. */
   | {
       readonly kind: "history";
       readonly prefix: string;
@@ -45,7 +45,9 @@ export type LogRequest =
       readonly after: Revision;
       readonly upTo: Revision;
     }
-  /** The keys in [from, to) that changed in (after, upTo], with the revisions that their first changes replaced. */
+  /**
+   * Reads the keys in [from, to) that changed in (after, upTo], with the revisions that their first changes replaced.
+   */
   | {
       readonly kind: "rollback";
       readonly from: string;
@@ -53,9 +55,9 @@ export type LogRequest =
       readonly after: Revision;
       readonly upTo: Revision;
     }
-  /** The rows of some revisions. */
+  /** Reads the rows of some revisions. */
   | { readonly kind: "rows"; readonly revisions: readonly Revision[] }
-  /** Versions of a key before a revision, newest first. */
+  /** Reads versions of a key before a revision, newest first. */
   | { readonly kind: "versions"; readonly key: string; readonly before: Revision; readonly limit: number }
   /** Notes that everything up to `revision` was written before `at` (milliseconds since the epoch). */
   | { readonly kind: "noteTime"; readonly revision: Revision; readonly at: number }
@@ -63,26 +65,29 @@ export type LogRequest =
   | {
       readonly kind: "compact";
       readonly revision: Revision;
-      /** Versions replaced since this time (milliseconds since the epoch) stay. Left out: none do. */
+      /** The time since which replaced versions stay (milliseconds since the epoch). Left out: none stay. */
       readonly keepSince?: number | undefined;
-      /** Whether all unused room is given back to the file system. */
+      /** Whether all unused room is returned to the file system. */
       readonly givesBack?: boolean;
     }
-  /** The last revision known to have been written before a time (milliseconds since the epoch). */
+  /** Finds the last revision known to have been written before a time (milliseconds since the epoch). */
   | { readonly kind: "revisionAt"; readonly at: number }
-  /** Count and sum of what was current at a revision. */
+  /** Returns number and sum of the revisions of entries that were current at a revision. */
   | { readonly kind: "digest"; readonly revision: Revision }
-  /** Writes a copy of what is current to a new file. */
+  /** Writes a copy of all current entries to a new file. */
   | { readonly kind: "backup"; readonly file: string }
   /** Finds the beginning of the youngest part of the log that has so many bytes. */
   | { readonly kind: "startOfYoungest"; readonly bytes: number }
-  /** Closes the files. Everything requested before is done first, or given up. */
+  /** Closes the files. Every earlier request is answered or cancelled before. */
   | { readonly kind: "close" };
 
 /** The results, by kind of request. */
 export interface LogResults {
   history: {
-    /** Each event's row, followed by the row it replaced if there is one. `undefined`: no longer kept. */
+    /**
+     * The row of each event, followed by the row that it replaced, if there is one. `undefined`: they are no longer
+     * kept.
+     */
     readonly rows: Uint8Array | undefined;
     readonly reached: Revision;
   };
@@ -100,11 +105,11 @@ export interface LogResults {
   noteTime: undefined;
   revisionAt: { readonly revision: Revision };
   compact: {
-    /** Bytes of the file that were given back. */
+    /** The bytes by which the file shrank. */
     readonly bytes: number;
-    /** The values that are left have about so many. */
+    /** The approximate number of bytes of the remaining values. */
     readonly logBytes: number;
-    /** Versions replaced, and deletions, up to here are gone. */
+    /** The revision up to which replaced versions and deletions are gone. */
     readonly forgotten: Revision;
   };
   digest: { readonly keys: number; readonly sum: number };
@@ -120,14 +125,14 @@ export type LogRequestOf<K extends LogRequest["kind"]> = Extract<LogRequest, { k
 export type LogResult = LogResults[keyof LogResults];
 
 export type ToWorker =
-  /** A commit too large for the mailbox, where a slot is taken for it all the same. */
+  /** A commit that is too large for the mailbox. It takes a slot there all the same. */
   | { readonly kind: "commit"; readonly rows: Uint8Array }
   /** A `load` has been processed; its buffer is returned. */
   | { readonly kind: "loaded"; readonly buffer: ArrayBuffer }
   | { readonly kind: "request"; readonly id: number; readonly request: LogRequest };
 
 export type FromWorker =
-  /** Everything up to this revision is durable. */
+  /** The revision up to which everything is durable. */
   | Revision
   /** The file is open; the current entries follow. */
   | {
@@ -139,15 +144,15 @@ export type FromWorker =
     }
   | { readonly kind: "load"; readonly rows: Uint8Array }
   | { readonly kind: "opened"; readonly logBytes: number }
-  /** The log has so many bytes of values now, superseded ones included. */
+  /** Reports the present bytes of values in the log, superseded ones included. */
   | { readonly kind: "grown"; readonly logBytes: number }
   /** The file could not be opened. */
   | { readonly kind: "refused"; readonly message: string; readonly why: "loss" | "use" | undefined }
-  /** There was no room for the next commits; none of them is durable. */
+  /** Reports that there was no room for the next commits; none of them is durable. */
   | { readonly kind: "full"; readonly commits: number; readonly message: string }
-  /** There is room again. */
+  /** Reports that there is room again. */
   | { readonly kind: "hasRoom" }
-  /** A commit failed; none will follow. */
+  /** Reports that a commit failed; no other one will follow. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "result"; readonly id: number; readonly result: LogResult }
   | { readonly kind: "requestFailed"; readonly id: number; readonly message: string };
@@ -155,15 +160,18 @@ export type FromWorker =
 /** Sends a message to the main thread, with the memory that is transferred to it. */
 export type SendToMain = (message: FromWorker, transfer?: ArrayBuffer[]) => void;
 
-/** Commits on their way to the worker at most: each has a slot of its own in the mailbox. */
+/** The maximum number of commits that were sent and not answered: each has a slot of its own in the mailbox. */
 export const commitsUnderWayMax = 2;
 
 const mailboxHeaderBytes = 16;
 const slotBytes = 256 * 1024;
-/** Words of the header: changes with every call for the worker, the number of commits posted. */
+/** The first words of the header: one that changes with every call for the worker, and the number of commits posted. */
 const calls = 0;
 const posted = 1;
-/** Then, for each slot, the length of the commit in it; or that it follows as a message. */
+/**
+ * The index of the following words, one for each slot: the length of the commit in it, or `isMessage` if the commit
+ * follows as a message.
+ */
 const lengths = 2;
 const isMessage = -1;
 
@@ -186,7 +194,7 @@ export class Mailbox {
     );
   }
 
-  /** Main thread: the next slot, if `bytes` fit in it. */
+  /** Main thread: returns the next slot, if `bytes` fit in it. */
   slot(bytes: number): Buffer | undefined {
     return bytes > slotBytes ? undefined : this.#slots[this.#count % commitsUnderWayMax];
   }
@@ -205,7 +213,7 @@ export class Mailbox {
     Atomics.notify(this.#words, calls);
   }
 
-  /** Worker: read it before looking for work, for `sleep`. */
+  /** Worker: the number of calls, which it must read before it looks for work, for `sleep`. */
   get callCount(): number {
     return Atomics.load(this.#words, calls);
   }
@@ -215,7 +223,7 @@ export class Mailbox {
     Atomics.wait(this.#words, calls, callCount, timeoutMs);
   }
 
-  /** Worker: the next posted commit, or `"message"` when it was sent as one. `undefined`: none. */
+  /** Worker: takes the next posted commit, or `"message"` when it was sent as one. `undefined`: there is none. */
   take(): Uint8Array | "message" | undefined {
     if (Atomics.load(this.#words, posted) === (this.#count | 0)) return undefined;
     const index = this.#count++ % commitsUnderWayMax;

@@ -28,9 +28,9 @@ export const revisionStep = 1_000_000_000;
 
 interface OpenLogOptions {
   readonly dataDir: string;
-  /** There was a log before, so one without any file is incomplete, not new. */
+  /** Whether there was a log before, so that a folder without any file is incomplete, not new. */
   readonly isExpected: boolean;
-  /** Go on without what is missing. */
+  /** Whether to continue without the missing part. */
   readonly acceptLoss: boolean;
   readonly segmentRows: number | undefined;
   /** Another boot than the machine's; only for tests. */
@@ -41,7 +41,7 @@ export interface OpenLogFiles {
   readonly file: LogFile;
   readonly headFile: HeadFile;
   readonly survey: Survey;
-  /** The revision after which revisions continue; beyond the log's when they moved ahead. */
+  /** The revision after which new revisions continue; beyond that of the log if they moved ahead. */
   readonly revision: Revision;
   /** A notice for the user: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
@@ -53,16 +53,19 @@ export function hasStore(dataDir: string): boolean {
   return existsSync(path) || existsSync(setAsidePath(path)) || readHead(dataDir) !== "missing";
 }
 
-/** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
+/**
+ * Opens the files. Throws `LostWrites` when the log is incomplete, `StorageFailure` when it cannot be read; the files
+ * are unchanged in both cases.
+ */
 export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   const { dataDir, isExpected: wasThere, acceptLoss, segmentRows } = options;
   const boot = options.boot ?? presentBoot();
   makeFolder(dataDir);
   const path = logFilePath(dataDir);
-  // A refusal that was cut short.
+  // An earlier refusal was interrupted.
   if (!existsSync(path) && existsSync(setAsidePath(path))) renameSync(setAsidePath(path), path);
   let head = readHead(dataDir);
-  // Opening the log makes one.
+  // Opening the log makes a write-ahead log.
   const walSize = sizeOf(`${path}-wal`);
   let loss = lossInSight(path, head, { boot, wasThere });
   const accept = (found: Loss): void => {
@@ -94,13 +97,13 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
 
 interface Loss {
   readonly message: string;
-  /** Files that must not be looked into any more. */
+  /** Files that must not be read any more. */
   readonly useless: readonly string[];
 }
 
 type FoundHead = ReturnType<typeof readHead>;
 
-/** Losses that show without reading the log. Reading would already change files beside a missing log. */
+/** Finds losses without reading the log. Reading would already change files beside a missing log. */
 function lossInSight(
   path: string,
   head: FoundHead,

@@ -47,7 +47,10 @@ export class RowWriter {
     this.#buffer.set(value, this.#length - value.length);
   }
 
-  /** Adds a row with its key and the lengths of key and value, and returns where it begins. Its value ends it. */
+  /**
+   * Adds a row with its key and the lengths of key and value. Returns the index at which the row begins. The caller
+   * adds the value.
+   */
   #begin(key: string, valueBytes: number): number {
     const needed = this.#length + rowBytesMax(key, valueBytes);
     if (needed > this.#buffer.length) {
@@ -72,14 +75,17 @@ export class RowWriter {
     buffer.writeUInt32LE(deleted, start + 32);
   }
 
-  /** The rows so far, in a buffer of their own that may be transferred to another thread. The writer is not used any more. */
+  /**
+   * Returns the rows so far, in a buffer of their own that may be transferred to another thread. The writer must not be
+   * used afterwards.
+   */
   take(): Uint8Array<ArrayBuffer> {
     const { buffer, byteOffset } = this.#buffer;
     return new Uint8Array(buffer as ArrayBuffer, byteOffset, this.#length);
   }
 }
 
-/** Unpacks what a `RowWriter` packed. The values share the memory of `bytes`. */
+/** Unpacks the rows of a `RowWriter`. The values share the memory of `bytes`. */
 export function* readRows(bytes: Uint8Array): Generator<LogRow & { readonly value: Buffer }> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let at = 0; at < buffer.length; ) {

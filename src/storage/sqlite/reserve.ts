@@ -16,13 +16,13 @@ import {
 import { join } from "node:path";
 
 const reserveBytes = 4 * 1024 * 1024;
-/** There must be so much more, or the next write would find the disk full again. */
+/** The room that must be left beside the reserve, or the next write would find the disk full again. */
 const marginBytes = 1024 * 1024;
 const pieceBytes = 256 * 1024;
 
 const pathOf = (dataDir: string): string => join(dataDir, "store.reserve");
 
-/** Ensures the reserve; true when it exists. */
+/** Makes the reserve unless it exists. Returns whether it exists. */
 export function keepReserve(dataDir: string): boolean {
   const path = pathOf(dataDir);
   if (statSync(path, { throwIfNoEntry: false })?.size === reserveBytes) return true;
@@ -40,14 +40,14 @@ export function keepReserve(dataDir: string): boolean {
     renameSync(fresh, path);
     return true;
   } catch {
-    // Whatever the reason is, there is no reserve.
+    // There is no reserve, whatever the reason is.
     rmSync(fresh, { force: true });
     return false;
   }
 }
 
 /**
- * Bytes of which file systems keep every one, other than zeros. They need not be unpredictable: with the system's
+ * Returns bytes that no file system can compress, unlike zeros. They need not be unpredictable: with the system's
  * random numbers, this thread would load all of `node:crypto`. Source: Marsaglia's xorshift.
  */
 function incompressible(count: number): Uint8Array {

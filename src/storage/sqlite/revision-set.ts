@@ -6,7 +6,7 @@ const wordBits = 32;
 
 export class RevisionSet {
   readonly #pieces = new Map<number, Uint32Array>();
-  /** Numbers of the pieces in order, while none has been added since. */
+  /** The numbers of the pieces in order; `undefined` after one was added. */
   #order: number[] | undefined;
 
   add(revision: Revision): void {
@@ -29,7 +29,7 @@ export class RevisionSet {
     return piece !== undefined && (piece[bit >>> 5]! & (1 << (bit & 31))) !== 0;
   }
 
-  /** The first member from `from` on. */
+  /** Returns the first member from `from` on. */
   next(from: Revision): Revision | undefined {
     const order = this.#sorted();
     for (let i = firstPiece(order, from); i < order.length; i++) {
@@ -43,7 +43,7 @@ export class RevisionSet {
     return undefined;
   }
 
-  /** The first revision from `from` on that is no member. */
+  /** Returns the first revision from `from` on that is no member. */
   nextAbsent(from: Revision): Revision {
     for (let number = Math.floor(from / pieceBits); ; number++) {
       const base = number * pieceBits;
@@ -73,7 +73,7 @@ export class RevisionSet {
   }
 }
 
-/** Index of the first piece that may hold `revision` or later ones. */
+/** Returns the index of the first piece that may contain `revision` or later ones. */
 function firstPiece(order: readonly number[], revision: Revision): number {
   let low = 0;
   for (let high = order.length; low < high; ) {

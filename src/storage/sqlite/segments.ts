@@ -14,13 +14,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Revision } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
 
-/** Columns of every table of rows, in the order of `append`. */
+/** The columns of every table of rows, in the order of `append`. */
 const rowColumns = `(
   revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, expires INTEGER NOT NULL,
   deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
 ) STRICT`;
 
-/** Makes the list of tables, and the first table. */
+/** Statements that make the list of tables, and the first table. */
 export const segmentTables = `
   CREATE TABLE segments (
     id INTEGER PRIMARY KEY, start INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL
@@ -28,22 +28,22 @@ export const segmentTables = `
   INSERT INTO segments VALUES (0, 0, 0, 0);
   CREATE TABLE ${tableOf(0)} ${rowColumns};`;
 
-/** The size at which a table is full: emptying it is a matter of milliseconds. */
+/** The number of rows with which a table is full: emptying it takes milliseconds. */
 const defaultRowsMax = 4096;
 const bytesMax = 8 * 1024 * 1024;
 /** A table that lost more than this part of its rows, or has less than this part of a full one, is emptied. */
 const worthKeeping = 1 / 2;
 const worthKeepingOfFull = 1 / 4;
-/** Rows of so many bytes are moved at once. */
+/** The maximum number of bytes of rows that are moved at once. */
 const moveBytesMax = 1024 * 1024;
 
-/** One table, with the rows from `start` to the next one's start. */
+/** One table, with the rows from `start` to the start of the next table. */
 interface Segment {
   readonly id: number;
   readonly table: string;
   start: Revision;
   rows: number;
-  /** Its values have so many together; after moves this is an estimate. */
+  /** The bytes of all its values; after moves this is an estimate. */
   bytes: number;
   /** Whether rows before `start` are still there. */
   hasRest: boolean;
@@ -52,7 +52,7 @@ interface Segment {
 /** One table as a sweep sees it. */
 interface SegmentView {
   readonly first: Revision;
-  /** Infinite for the one that is appended to. */
+  /** The last revision of the table; infinite for the table to which rows are appended. */
   readonly last: Revision;
   readonly rows: number;
   readonly hasRest: boolean;
@@ -62,7 +62,7 @@ export class Segments {
   readonly #database: DatabaseSync;
   readonly #rowsMax: number;
   readonly #statements = new Map<string, StatementSync>();
-  /** The tables in the order of revisions. The last one is appended to. */
+  /** The tables in the order of revisions. Rows are appended to the last one. */
   #list: Segment[] = [];
   /** Empty tables for later use. */
   #spare: number[] = [];
@@ -74,7 +74,7 @@ export class Segments {
     this.reload();
   }
 
-  /** Reads the list again, after a transaction that was undone. */
+  /** Reads the list again, after a transaction that was rolled back. */
   reload(): void {
     const database = this.#database;
     const rows = database.prepare("SELECT id, start, rows, bytes FROM segments ORDER BY start").all();
@@ -93,7 +93,7 @@ export class Segments {
       this.#list.push({ id, table, start, ...counts, hasRest: least < start });
     }
     const open = this.#list.at(-1)!;
-    // The list does not know the counts of the segment that is appended to.
+    // The list does not have the counts of the table to which rows are appended.
     const counted = database
       .prepare(`SELECT count(*) AS rows, sum(length(value)) AS bytes FROM ${open.table} WHERE revision >= ?`)
       .get(open.start);
@@ -111,7 +111,7 @@ export class Segments {
     return 0;
   }
 
-  /** Bytes of all values, about. */
+  /** The approximate number of bytes of all values. */
   get bytes(): number {
     return this.#list.reduce((bytes, segment) => bytes + segment.bytes, 0);
   }
@@ -121,7 +121,10 @@ export class Segments {
     return this.#list.length;
   }
 
-  /** The first revision of the youngest tables with `bytes` of values; 0 where all have no more. */
+  /**
+   * Returns the first revision of the youngest tables with `bytes` bytes of values; 0 if all tables together have no
+   * more.
+   */
   startOfLast(bytes: number): Revision {
     let sum = 0;
     for (const segment of this.#list.toReversed()) {
@@ -131,13 +134,13 @@ export class Segments {
     return 0;
   }
 
-  /** Whether the next `append` should be preceded by `open`. */
+  /** Whether `open` should be called before the next `append`. */
   get isFull(): boolean {
     const last = this.#list.at(-1)!;
     return last.rows >= this.#rowsMax || last.bytes >= bytesMax;
   }
 
-  /** Opens another table for what is appended from now on. In a transaction only. */
+  /** Opens another table for the rows that are appended from now on. Only in a transaction. */
   open(): void {
     const last = this.#list.at(-1)!;
     this.#save(last);
@@ -158,7 +161,7 @@ export class Segments {
     return this.#statement(`SELECT * FROM ${segment.table} WHERE revision = ?`).get(revision);
   }
 
-  /** The first `limit` rows in (after, upTo] of these columns, as objects or arrays. */
+  /** Returns the first `limit` rows in (after, upTo] with these columns, as objects or arrays. */
   page(columns: string, asArrays: boolean, after: Revision, upTo: Revision, limit: number): unknown[] {
     let rows: unknown[] = [];
     for (let i = Math.max(0, this.#indexOf(after + 1)); i < this.#list.length && rows.length < limit; i++) {
@@ -176,8 +179,8 @@ export class Segments {
   }
 
   /**
-   * The youngest row of a key in (after, before), or 0, looked for among the `limit` youngest rows there; `reached` is the
-   * oldest row looked at, 0 when there are no more.
+   * Finds the youngest row of a key in (after, before), or 0, among the `limit` youngest rows there; `reached` is the
+   * oldest row that was searched, 0 when there are no more.
    */
   youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
     let left = limit;
@@ -195,7 +198,7 @@ export class Segments {
     return { found: 0, reached: 0 };
   }
 
-  /** All rows in order. Nothing may be written before the last one was had. */
+  /** Yields all rows in order. Nothing may be written before the last one was read. */
   *all(): Generator<NonNullable<ReturnType<StatementSync["get"]>>> {
     for (const [i, { table, start }] of this.#list.entries()) {
       const select = this.#database.prepare(
@@ -205,20 +208,20 @@ export class Segments {
     }
   }
 
-  /** The table that has, or would have, this revision, or the first one after it. */
+  /** Returns the table that has, or would have, this revision, or the first table after it. */
   at(revision: Revision): SegmentView {
     const index = Math.max(0, this.#indexOf(revision));
     const { start, rows, hasRest } = this.#list[index]!;
     return { first: start, last: this.#lastOf(index), rows, hasRest };
   }
 
-  /** Whether so few rows would be left that they had better move, and the table be emptied. */
+  /** Whether so few rows would be left that it is better to move them, and to empty the table. */
   isWorthEmptying({ last, rows, hasRest }: SegmentView, dead: number): boolean {
     if (last === Number.POSITIVE_INFINITY) return false;
     return hasRest || rows - dead <= Math.max(rows * worthKeeping, this.#rowsMax * worthKeepingOfFull);
   }
 
-  /** Drops the rows of these ranges, all in one table. In a transaction only. */
+  /** Drops the rows of these ranges, all in one table. Only in a transaction. */
   drop(ranges: readonly (readonly [from: Revision, to: Revision])[]): void {
     const segment = this.#list[this.#indexOf(ranges[0]![0])]!;
     const statement = this.#statement(`DELETE FROM ${segment.table} WHERE revision BETWEEN ? AND ?`);
@@ -227,9 +230,10 @@ export class Segments {
   }
 
   /**
-   * Moves rows of the table that starts with `first` to the end of the one before it, or of a new one between the
-   * two: those that are not dead, from `limit` places, or `limit` of them, or fewer large ones. Returns the revision reached, after which
-   * the table now starts; when that is the last one, the table has been emptied. In a transaction only.
+   * Moves live rows of the table that starts with `first` to the end of the table before it, or of a new table between
+   * the two. It moves rows from at most `limit` places, and at most `limit` rows, or fewer large ones. Returns the
+   * revision reached, after which the table now starts; if that is the last one, the table has been emptied. Only in a
+   * transaction.
    */
   move(first: Revision, dead: RevisionSet, limit: number): Revision {
     const index = this.#indexOf(first);
@@ -262,7 +266,7 @@ export class Segments {
     return reached;
   }
 
-  /** Copies up to `limit` rows in [first, last] to the table before; returns the last revision that is done. */
+  /** Copies up to `limit` rows in [first, last] to the table before; returns the last revision that was copied. */
   #copy(from: Segment, first: Revision, last: Revision, limit: number): { reached: Revision; rows: number } {
     const revisions = this.#statement(
       `SELECT revision FROM ${from.table} WHERE revision >= ? AND revision <= ? ORDER BY revision LIMIT ?`,
@@ -280,7 +284,7 @@ export class Segments {
       first,
       reached,
     );
-    // No two tables start alike. Its size stays what it was, by which that of the rows is estimated.
+    // No two tables may have the same start. Its size stays unchanged, since the size of its rows is estimated from it.
     from.start = reached + 1;
     to.rows += revisions.length;
     to.bytes += bytes;
@@ -294,7 +298,7 @@ export class Segments {
   }
 
   #empty(segment: Segment): void {
-    // A deletion without a condition does not look at rows.
+    // A deletion without a condition does not read the rows.
     this.#statement(`DELETE FROM ${segment.table}`).run();
     this.#list.splice(this.#list.indexOf(segment), 1);
     this.#spare.push(segment.id);
@@ -320,7 +324,7 @@ export class Segments {
     this.#statement("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)").run(id, start, rows, bytes);
   }
 
-  /** Index of the last table that starts at or before `revision`; -1 if none does. */
+  /** Returns the index of the last table that starts at or before `revision`; -1 if none does. */
   #indexOf(revision: Revision): number {
     let low = 0;
     for (let high = this.#list.length; low < high; ) {

@@ -1,6 +1,6 @@
 /**
- * One pass over all revisions of the log at the start, without values: the current keys, whether history is complete,
- * and whether the log matches the head file.
+ * Reads all revisions of the log once at the start, without values: finds the current keys, whether history is
+ * complete, and whether the log matches the head file.
  */
 import type { Revision } from "../log-store.ts";
 import { digestSum } from "../digest.ts";
@@ -12,21 +12,21 @@ import { isDropped } from "./sweep.ts";
 const scanRows = 2048;
 
 export interface Survey {
-  /** Youngest revision, or the one that a compaction or restore left as such. */
+  /** The youngest revision, or the one that a compaction or restore left as such. */
   readonly revision: Revision;
-  /** Digest of what is current at `revision`. */
+  /** The digest of the entries current at `revision`. */
   readonly keys: number;
   readonly sum: number;
-  /** The same at the revision asked for. */
+  /** The digest at the requested revision. */
   readonly keysBefore: number;
   readonly sumBefore: number;
-  /** Rows that a later one replaced are these. */
+  /** The rows that a later one replaced. */
   readonly replaced: RevisionSet;
-  /** First revision after the compacted one that has no row; `undefined`: none is missing. */
+  /** The first revision after the compacted one that has no row; `undefined`: none is missing. */
   readonly gap: Revision | undefined;
 }
 
-/** Surveys the log; `before` is a revision whose digest is wanted as well. */
+/** Surveys the log; `before` is a revision whose digest is computed as well. */
 export function surveyLog(file: LogFile, before: Revision): Survey {
   const { checkpoints, lastRevision: revision } = file;
   const replaced = new RevisionSet();
@@ -63,7 +63,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
   return { revision, keys, sum, keysBefore, sumBefore, replaced, gap };
 }
 
-/** The part of `head` that is missing in the log. */
+/** Returns the part of `head` that is missing in the log. */
 export function missingFrom(survey: Survey, head: Head): "writes" | "rows" | undefined {
   if (survey.revision < head.revision) return "writes";
   return survey.keysBefore === head.keys && survey.sumBefore === head.sum ? undefined : "rows";

@@ -1,4 +1,4 @@
-/** Compaction of the log may be cut short at every step. */
+/** Tests that compaction of the log may be interrupted at every step. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ function live(file: LogFile): Revision[] {
   return [...file.live(surveyLog(file, 0).replaced)].map((row) => row.revision);
 }
 
-/** The current revisions by the rule of `digest`: a present row removes the one it replaced. */
+/** Returns the current revisions by the rule of `digest`: a present row removes the one that it replaced. */
 function counted(file: LogFile): { keys: number; sum: number } {
   const { checkpoints } = file;
   let keys = 0;
@@ -68,7 +68,9 @@ function counted(file: LogFile): { keys: number; sum: number } {
   return { keys, sum };
 }
 
-/** The rows that must remain: versions not replaced, or replaced after `revision`; deletions after it. */
+/**
+ * Returns the rows that must remain: versions that were not replaced, or replaced after `revision`; deletions after it.
+ */
 function expected(rows: readonly LogRow[], revision: Revision): Revision[] {
   const replacedAt = new Map(rows.map((row) => [row.previous, row.revision]));
   return rows
@@ -106,7 +108,7 @@ for (const first of [1, 3_000_000_000]) {
         file = new LogFile(path, { segmentRows });
         assert.deepEqual(live(file), current);
         assert.deepEqual(counted(file), { keys: current.length, sum });
-        // History that is promised is whole.
+        // The promised history is complete.
         const left = new Set(all(file));
         for (const revision of expected(rows, target)) assert(left.has(revision), `seed ${seed}: ${revision} is gone`);
       }

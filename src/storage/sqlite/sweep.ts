@@ -23,7 +23,7 @@ import { RevisionSet } from "./revision-set.ts";
 
 /** The maximum work of one step. Tests make it small. */
 interface StepLimits {
-  /** The maximum number of places of the log that rows are dropped at: each is a page to write. */
+  /** The maximum number of places of the log at which rows are dropped: each is a page to write. */
   readonly runs: number;
   /**
    * The maximum number of rows, or gaps between rows, that one step moves out of a table before emptying it; 0 when
@@ -37,14 +37,15 @@ const defaultLimits: StepLimits = { runs: 32, rows: 128 };
 export const withoutMoves: StepLimits = { runs: 32, rows: 0 };
 
 const scanRows = 512;
-/** Rows that one statement drops: with values of the largest size it is still a matter of milliseconds. */
+/** The number of rows that one statement drops: with values of the largest size it still takes milliseconds. */
 const runRows = 16;
 const shrinkPages = 64;
 
 /**
- * Forgets history before `revision`, and drops what was replaced or deleted up to `upTo`: less where the history of single
- * keys is kept for longer than readers may go back. Every step leaves a log that can be closed, or lost, and taken up again. Nothing
- * else that changes or sums up the log may run in between, writes excepted.
+ * Forgets history before `revision`, and drops rows that were replaced, and deletions, up to `upTo`; that is an earlier
+ * revision if the history of single keys is kept for longer than that of reads. After every step the log can be closed,
+ * or lose power, and the sweep can continue later. Between the steps only writes may change the log, and no other job
+ * may sum it up.
  */
 export function* sweep(
   file: LogFile,
@@ -54,7 +55,7 @@ export function* sweep(
 ): Generator<undefined, undefined> {
   const { compacted, sweeping } = file.checkpoints;
   if (revision > compacted) file.transaction(() => file.setCheckpoint("compacted", revision));
-  // A sweep that an earlier process began is finished first: its mark of how far it came holds for its own target only.
+  // A sweep that an earlier process began is finished first: the mark of its progress is valid for its own target only.
   if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
   if (upTo > file.checkpoints.swept) {
     yield* sweepTo(file, upTo, limits);
@@ -106,7 +107,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
   return undefined;
 }
 
-/** Drops up to `runsMax` runs of neighbours in [from, last]; returns the last revision dropped. */
+/** Drops up to `runsMax` runs of neighbouring rows in [from, last]; returns the last revision that was dropped. */
 function dropRuns(file: LogFile, dead: RevisionSet, from: Revision, last: Revision, runsMax: number): Revision {
   const runs: [Revision, Revision][] = [];
   for (let start = dead.next(from); start !== undefined && start <= last && runs.length < runsMax; ) {
@@ -118,7 +119,7 @@ function dropRuns(file: LogFile, dead: RevisionSet, from: Revision, last: Revisi
   return runs.at(-1)![1];
 }
 
-/** Whether what the row at `revision` replaced, `previous`, has been dropped already. */
+/** Whether the row `previous`, which the row at `revision` replaced, has been dropped already. */
 export function isDropped(checkpoints: LogCheckpoints, revision: Revision, previous: Revision): boolean {
   return revision <= checkpoints.swept || (revision <= checkpoints.sweeping && previous <= checkpoints.dropped);
 }

@@ -15,14 +15,14 @@ import type {
   WorkerStart,
 } from "./messages.ts";
 
-/** Whoever waits for the result of a request. */
+/** The callbacks for the result of a request. */
 interface Pending {
   readonly resolve: (result: LogResult) => void;
   readonly reject: (error: Error) => void;
 }
 
 export class WorkerClient {
-  /** Called with every message but results. */
+  /** Called with every message that is no result. */
   onMessage: (message: FromWorker) => void = () => undefined;
   /** Called once, when the thread has ended or failed by itself. */
   onLost: (error: Error) => void = () => undefined;
@@ -31,7 +31,7 @@ export class WorkerClient {
   readonly #ended = Promise.withResolvers<void>();
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
-  /** All writes are answered, and the thread may end. */
+  /** Whether all writes are answered, so that the thread may end. */
   #isClosing = false;
   #isStopped = false;
   /** The reason why the thread answers no more; `undefined` while it does. */

@@ -11,7 +11,7 @@ import { Deque } from "#std/deque.ts";
 import type { Revision } from "../log-store.ts";
 import type { StoreEvent } from "../watch-cache.ts";
 
-/** Rough cost of an event, its version and its place in the structures, without the values. */
+/** The approximate cost of an event, its version and its place in the structures, without the values. */
 const eventOverheadBytes = 320;
 
 /** The number of youngest events of a resource that keep the encodings which the layer above left on them. */
@@ -20,7 +20,7 @@ const framesKept = 512;
 /** The events of a resource, or of everything, in revision order. */
 export interface EventLog {
   readonly events: Deque<StoreEvent>;
-  /** Events after this revision are complete. */
+  /** The revision after which events are complete. */
   floor: Revision;
 }
 
@@ -44,7 +44,7 @@ export class EventHistory implements EventLog {
   readonly #buckets = new Map<string, Bucket>();
   #bytes = 0;
 
-  /** `base`: the revision at which memory begins. `evicted` releases data that only the event kept. */
+  /** `base` is the revision at which memory begins. `evicted` releases data that only the event kept. */
   constructor(base: Revision, bytesMax: number, evicted: (event: StoreEvent) => void) {
     this.floor = base;
     this.#base = base;
@@ -91,7 +91,7 @@ export class EventHistory implements EventLog {
   }
 }
 
-/** `/registry/<group>/<resource>/` of a key or prefix that goes at least that deep. */
+/** Returns `/registry/<group>/<resource>/` of a key or prefix that goes at least that deep. */
 export function bucketPrefix(key: string): string | undefined {
   let slash = -1;
   for (let i = 0; i < 4; i++) {
@@ -101,7 +101,7 @@ export function bucketPrefix(key: string): string | undefined {
   return key.slice(0, slash + 1);
 }
 
-/** Index in `log` of the first event after `revision`. */
+/** Returns the index in `log` of the first event after `revision`. */
 export function indexAfter(log: EventLog, revision: Revision): number {
   return log.events.firstIndex((event) => event.revision > revision);
 }

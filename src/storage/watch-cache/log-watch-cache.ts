@@ -48,19 +48,19 @@ import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-h
 import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
-/** Counters of a cache. Every member is called synchronously and must not throw. */
+/** Callbacks for metrics of a cache. Each is called synchronously and must not throw. */
 export interface CacheObserver {
-  /** Watchers were handed so many batches of events in one turn of the loop. */
+  /** Called after each turn with the number of batches that watchers were given in it. */
   readonly flush?: (deliveries: number) => void;
-  /** A compaction up to `revision` is complete. */
+  /** Called when a compaction up to `revision` is complete. */
   readonly compaction?: (revision: Revision, seconds: number) => void;
-  /** A callback of a watcher threw, or reading old events failed; the watch has been ended. */
+  /** Called when a callback of a watcher threw, or reading old events failed; the watch has been ended. */
   readonly watchError?: (error: unknown) => void;
 }
 
 export interface CacheOptions {
   readonly clock: Clock;
-  /** Bytes of superseded versions and events kept in memory; default 64 MiB. */
+  /** The maximum number of bytes of superseded versions and events in memory; default 64 MiB. */
   readonly historyBytesMax?: number;
   /**
    * The time between two compactions of history, and the age of the history that is kept at least; default 5 minutes
@@ -77,7 +77,7 @@ export interface CacheOptions {
 interface CacheStatistics {
   readonly keys: number;
   readonly watchers: number;
-  /** Bytes of values held, and of them (with overhead) for history only. */
+  /** The bytes of all values in memory, and of those (with overhead) that only history needs. */
   readonly valueBytes: number;
   readonly historyBytes: number;
   readonly historyEvents: number;
@@ -87,7 +87,7 @@ export const defaultHistoryBytesMax = 64 * 1024 * 1024;
 const defaultCompactionMs = 5 * 60 * 1000;
 const defaultWatchRestMsMax = 4;
 
-/** A write of this process, which notes the entry that it becomes. */
+/** A write of this process; it gets the entry that it becomes. */
 class CacheWrite implements LogWrite {
   readonly key: string;
   readonly expected: Revision;
@@ -113,7 +113,7 @@ const noOptions: PutOptions = {};
 /** A caller that waits until reads see a revision. */
 interface Waiter {
   readonly revision: Revision;
-  /** `isVisible` is false when it will not come. */
+  /** Called with false when the revision will not become visible. */
   wake(isVisible: boolean): void;
 }
 
@@ -121,9 +121,9 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   readonly #options: CacheOptions;
   readonly #log: LogStore;
   readonly #keys = new Map<string, VersionChain>();
-  /** Keys that exist. */
+  /** The keys that exist. */
   readonly #live = new OrderedMap<VersionChain>();
-  /** Deleted keys that history still knows. */
+  /** Deleted keys that history still has. */
   readonly #tombstones = new OrderedMap<VersionChain>();
   readonly #history: EventHistory;
   readonly #hub: WatchHub;
@@ -133,7 +133,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   #valueBytes = 0;
   #digestSum = 0;
   #isClosed = false;
-  /** Closed: no further change will become visible. */
+  /** Whether the cache is closed, so that no further change becomes visible. */
   #isOver = false;
   #cancelCompaction: (() => void) | undefined;
   /** Revisions seen at past ticks of the compaction timer, oldest first. */
@@ -161,11 +161,11 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
       onFlush: observe?.flush,
       onWatchError: observe?.watchError,
     });
-    // All of it was there before now.
+    // All loaded entries are older than now.
     this.#checkpoints.push({ at: clock.monotonic(), revision: this.#visible });
   }
 
-  /** Reads all that `log` holds, and follows it. A log that cannot be read is closed. */
+  /** Reads all entries of `log`, and follows it. A log that cannot be read is closed. */
   static async open(log: LogStore, options: CacheOptions): Promise<LogWatchCache> {
     const cache = new LogWatchCache(log, options);
     try {
@@ -267,7 +267,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
   }
 
-  /** Hears from the log that history is compacted. */
+  /** Called by the log when history is compacted. */
   compacted(revision: Revision): void {
     if (revision <= this.#compacted) return;
     this.#compacted = revision;
@@ -320,7 +320,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return isLate(waiting) ? waiting.then(() => this.get(key)) : this.get(key);
   }
 
-  /** A revision not reached yet shows the present. */
+  /** Returns the entries at a revision; one that is not reached yet shows the present. */
   async rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted> {
     const { at } = options;
     if (at < this.#compacted) return { compacted: this.#compacted };
@@ -334,7 +334,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return { entries: entries.map((entry) => entryOf(entry)), revision: at, more: remaining > 0, remaining };
   }
 
-  /** Versions that the log keeps, or memory where it keeps none. */
+  /** Returns versions of a key from the log, or from memory if the log keeps none. */
   async versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions> {
     const head = this.#keys.get(key)?.head;
     // The log finds a version fastest by its revision.
@@ -419,7 +419,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return { ok: true, entry: write.entry! };
   }
 
-  /** Resolves when reads see `revision`, which the log has. */
+  /** Resolves when reads see `revision`, which the log has reached. */
   #caughtUpTo(revision: Revision): MaybePromise<void> {
     if (revision <= this.#visible) return undefined;
     if (this.#isOver) return Promise.reject(new StorageFailure("the store is closed"));
@@ -432,7 +432,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     });
   }
 
-  /** An event left memory, and with it what only it kept. */
+  /** Releases what only an evicted event kept in memory. */
   #forget(event: StoreEvent): void {
     // Safe: every event of this store is made of its own versions.
     const version = event.entry as Version;
@@ -461,7 +461,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return page && { events: page.events.map(storeEvent), reached: page.reached };
   }
 
-  /** The state at `at`, which memory shows. */
+  /** Returns the state at `at`, which memory still has. */
   #rangeInMemory(prefix: string, options: LogRangeOptions, log: EventLog): Range {
     const { at } = options;
     const last = log.events.last();
@@ -519,7 +519,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   }
 }
 
-/** Returns what memory has, for logs that keep nothing. */
+/** Returns the versions in memory, for logs that keep none. */
 function versionsInMemory(
   head: Version | undefined,
   before: Revision,
@@ -547,7 +547,7 @@ function bounds(prefix: string, options: RangeOptions): { from: string; to: stri
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
 }
 
-/** A version of the log as an entry. */
+/** Makes an entry of a version of the log. */
 function entryOf({ key, value, revision, unreadable }: Omit<LogEntry, "expiresAt">, at = revision): Entry {
   const entry = {
     key,
@@ -559,7 +559,7 @@ function entryOf({ key, value, revision, unreadable }: Omit<LogEntry, "expiresAt
   return unreadable === undefined ? entry : { ...entry, unreadable };
 }
 
-/** A change of the past. Of a deletion it shows the last state, at the deletion's revision. */
+/** Makes an event of a change in the history. For a deletion it shows the last state, at the deletion's revision. */
 function storeEvent({ value, previous, ...of }: HistoryEvent): StoreEvent {
   const { revision } = of;
   const before = previous && entryOf(previous);

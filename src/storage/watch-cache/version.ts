@@ -15,17 +15,17 @@ import type { Bucket } from "./event-history.ts";
 /** One version of a key. A deletion is a version too; its value is what the deletion event carries. */
 export class Version implements Entry {
   readonly key: string;
-  /** Empty while it cannot be read. */
+  /** The value; empty while it cannot be read. */
   value: Buffer;
   /** The offset in the value at which the digits of the revision begin; -1: the value shows none. */
   revisionOffset: number;
   readonly revision: Revision;
   readonly created: Revision;
-  /** The reason why it cannot be read. */
+  /** The reason why the value cannot be read. */
   unreadable: string | undefined;
   decoded: unknown = undefined;
   deleted = false;
-  /** The version this one replaced, while history still holds it. */
+  /** The version that this one replaced, while history still has it. */
   older: Version | undefined = undefined;
 
   constructor({ key, value, revisionOffset, revision, created, unreadable }: VersionFields) {
@@ -60,11 +60,11 @@ export function deletedVersion(last: Version, revision: Revision): Version {
   return version;
 }
 
-/** A key that exists, or that recent history still knows. */
+/** The versions of a key that exists, or that recent history still has. */
 export class VersionChain {
   readonly key: string;
   readonly bucket: Bucket;
-  /** Newest visible version, a deletion included. */
+  /** The newest visible version, a deletion included. */
   head: Version | undefined = undefined;
 
   constructor(key: string, bucket: Bucket) {
@@ -78,7 +78,7 @@ export class VersionChain {
   }
 }
 
-/** The version of a chain that was current at `revision`; `undefined` when the key did not exist then. */
+/** Returns the version of a chain that was current at `revision`; `undefined` when the key did not exist then. */
 export function versionAt(head: Version | undefined, revision: Revision): Version | undefined {
   let version = head;
   while (version !== undefined && version.revision > revision) version = version.older;

@@ -20,13 +20,13 @@ import type { Revision } from "../log-store.ts";
 import type { StoreEvent, Watch, WatchOptions } from "../watch-cache.ts";
 import { type Bucket, bucketPrefix, type EventLog, type EventHistory, indexAfter } from "./event-history.ts";
 
-/** Events of a prefix from the durable log, oldest first; `reached` is how far the reading got. */
+/** Events of a prefix from the durable log, oldest first; all events up to `reached` have been read. */
 export interface EventPage {
   readonly events: readonly StoreEvent[];
   readonly reached: Revision;
 }
 
-/** Reads events that left memory: those in (after, upTo] of a prefix or one key, some of them at a time. */
+/** Reads events that left memory: those in (after, upTo] of a prefix or one key, some at a time. */
 type HistorySource = (
   prefix: string,
   exact: boolean,
@@ -39,9 +39,9 @@ interface WatchHubOptions {
   /** The longest pause of a large audience between two rounds. */
   readonly restMsMax: number;
   readonly history: EventHistory;
-  /** Revision that reads see. */
+  /** Returns the revision that reads see. */
   readonly revision: () => Revision;
-  /** Reads before this are refused. */
+  /** Returns the revision before which reads are refused. */
   readonly compactedRevision: () => Revision;
   readonly source: HistorySource;
   readonly onFlush: ((deliveries: number) => void) | undefined;
@@ -50,17 +50,17 @@ interface WatchHubOptions {
 
 const defaultQueueLengthMax = 10_000;
 /**
- * Deliveries after which the loop lets others run: the best compromise of rate and latency for 1,000 watchers and a
- * writer at full speed. Figures: docs/performance.md.
+ * The number of deliveries after which the loop lets others run: the best compromise of rate and latency for 1,000
+ * watchers and a writer at full speed. Figures: docs/performance.md.
  */
 const deliveriesPerTurn = 200;
 /**
- * The pause of a large audience between two rounds, so that a busy writer's events are delivered several at a time: a
- * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher up to a bound, and none
- * below ten watchers.
+ * The pause per watcher of a large audience between two rounds, so that the events of a busy writer are delivered
+ * several at a time: a delivery costs the same for one event or for ten. The pause has a bound, and there is none below
+ * ten watchers.
  */
 const restPerWatcherMs = 0.1;
-/** Most events handed at once to a watcher that reads on from the log. */
+/** The maximum number of events that a watcher which reads from the log gets at once. */
 const pageLength = 500;
 
 interface Channel {
@@ -71,13 +71,13 @@ interface Channel {
   readonly home: Map<string, Channel> | Set<Channel>;
   watchers: Watcher[];
   open: number;
-  /** Whether it has visits to make, now or after its rest. */
+  /** Whether the channel has watchers to visit, now or after its rest. */
   dirty: boolean;
-  /** Visits since the last rest: a round is one for each watcher. */
+  /** The number of visits since the last rest: a round is one visit for each watcher. */
   visited: number;
   /** The time at which the last round ended, on the monotonic clock. */
   restsFromMs: number;
-  /** The place of the next watcher to visit, and how many visits are left until all have all events. */
+  /** The index of the next watcher to visit, and the number of visits until all watchers have all events. */
   next: number;
   left: number;
   /** Events that a watcher in step may lack. */
@@ -91,7 +91,7 @@ interface Channel {
   tails: Map<Revision, readonly StoreEvent[]>;
   tail: readonly StoreEvent[];
   tailAt: Revision;
-  /** Events ever published here. */
+  /** The number of events ever published here. */
   published: number;
   /** Pages read from the log, by position, for watchers that are equally far behind. */
   pages: Map<Revision, Page>;
@@ -101,7 +101,7 @@ interface Channel {
 
 interface Page {
   readonly events: readonly StoreEvent[];
-  /** Whether the log holds no more after this page. */
+  /** Whether the log has no more events after this page. */
   readonly complete: boolean;
 }
 
@@ -190,7 +190,7 @@ export class WatchHub {
   }
 
   /**
-   * Takes note of an event that has just become visible. A channel is told even when nobody watches: one that its last
+   * Publishes an event that has just become visible. Channels without watchers get it, too: a channel that its last
    * watcher left in a round or a rest stays until the round has ended, and the next watcher joins it.
    */
   publish(event: StoreEvent, bucket: Bucket): void {
@@ -213,7 +213,7 @@ export class WatchHub {
     }
   }
 
-  /** Ends watches that may see keys with these prefixes as if they were too slow, so that they begin again. */
+  /** Ends watches that may see keys with these prefixes as if they were too slow, so that their clients begin again. */
   endUnder(prefixes: ReadonlySet<string>): void {
     const meets = (prefix: string) => (channel: Channel) =>
       channel.prefix.startsWith(prefix) || prefix.startsWith(channel.prefix);
@@ -267,7 +267,10 @@ export class WatchHub {
     setImmediate(() => this.#turn());
   }
 
-  /** Makes as many visits as one turn has room for, to those behind and to the channels one after the other. */
+  /**
+   * Makes as many visits as one turn has room for: to watchers that are behind, and to the channels one after the
+   * other.
+   */
   #turn(): void {
     let budget = deliveriesPerTurn;
     const share = this.#dirty.length > 0 ? budget / 2 : budget;
@@ -298,7 +301,7 @@ export class WatchHub {
     if (this.#dirty.length > 0 || this.#ready.length > 0) this.#schedule();
   }
 
-  /** Goes on around the circle of a channel, at most once; returns what is left of the budget. */
+  /** Continues around the circle of a channel, at most once; returns the rest of the budget. */
   #visitNext(channel: Channel, budget: number): number {
     let rest = budget;
     while (channel.left > 0 && rest > 0 && channel.visited < channel.watchers.length) {
@@ -328,7 +331,7 @@ export class WatchHub {
     channel.left = Math.min(channel.left, channel.watchers.length);
   }
 
-  /** Hands a watcher the events it lacks; whether there were any. */
+  /** Delivers to a watcher the events it lacks; returns whether there were any. */
   #visit(watcher: Watcher): boolean {
     if (watcher.closed) return false;
     const { channel } = watcher;
@@ -393,7 +396,7 @@ export class WatchHub {
     this.#deliver(watcher, events);
   }
 
-  /** The events of a channel that follow `position` in memory. */
+  /** Returns the events of a channel that follow `position` in memory. */
   #page(channel: Channel, position: Revision): Page {
     if (channel.pagesAt !== channel.published || channel.pages.size > 64) {
       channel.pages.clear();
@@ -451,7 +454,7 @@ export class WatchHub {
 
   #positionOf(watcher: Watcher): Revision {
     if (!watcher.inStep) return watcher.position;
-    // Invariant: an event that a watcher in step has not been handed is in `recent`.
+    // Invariant: `recent` has every event that a watcher in step has not received.
     const next = watcher.channel.recent.find((event) => event.revision > watcher.position);
     const reached = next === undefined ? this.#options.revision() : next.revision - 1;
     return Math.max(watcher.position, reached);
@@ -528,7 +531,9 @@ export class WatchHub {
 
 const noEvents: readonly StoreEvent[] = [];
 
-/** The recent events of a channel after `position`: the same array for all who lack the same. */
+/**
+ * Returns the recent events of a channel after `position`: the same array for all watchers that lack the same events.
+ */
 function eventsAfter(channel: Channel, position: Revision): readonly StoreEvent[] {
   if (position === channel.tailAt) return channel.tail;
   const { recent, tails } = channel;
