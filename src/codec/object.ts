@@ -9,6 +9,7 @@ import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { unstructuredMismatch } from "#schema/unstructured-mismatch.ts";
 import type { BodyEncoding, DecodedValue } from "./encoding.ts";
 import { strictFindings, unknownFields } from "./strict.ts";
 import { kindOf, mistypedJson } from "./unreadable.ts";
@@ -66,7 +67,7 @@ export function decodeMerged({
   schema,
 }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  const object = decodeTyped(schema, value, findings, { known: live, isUnstructured: true }) as Unstructured; // schemas of kinds are structs with metadata
+  const object = decodeTyped(schema, value, findings, { known: live, explain: unstructuredMismatch }) as Unstructured; // schemas of kinds are structs with metadata
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 

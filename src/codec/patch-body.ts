@@ -12,6 +12,7 @@ import { goText } from "#schema/go-text.ts";
 import { countKeys, withBigInts } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { unstructuredMismatch } from "#schema/unstructured-mismatch.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -131,7 +132,7 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   const isStrategic = strategic !== undefined;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   const decode = (): Unstructured =>
-    decodeTyped(schema, value ?? {}, findings, { isUnstructured: isStrategic }) as Unstructured; // schemas of kinds are structs with metadata
+    decodeTyped(schema, value ?? {}, findings, isStrategic ? { explain: unstructuredMismatch } : {}) as Unstructured; // schemas of kinds are structs with metadata
   let object: Unstructured;
   try {
     // A strategic patch goes by the types before anything asks of which kind the result is.

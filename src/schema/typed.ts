@@ -12,11 +12,11 @@ import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { canonicalBase64 } from "./base64.ts";
 import { canonicalDuration } from "#std/go-duration.ts";
 import { mismatchError } from "./mismatch.ts";
+import type { DecodeError } from "./decode-error.ts";
 import { countKeys, withRawNumbers } from "./json-values.ts";
 import { isJsonObject } from "./nested-field.ts";
 import { emptyMembers, noteEmpty } from "./given-empty.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
-import { unstructuredMismatch } from "./unstructured-mismatch.ts";
 
 /** The findings of a walk; create one per body. */
 export interface Findings {
@@ -34,8 +34,8 @@ interface TypedOptions {
   readonly defaults?: boolean;
   /** A canonical value of the type: parts that the value shares with it, in the same place, are not looked at. */
   readonly known?: unknown;
-  /** The value was never text: errors have the words of upstream's converter. */
-  readonly isUnstructured?: boolean;
+  /** Finds the words for a value that does not fit; by default those of a reader of JSON. */
+  readonly explain?: (schema: Schema, raw: unknown) => DecodeError;
 }
 
 /**
@@ -51,8 +51,8 @@ export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, op
     return decode(plan, raw, findings, options?.known);
   } catch (error) {
     if (error !== mismatch && !(error instanceof RangeError)) throw error;
-    if (error === mismatch && options?.isUnstructured === true) throw unstructuredMismatch(schema, raw);
-    throw mismatchError(schema, raw, error === mismatch ? undefined : error);
+    if (error !== mismatch) throw mismatchError(schema, raw, error);
+    throw (options?.explain ?? mismatchError)(schema, raw);
   }
 }
 
