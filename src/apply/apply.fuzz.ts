@@ -1,6 +1,6 @@
 /**
  * Random applies and updates by several managers, compared with a naive model that keeps owned fields as sets of path
- * strings. Hostile configurations must end in an answer.
+ * strings. Hostile configurations must get an answer.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ const runs = Number(process.env["FUZZ_RUNS"] ?? 400);
 
 type Json = Record<string, unknown>;
 
-/** Members of the gadget without defaults, which the model knows nothing about. */
+/** The members of the gadget without defaults, which the model does not know. */
 const { size, note, limits, selector, rooms, steps, tags, pools } = gadgetSpec;
 const room = { type: "object", properties: { number: { type: "integer" }, wing: { type: "string" } } };
 const place = { type: "object", properties: { city: { type: "string" }, room } };
@@ -29,7 +29,7 @@ const members = { size: size!, note: note!, place, limits: limits!, selector: se
 const { schema } = gadget({ ...members, tags: tags!, pools: pools! });
 const schemaFor = (): Schema => schema;
 
-/** The model of a place: how its parts are found. */
+/** The model of a position in an object: the rule by which its parts are found. */
 type Shape =
   | { readonly is: "leaf" }
   | { readonly is: "struct"; readonly fields: Readonly<Record<string, Shape>> }
@@ -68,11 +68,11 @@ interface Part {
   readonly element: string;
   readonly shape: Shape;
   readonly value: unknown;
-  /** Whether the schema names it; entries of maps and lists are members of a set by themselves. */
+  /** Whether the schema names the part; entries of maps and lists are members of a set by themselves. */
   readonly isField: boolean;
 }
 
-/** Parts of a value, `undefined` for what has none. */
+/** Returns the parts of a value; `undefined` for a value without parts. */
 function partsOf(shape: Shape, value: unknown): Part[] | undefined {
   if (value === null || shape.is === "leaf") return undefined;
   if (shape.is === "set") {
@@ -100,12 +100,12 @@ function partsOf(shape: Shape, value: unknown): Part[] | undefined {
   }));
 }
 
-/** A path as its elements, joined by what is in no element. */
+/** A path as its elements, joined by a text that is in no element. */
 type Path = string;
 const between = "\u0000";
 const below = (path: Path, element: string): Path => (path === "" ? element : path + between + element);
 
-/** Every place there is, with the value of those that are taken whole. */
+/** Returns every path, with the values that are owned as a whole. */
 function places(shape: Shape, value: unknown, path: Path = "", out = new Map<Path, string>()): Map<Path, string> {
   const parts = partsOf(shape, value);
   if (path !== "") out.set(path, parts === undefined ? canonical(value) : "");
@@ -113,11 +113,11 @@ function places(shape: Shape, value: unknown, path: Path = "", out = new Map<Pat
   return out;
 }
 
-/** Members of atomic maps in one order. */
+/** Prints a value with the members of atomic maps in one order. */
 const canonical = (value: unknown): string =>
   JSON.stringify(isObject(value) ? Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)) : value);
 
-/** The fields that an applier of a value owns. */
+/** Returns the fields that an applier of a value owns. */
 function ownable(shape: Shape, value: unknown, path: Path = "", isField = true, out = new Set<Path>()): Set<Path> {
   const parts = partsOf(shape, value);
   const isEmptyMap = parts?.length === 0 && (shape.is === "struct" || shape.is === "map");
@@ -147,7 +147,7 @@ function partShape(shape: Shape, element: string): Shape {
   return shape.is === "keyed" ? shape.items : leaf;
 }
 
-/** The value without the places of the set; a value that loses all parts is null. */
+/** Removes the paths of the set from the value; a value that loses all parts is null. */
 function without(shape: Shape, value: unknown, set: ReadonlySet<Path>, path: Path = ""): unknown {
   const parts = partsOf(shape, value);
   if (parts === undefined || parts.length === 0) return value;
@@ -181,7 +181,7 @@ class Model {
   object: Json | undefined;
   owners = new Map<string, Set<Path>>();
 
-  /** Whether it went well. */
+  /** Applies a configuration; returns whether it succeeded. */
   apply(manager: string, applied: Json, force: boolean): boolean {
     const owners = new Map(this.owners);
     const live = this.object ?? {};
@@ -243,7 +243,7 @@ class Model {
   }
 }
 
-/** The same steps on the tested code. */
+/** Makes the same steps with the tested code. */
 class Subject {
   object: OwnedObject | undefined;
 
@@ -284,7 +284,7 @@ class Subject {
   }
 }
 
-/** Sets and keyed lists in one order: the order is no matter of this test. */
+/** Brings sets and keyed lists into one order, which this test does not compare. */
 function unordered(shape: Shape, value: unknown): unknown {
   const parts = partsOf(shape, value);
   if (parts === undefined) return canonical(value);
@@ -391,7 +391,7 @@ test(`any value applied to any object is merged or refused, and applying it agai
       const first = applyFields({ ...options, live, applied: body as JsonObject, manager, force: true });
       assert.ok(first.ok);
       live = frozen(first.object);
-      // The next apply makes up an owner of an object that has none.
+      // The next apply invents an owner for an object that has none.
       if (live.metadata?.managedFields === undefined) break;
       const again = applyFields({ ...options, live, applied: body as JsonObject, manager, force: false });
       assert.ok(again.ok && !again.changed, JSON.stringify({ live, body }));
@@ -402,7 +402,7 @@ test(`any value applied to any object is merged or refused, and applying it agai
   assert.ok(merges > runs, `of no use: ${merges} merges`);
 });
 
-/** Any JSON, with the names of the gadget's members more often than not. */
+/** Makes any JSON, which often has the names of the gadget's members. */
 function makeJson(random: Random, depth: number): unknown {
   const names = [
     "size",

@@ -10,13 +10,13 @@ import { elementText } from "./conflicts.ts";
 import { isArray, type JsonObject, member } from "./json-value.ts";
 import { elementsOf, hasRepeats, type ListRule, listRuleOf } from "./topology.ts";
 
-/** Findings reported at most; upstream reports all. */
+/** The maximum number of findings; upstream reports all. */
 const findingsMax = 100;
 
-/** Most of a value that a finding shows. */
+/** The maximum length of a value in a finding. */
 const shownLengthMax = 256;
 
-/** The findings in upstream's words; `undefined` when there are none. */
+/** Returns the findings in upstream's words; `undefined` when there are none. */
 export function checkApplied(schema: Schema, value: unknown): string | undefined {
   const findings: string[] = [];
   check(schema, value, undefined, findings, false);
@@ -24,7 +24,7 @@ export function checkApplied(schema: Schema, value: unknown): string | undefined
   return ["errors:", ...findings.map((text) => `  ${text}`)].join("\n");
 }
 
-/** A place, as a chain, so that a path is made for findings only. */
+/** A position as a chain, so that a path is made for findings only. */
 interface Place {
   readonly above: Place | undefined;
   readonly element: string;
@@ -37,7 +37,10 @@ function report(findings: string[], place: Place | undefined, text: string): voi
   findings.push(path === "" ? text : `${path}: ${text}`);
 }
 
-/** `isOpen`: a type around this one takes members that it does not name, and so does this one. */
+/**
+ * Adds the findings about a value. `isOpen`: a type around this one accepts members that it does not name, and so does
+ * this one.
+ */
 function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[], isOpen: boolean): void {
   if (value === null || value === undefined || findings.length >= findingsMax) return;
   switch (schema.special ?? schema.type) {
@@ -57,7 +60,7 @@ function check(schema: Schema, value: unknown, place: Place | undefined, finding
       else report(findings, place, `expected list, got ${goPointer(value)}`);
       return;
     case "string":
-      // Upstream: apply takes any scalar for a text with a format.
+      // Upstream: apply accepts any scalar as a text with a format.
       if (schema.format === undefined || schema.format === "byte") return checkString(value, place, findings);
       return checkScalar(value, place, findings);
     case "integer":
@@ -91,19 +94,19 @@ function checkMembers(
 ): void {
   const { fields } = schema;
   const keepsOpen = isOpenBelow(schema, isAroundOpen);
-  // A type that names no member takes any: what it does not keep goes when the object is stored.
+  // A type that names no member accepts any; members that it does not keep are removed when the object is stored.
   const isOpen = keepsOpen || (schema.type === "object" && (fields?.size ?? 0) === 0);
   for (const name of Object.keys(object)) {
     const inner = schema.type === "map" ? schema.items : fields?.get(name)?.schema;
     if (inner !== undefined) check(inner, object[name], { above: place, element: `f:${name}` }, findings, keepsOpen);
     else if (!isOpen && schema.type !== "map") {
-      // Upstream looks no further than the first one.
+      // Upstream reports only the first one.
       return report(findings, { above: place, element: `f:${name}` }, "field not declared in schema");
     }
   }
 }
 
-/** Types with a name, which are those of built-in kinds, stand for themselves. */
+/** Whether members below a value are open. Types with a name, which are those of built-in kinds, do not inherit it. */
 const isOpenBelow = (schema: Schema, isAroundOpen: boolean): boolean =>
   schema.preserveUnknown === true || (isAroundOpen && schema.name === undefined);
 
@@ -153,10 +156,10 @@ function goType(value: unknown): string {
   return isArray(value) ? "[]interface {}" : "map[string]interface {}";
 }
 
-/** Go prints a pointer to its value in this way, with `%v`. */
+/** Prints a value as Go prints a pointer to it with `%v`. */
 const goPointer = (value: unknown): string => `&{${cut(new GoText(false), value)}}`;
 
-/** Go writes a value in its own syntax in this way, with `%#v`. */
+/** Prints a value in Go's own syntax, as `%#v` does. */
 const goSyntax = (value: unknown): string => cut(new GoText(true), value);
 
 function cut(writer: GoText, value: unknown): string {
@@ -165,7 +168,7 @@ function cut(writer: GoText, value: unknown): string {
   return text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 }
 
-/** Writes a value as far as it is shown, however wide and deep it is. */
+/** Prints the shown part of a value, however wide and deep the value is. */
 class GoText {
   text = "";
   readonly #isSyntax: boolean;

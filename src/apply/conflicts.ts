@@ -7,7 +7,7 @@ import { childrenOf, contentOf, type FieldSet, isMemberNode } from "./field-set.
 import { isArray } from "./json-value.ts";
 import type { FieldManager } from "./field-managers.ts";
 
-/** Fields of one other manager that an apply would change; never empty. */
+/** The fields of one other manager that an apply would change; never empty. */
 export interface Conflict {
   readonly fieldManager: FieldManager;
   readonly fields: FieldSet;
@@ -15,17 +15,17 @@ export interface Conflict {
 
 interface ConflictCause {
   readonly message: string;
-  /** `.spec.containers[name="main"].image` */
+  /** The path of the field: `.spec.containers[name="main"].image`. */
   readonly field: string;
 }
 
-/** One cause a field, those of a manager together. */
+/** The message, and one cause for each field; the causes of a manager are together. */
 export interface ConflictReport {
   readonly message: string;
   readonly causes: readonly ConflictCause[];
 }
 
-/** Words for clients. Source: upstream's `NewConflictError`; the order of managers is that of their names. */
+/** Words conflicts for clients. Source: upstream's `NewConflictError`; the managers are in the order of their names. */
 export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport {
   const sorted = conflicts.toSorted((a, b) => compareCodePoints(a.fieldManager.id, b.fieldManager.id));
   const causes: ConflictCause[] = [];
@@ -51,7 +51,10 @@ function nameOf({ manager, subresource, isApplier, apiVersion }: FieldManager): 
   return `${goQuote(manager)}${of}${isApplier ? "" : ` using ${apiVersion}`}`;
 }
 
-/** Paths of a set as texts, of every node its own members before what lies below them. `above` is the text so far. */
+/**
+ * Yields the paths of a set as texts: for every node its own members before those below them. `above` is the text so
+ * far.
+ */
 function* membersFirst(node: FieldSet, above: string): Generator<string> {
   const children = childrenOf(node);
   if (children.length === 0) return;
@@ -60,10 +63,10 @@ function* membersFirst(node: FieldSet, above: string): Generator<string> {
   for (let i = 0; i < texts.length; i++) yield* membersFirst(node[children[i]!]!, texts[i]!);
 }
 
-/** A key of one field with a whole number or a text without anything to escape: most keys. */
+/** Matches most keys: those of one field with a whole number, or a text without characters to escape. */
 const plainKey = /^k:\{"([\w.-]+)":("[ !#-%'-;=?-[\]-~]*"|-?[1-9][0-9]{0,14}|0)\}$/;
 
-/** A path element in the words of errors: `.name`, `[name="x"]`, `[="x"]`, `[3]`. */
+/** Prints a path element in the words of errors: `.name`, `[name="x"]`, `[="x"]`, `[3]`. */
 export function elementText(element: string): string {
   const kind = element[0];
   if (kind === "f") return `.${element.slice(2)}`;

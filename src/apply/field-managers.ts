@@ -6,27 +6,28 @@ import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";
 
-/** Most entries of updates an object keeps; the oldest are folded into one for their version. */
+/** The maximum number of entries of updates in an object; the oldest are merged into one for their version. */
 const updateManagersMax = 10;
 
 const foldedManager = "ancient-changes";
 
-/** One entry, read. */
+/** One entry of managedFields, parsed. */
 export interface FieldManager {
   readonly id: string;
   readonly manager: string;
   readonly isApplier: boolean;
   readonly apiVersion: string;
   readonly subresource: string;
-  /** Empty for none. */
+  /** The time of the entry; empty for none. */
   readonly time: string;
   readonly set: FieldSet;
-  /** The entry this was read from, while it is unchanged. */
+  /** The entry from which this was parsed, while it is unchanged. */
   readonly entry: ManagedFieldsEntry | undefined;
 }
 
 /**
- * The identity of an entry. Appliers are the same in every version. Upstream sorts by this text when it merges entries.
+ * Returns the identity of an entry. Appliers are the same in every version. Upstream sorts by this text when it merges
+ * entries.
  */
 export function identify(manager: string, isApplier: boolean, apiVersion: string, subresource: string): string {
   let text = `{"manager":${JSON.stringify(manager)},"operation":"${isApplier ? "Apply" : "Update"}"`;
@@ -46,7 +47,10 @@ export function managersProblem(list: readonly ManagedFieldsEntry[]): string | u
   return undefined;
 }
 
-/** `undefined` when one of the entries is none. A later entry of the same field manager replaces an earlier one. */
+/**
+ * Parses entries; `undefined` when one of them is invalid. A later entry of the same field manager replaces an earlier
+ * one.
+ */
 export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldManager[] | undefined {
   const managers: FieldManager[] = [];
   const places = new Map<string, number>();
@@ -104,7 +108,9 @@ export function fold(managers: FieldManager[]): FieldManager[] {
   return [...left.values()];
 }
 
-/** Entries in upstream's order; `list` itself when it is unchanged, `undefined` for none. Sorts `managers`. */
+/**
+ * Returns the entries in upstream's order; `list` itself when it is unchanged, `undefined` for none. Sorts `managers`.
+ */
 export function writeFieldManagers(
   managers: FieldManager[],
   list: readonly ManagedFieldsEntry[] | undefined,
@@ -116,7 +122,7 @@ export function writeFieldManagers(
   return isSame ? list : entries;
 }
 
-/** Appliers first, then by time, manager, version, subresource. */
+/** Compares managers: appliers first, then by time, manager, version, subresource. */
 function compareManagers(a: FieldManager, b: FieldManager): number {
   if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
   return (
@@ -127,7 +133,7 @@ function compareManagers(a: FieldManager, b: FieldManager): number {
   );
 }
 
-/** Members in the order of upstream's JSON. */
+/** Makes the entry of a manager, with its members in the order of upstream's JSON. */
 function writeFieldManager(fieldManager: FieldManager): ManagedFieldsEntry {
   return {
     ...(fieldManager.manager === "" ? {} : { manager: fieldManager.manager }),

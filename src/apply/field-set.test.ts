@@ -1,4 +1,4 @@
-/** Field sets: algebra compared with plain sets of paths, written form of path elements, hostile sets. */
+/** Field sets: their algebra compared with plain sets of paths, the written form of path elements, hostile sets. */
 import { compareCodePoints } from "#std/code-points.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ const paths = fc.array(path, { maxLength: 12 });
 const key = (one: ElementPath): string => JSON.stringify(one);
 const keysOf = (set: FieldSet): Set<string> => new Set([...pathsOf(set)].map(key));
 
-/** Runs a claim about sets given as paths; the sets are frozen. */
+/** Checks a claim about sets, also given as paths; the sets are frozen. */
 function holds(claim: (a: FieldSet, b: FieldSet, inA: ReadonlySet<string>, inB: ReadonlySet<string>) => void): void {
   fc.assert(
     fc.property(paths, paths, (left, right) => {

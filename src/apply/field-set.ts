@@ -19,12 +19,12 @@ import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { isArray, type JsonObject } from "./json-value.ts";
 
-/** A canonical FieldsV1 value. Make one with the functions here only. */
+/** A canonical FieldsV1 value. Only the functions here make one. */
 export interface FieldSet {
   readonly [element: string]: FieldSet;
 }
 
-/** A path as its elements' keys, from the root: `["f:spec", 'k:{"name":"x"}']`. */
+/** A path as the keys of its elements, from the root: `["f:spec", 'k:{"name":"x"}']`. */
 export type ElementPath = readonly string[];
 
 /** The set without members. Inside a set the same value is a member without children. */
@@ -35,7 +35,7 @@ export const leafNode: FieldSet = emptyFieldSet;
 
 export const valueElement = (value: unknown): string => `v:${elementJson(value)}`;
 
-/** `fields` are names and values, in any order. */
+/** Makes the element of a list item from its key fields: names and values, in any order. */
 export function keyElement(fields: readonly (readonly [string, unknown])[]): string {
   const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareCodePoints(a, b));
   let text = "k:{";
@@ -54,7 +54,9 @@ function hasKeys(node: FieldSet): boolean {
   return false;
 }
 
-/** Cached children of nodes with many children, since the engine visits all keys even to check for one. */
+/**
+ * Cached children of nodes with many children, since the engine visits all keys even to find out whether there is one.
+ */
 const wide = new WeakMap<FieldSet, readonly string[]>();
 const wideMin = 128;
 
@@ -71,14 +73,14 @@ export function hasPath(set: FieldSet, path: ElementPath): boolean {
   return path.length > 0 && isMemberNode(node);
 }
 
-/** The set of these paths; parents are not added. The empty path is ignored. */
+/** Makes the set of these paths; parents are not added. The empty path is ignored. */
 export function fieldSetOf(paths: readonly ElementPath[]): FieldSet {
   return paths.reduce((set, path) => (path.length === 0 ? set : union(set, pathSet(path))), emptyFieldSet);
 }
 
 const pathSet = (path: ElementPath): FieldSet => path.reduceRight((node, element) => ({ [element]: node }), leafNode);
 
-/** All paths of the set, in order. */
+/** Yields all paths of the set, in order. */
 export function* pathsOf(set: FieldSet, above: ElementPath = []): Generator<ElementPath> {
   for (const element of Object.keys(set)) {
     if (element === ".") continue;
@@ -106,8 +108,8 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 }
 
 /**
- * A node from children in order; the lists are kept and must not be changed. `undefined` when it would be empty; the
- * root of a set is `?? emptyFieldSet`.
+ * Makes a node from children in order; it keeps the lists, which must not be changed. `undefined` when the node would
+ * be empty; the root of a set is `?? emptyFieldSet`.
  */
 export function makeNode(
   isMember: boolean,
@@ -134,7 +136,7 @@ export function likeBefore(node: FieldSet, before: FieldSet | undefined): FieldS
   return count === 0 ? before : node;
 }
 
-/** Paths in either. */
+/** Returns the paths that are in either set. */
 export const union = (a: FieldSet, b: FieldSet): FieldSet =>
   !hasKeys(b) ? a : !hasKeys(a) ? b : (uniteNodes(a, b, false) ?? emptyFieldSet);
 
@@ -183,7 +185,7 @@ interface Last {
   readonly node: FieldSet | undefined;
 }
 
-/** The union of sets. Cost is their total size, independent of their number. */
+/** Returns the union of sets. Its cost is their total size, independent of their number. */
 export function unionAll(sets: readonly FieldSet[]): FieldSet {
   const filled = sets.filter(hasKeys);
   if (filled.length < 3) return filled.length === 0 ? emptyFieldSet : union(filled[0]!, filled[1] ?? emptyFieldSet);
@@ -207,7 +209,7 @@ function uniteAll(nodes: readonly FieldSet[], isMember: boolean): FieldSet | und
   return sortedNode(isMember, elements, united);
 }
 
-/** `makeNode` of children in any order. */
+/** Does the same as `makeNode` with children in any order. */
 export function sortedNode(
   isMember: boolean,
   elements: readonly string[],
@@ -232,7 +234,7 @@ function sortedOrder(elements: readonly string[]): Order | undefined {
   return places === undefined ? undefined : { sorted: places.map((at) => elements[at]!), places };
 }
 
-/** Orders of long lists that last, such as the elements of a list of items; `null` where they are in order. */
+/** The orders of long lists that last, such as the elements of a list of items; `null` for lists that are in order. */
 const orders = new WeakMap<readonly string[], Order | null>();
 
 function wideOrder(elements: readonly string[]): Order | undefined {
@@ -244,7 +246,7 @@ function wideOrder(elements: readonly string[]): Order | undefined {
   return order ?? undefined;
 }
 
-/** Paths in both. */
+/** Returns the paths that are in both sets. */
 export const intersection = (a: FieldSet, b: FieldSet): FieldSet => intersectNodes(a, b, false) ?? emptyFieldSet;
 
 function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | undefined {
@@ -254,7 +256,7 @@ function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet |
   const left = childrenOf(a);
   const right = childrenOf(b);
   let last: Last | undefined;
-  // Either order is the order of the result.
+  // Either order gives the order of the result.
   for (const element of left.length <= right.length ? left : right) {
     const theirs = b[element];
     const mine = a[element];
@@ -271,11 +273,11 @@ function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet |
   return makeNode(isMember, elements, nodes);
 }
 
-/** Paths of `a` that are not in `b`. A path of `a` stays when only paths above or below it are in `b`. */
+/** Returns the paths of `a` that are not in `b`. A path of `a` stays when only paths above or below it are in `b`. */
 export const difference = (a: FieldSet, b: FieldSet): FieldSet =>
   subtractNodes(a, b, false, false, false) ?? emptyFieldSet;
 
-/** Paths of `a` that neither are in `b` nor lie below a path in `b`. */
+/** Returns the paths of `a` that neither are in `b` nor lie below a path in `b`. */
 export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet =>
   subtractNodes(a, b, false, false, true) ?? emptyFieldSet;
 
@@ -316,7 +318,7 @@ function subtractNodes(
   return isSame ? a : makeNode(isMember, elements, nodes);
 }
 
-/** Whether any child element of one node is one of the other; asks through the smaller. */
+/** Whether any child element of one node is one of the other; visits the smaller one. */
 function mayShare(a: FieldSet, b: FieldSet, children: readonly string[]): boolean {
   const others = childrenOf(b);
   if (others.length < children.length) {
@@ -327,7 +329,7 @@ function mayShare(a: FieldSet, b: FieldSet, children: readonly string[]): boolea
   return false;
 }
 
-/** Elements of a node's children, in order. */
+/** Returns the elements of a node's children, in order. */
 export function childrenOf(node: FieldSet): readonly string[] {
   if (node === leafNode) return noElements;
   const listed = wide.get(node);
@@ -340,15 +342,15 @@ export function childrenOf(node: FieldSet): readonly string[] {
 
 const noElements: readonly string[] = [];
 
-/** Canonical sets: made here, or checked before. */
+/** Sets that are known to be canonical: made here, or checked before. */
 const known = new WeakSet<object>();
 
-/** Deepest set that is read; deeper ones are refused. */
+/** The maximum depth of a set; deeper ones are refused. */
 const depthMax = 500;
 
 /**
- * Reads a FieldsV1 value of unknown origin: sorts, normalizes, and drops unknown kinds of elements. `undefined` for
- * invalid values. Canonical values are returned unchanged and remembered, so that reading one again is free.
+ * Parses a FieldsV1 value of unknown origin: sorts, normalizes, and drops unknown kinds of elements. `undefined` for
+ * invalid values. Canonical values are returned unchanged and remembered, so that parsing one again is free.
  */
 export function parseFieldSet(value: unknown): FieldSet | undefined {
   if (value === undefined || value === null) return emptyFieldSet;
@@ -418,7 +420,7 @@ function readNode(value: JsonObject, depth: number): Children | undefined {
 const plainKey =
   /^(?:k:\{"[\w.-]+":(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14})\}|v:(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14}))$/;
 
-/** The canonical form of a path element; empty for an unknown kind, `undefined` for an invalid element. */
+/** Returns the canonical form of a path element; empty for an unknown kind, `undefined` for an invalid element. */
 function canonicalElement(key: string): string | undefined {
   if (plainKey.test(key)) return key;
   if (key.length < 2 || key.charCodeAt(1) !== 58 /* : */) return undefined;
@@ -439,7 +441,7 @@ function canonicalElement(key: string): string | undefined {
 
 const kindRank: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 
-/** The order of elements in FieldsV1: by kind, then names by bytes, keys by name and value, values by type. */
+/** Compares elements in the order of FieldsV1: by kind, then names by bytes, keys by name and value, values by type. */
 export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
   const kind = a.charCodeAt(0);
@@ -450,8 +452,8 @@ export function compareElements(a: string, b: string): number {
 }
 
 /**
- * The order of two elements of one kind that differ in one text without escapes or one short whole number, found
- * without reading them; NaN for others.
+ * Compares two elements of one kind that differ in one text without escapes or one short whole number, without parsing
+ * them; NaN for others.
  *
  *     k:{"name":"web"}  k:{"name":"web-1"}      the texts differ behind their common beginning
  *     k:{"port":80}     k:{"port":443}          the digits around the first difference are the numbers
@@ -479,11 +481,11 @@ function compareWritten(a: string, b: string): number {
 const quote = 0x22;
 const isNumberPart = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
 
-/** Whether a value begins there: right after the kind, or after the name of a key. */
+/** Whether a value begins at `start`: right after the kind, or after the name of a key. */
 const isValueStart = (element: string, at: number): boolean =>
   at === 2 ? element.charCodeAt(0) !== 107 /* k */ : element.charCodeAt(at - 1) === 0x3a && element[at - 2] === '"';
 
-/** The whole number that begins there; NaN for what is none, or not exact. */
+/** Returns the whole number that begins at `start`; NaN when there is none, or it is not exact. */
 function numberAt(element: string, start: number): number {
   let end = start;
   while (isNumberPart(element.charCodeAt(end))) end++;
@@ -492,10 +494,13 @@ function numberAt(element: string, start: number): number {
   return ends && end > start && end - start < 16 ? Number(element.slice(start, end)) : Number.NaN;
 }
 
-/** The content of a path element that names no field. */
+/** Returns the content of a path element that names no field. */
 export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
-/** The sorted positions of elements; `undefined` when they are in order already. Reads each element once at most. */
+/**
+ * Returns the sorted positions of elements; `undefined` when they are in order already. Parses each element once at
+ * most.
+ */
 function orderOf(elements: readonly string[]): number[] | undefined {
   let at = 1;
   while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;
@@ -517,7 +522,10 @@ function orderOf(elements: readonly string[]): number[] | undefined {
     });
 }
 
-/** Numbers, then strings, booleans, lists, objects, null. Source: structured-merge-diff's `value.Compare`. */
+/**
+ * Compares values: numbers, then strings, booleans, lists, objects, null. Source: structured-merge-diff's
+ * `value.Compare`.
+ */
 function compareValues(a: unknown, b: unknown): number {
   const rank = valueRank(a) - valueRank(b);
   if (rank !== 0) return rank;
@@ -549,7 +557,10 @@ function valueRank(value: unknown): number {
   return isArray(value) ? 3 : value === null ? 5 : 4;
 }
 
-/** JSON inside an element, as Go's encoder writes it: `<`, `>`, `&` and line separators escaped, members sorted. */
+/**
+ * Encodes JSON inside an element as Go's encoder does: `<`, `>`, `&` and line separators are escaped, members are
+ * sorted.
+ */
 function elementJson(value: unknown): string {
   if (typeof value === "string") {
     const text = JSON.stringify(value);

@@ -34,7 +34,7 @@ const pool = struct(
 );
 const port = struct({ port: integer, protocol: { ...text, default: "TCP" }, label: text }, { required: ["port"] });
 
-/** Members of `spec`. */
+/** The members of `spec`. */
 export const gadgetSpec: Readonly<Record<string, Props>> = {
   mode: { ...text, default: "auto" },
   size: integer,
@@ -73,6 +73,6 @@ const metadata: Schema = {
   ]),
 };
 
-/** A gadget whose spec has these members. */
+/** Makes a gadget whose spec has these members. */
 export const gadget = (spec: Readonly<Record<string, Props>> = gadgetSpec): StructuralSchema =>
   new StructuralSchema(struct({ spec: struct(spec), status: struct({ phase: text }) }), metadata);

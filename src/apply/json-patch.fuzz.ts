@@ -52,7 +52,7 @@ test(`a random merge patch to another document's members makes them so, seed ${s
   }
 });
 
-/** The merge patch from one document to the other, both without nulls. */
+/** Makes the merge patch from one document to the other, both without nulls. */
 function diff(from: Json, to: Json): Json {
   const patch: Json = {};
   for (const name of Object.keys(from)) if (!Object.hasOwn(to, name)) patch[name] = null;
@@ -66,7 +66,7 @@ function diff(from: Json, to: Json): Json {
 
 const isJson = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** `undefined` when an operation does not apply. */
+/** Applies a patch naively; `undefined` when an operation does not apply. */
 function naive(document: unknown, patch: readonly Operation[]): unknown {
   let at = document;
   for (const { op, path, from, value } of patch) {

@@ -10,22 +10,22 @@ import { kindOf } from "#schema/mismatch.ts";
 import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
-/** Most operations in one patch. */
+/** The maximum number of operations in one patch. */
 const jsonPatchOperationsMax = 10_000;
 
-/** Most bytes of JSON all `copy` operations of one patch may add. */
+/** The maximum number of bytes of JSON that all `copy` operations of one patch may add. */
 const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
 
-/** An insertion into a list, or a removal, moves what follows: so many items count as a byte that is copied. */
+/** The number of moved list items that count as one copied byte: an insertion or a removal moves all items after it. */
 const movedPerByte = 64;
 
 const copiesOfPatch = (): ByteBudget =>
   new ByteBudget(jsonPatchCopyBytesMax, () => refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`));
 
-/** Deepest document a patch may make; `move` could otherwise nest without end. */
+/** The maximum depth of a document that a patch makes; `move` could otherwise nest without end. */
 export const jsonPatchDepthMax = 1000;
 
-/** A patch as a schema, so that unknown and repeated members of operations can be found while decoding. */
+/** The schema of a patch, by which unknown and repeated members of operations are found in decoding. */
 export const jsonPatchSchema: Schema = {
   type: "array",
   items: {
@@ -40,16 +40,16 @@ export const jsonPatchSchema: Schema = {
 };
 
 /**
- * The document after all operations. `patch` is the decoded body; neither argument is changed, and the result shares
- * structure with both. Throws `PatchError`: `bad-request` when `patch` is no list of operations, `too-large` for too
- * many of them, `invalid` when one of them does not apply. `copies` bounds what `copy` operations add, in bytes of JSON, and
- * what insertions and removals move.
+ * Returns the document after all operations. `patch` is the decoded body; neither argument is changed, and the result
+ * shares structure with both. Throws `PatchError`: `bad-request` when `patch` is no list of operations, `too-large` for
+ * too many of them, `invalid` when one of them does not apply. `copies` limits the bytes of JSON that `copy` operations
+ * add, and the items that insertions and removals move.
  */
 export function applyJsonPatch(document: unknown, patch: unknown, copies = copiesOfPatch()): unknown {
   const operations = readOperations(patch);
   const run = new Run(document, copies);
   for (const operation of operations) run.apply(operation);
-  // Each operation can make the document one level deeper than the deepest value in sight.
+  // Each operation can make the document one level deeper than the deepest known value.
   if (operations.length > 16 && !isNestedAtMost(run.root, jsonPatchDepthMax)) {
     throw new PatchError("invalid", "the document would be nested too deeply");
   }
@@ -87,7 +87,7 @@ const refuse = (message: string): PatchError => new PatchError("invalid", messag
 type Container = JsonObject | readonly unknown[];
 type Draft = DraftObject | unknown[];
 
-/** One application: the document so far, and which of its containers are ours to write. */
+/** One application: the document so far, and its containers that are copies and may be changed. */
 class Run {
   root: unknown;
   #drafts = new Set<object>();
@@ -172,7 +172,7 @@ class Run {
     if (!jsonEquals(actual, expected)) throw refuse(`testing value ${path} failed`);
   }
 
-  /** The value at a path; `undefined` for an absent member of an existing object. */
+  /** Returns the value at a path; `undefined` for an absent member of an existing object. */
   #read(path: string, said: Words): unknown {
     const keys = keysOf(path, said);
     let at: unknown = this.root;
@@ -182,7 +182,9 @@ class Run {
     return isArray(at) ? at[indexAt(path, key, at, said)] : member(at, key);
   }
 
-  /** The container a path ends in, made writable together with all above it, and the last key. */
+  /**
+   * Returns the container in which a path ends, made writable together with all containers above it, and the last key.
+   */
   #draftParent(path: string, said: Words): [Draft, string] {
     const keys = keysOf(path, said);
     if (!isContainer(this.root)) throw missing(path, said);
@@ -209,7 +211,7 @@ class Run {
     return draft;
   }
 
-  /** A deep copy, which later operations may change in place. */
+  /** Makes a deep copy, which later operations may change in place. */
   #copy(value: unknown): unknown {
     if (typeof value !== "object" || value === null) {
       this.#copies.take(scalarBytes(value));
@@ -240,7 +242,8 @@ const scalarBytes = (value: unknown): number =>
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 
 /**
- * Errors for a path that does not exist, and for one whose last segment cannot be used: texts of upstream's library.
+ * The errors for a path that does not exist, and for one whose last segment cannot be used: texts of upstream's
+ * library.
  */
 interface Words {
   readonly missing: (path: string) => string;
@@ -295,7 +298,7 @@ function text(operation: JsonObject, name: string): string {
   return value;
 }
 
-/** Unescaped segments after the first slash. Upstream: text before that slash is ignored. */
+/** Returns the unescaped segments after the first slash. Upstream: text before that slash is ignored. */
 function keysOf(path: string, said: Words): string[] {
   if (!path.includes("/")) throw missing(path, said);
   return keysIn(path);
@@ -309,7 +312,7 @@ function keysIn(path: string): string[] {
   return keys;
 }
 
-/** `undefined`: nothing is there. */
+/** Returns a member or item; `undefined` when there is none. */
 function enter(container: unknown, key: string): unknown {
   if (!isArray(container)) return isObject(container) ? member(container, key) : undefined;
   const index = indexIn(key, container.length);
@@ -322,7 +325,7 @@ function indexAt(path: string, key: string, list: readonly unknown[], said: Word
   return index;
 }
 
-/** A list index below `length`, where negative ones count from the end; or what is wrong with it. */
+/** Parses a list index below `length`, where negative ones count from the end. Returns a text for an invalid one. */
 function indexIn(key: string, length: number): number | string {
   if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`;
   if (key.length > 18) return `strconv.Atoi: parsing "${key}": value out of range`;

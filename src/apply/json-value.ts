@@ -11,7 +11,7 @@ export type DraftObject = Record<string, unknown>;
 
 export const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
-/** Own member of an object; `undefined` when absent, never something inherited. */
+/** Returns an own member of an object; `undefined` when absent, never something inherited. */
 export function member(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
@@ -36,7 +36,7 @@ export function jsonEquals(left: unknown, right: unknown): boolean {
   return true;
 }
 
-/** Whether two objects have the same members, those called as in `except` left out. */
+/** Whether two objects have the same members, without the ones that `except` names. */
 export function sameMembers(left: JsonObject, right: JsonObject, except: ReadonlySet<string>): boolean {
   for (const name of Object.keys(left)) if (!except.has(name) && !jsonEquals(left[name], right[name])) return false;
   for (const name of Object.keys(right)) if (!except.has(name) && left[name] === undefined) return false;

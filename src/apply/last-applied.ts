@@ -1,6 +1,6 @@
 /**
  * The last-applied annotation of kubectl's client-side apply. Its fields count as owned when kubectl changes to
- * server-side apply; later applies keep the annotation current, so that kubectl can change back. Source: upstream's
+ * server-side apply; later applies update the annotation, so that kubectl can change back. Source: upstream's
  * `lastAppliedManager` and `lastAppliedUpdater`.
  */
 import { annotationBytesMax } from "#meta/validate-object-meta.ts";
@@ -16,8 +16,8 @@ import { checkApplied } from "./check-applied.ts";
 export const kubectlManager = "kubectl";
 
 /**
- * Fields the annotation has with the values they still have; `undefined` when there is no annotation that can be read,
- * or it is of another version.
+ * Returns the fields in the annotation whose values are still the same; `undefined` when there is no readable
+ * annotation, or it is of another version.
  */
 export function lastAppliedFields(
   schema: Schema,
@@ -40,8 +40,8 @@ export function lastAppliedFields(
 }
 
 /**
- * `object` with the applied configuration in its annotation, if it has the annotation. An annotation beyond the allowed
- * length is removed.
+ * Returns `object` with the applied configuration in its annotation, if it has the annotation. An annotation beyond the
+ * allowed length is removed.
  */
 export function withLastApplied(object: JsonObject, applied: JsonObject, annotation: string): JsonObject {
   const before = textOf(object, annotation);
@@ -71,7 +71,7 @@ function byteLength(annotations: JsonObject): number {
   return bytes;
 }
 
-/** The configuration without the annotation itself, as Go encodes it: keys sorted, a line's end. */
+/** Encodes the configuration without the annotation itself as Go does: with sorted keys and a final newline. */
 function lastAppliedText(applied: JsonObject, annotation: string): string {
   const metadata = member(applied, "metadata");
   const annotations = isObject(metadata) ? member(metadata, "annotations") : undefined;

@@ -12,7 +12,7 @@ type Entries = readonly ManagedFieldsEntry[];
 
 const time = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, "0")}Z`;
 
-/** An object that is written again and again, one second apart. Inputs are frozen. */
+/** An object that is written repeatedly, one second apart. Inputs are frozen. */
 class History {
   readonly schema: Schema;
   object: OwnedObject | undefined;

@@ -13,37 +13,37 @@ export { managersProblem } from "./field-managers.ts";
 import { fold, identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
 
-/** Longest name of a manager, in bytes. */
+/** The maximum length of the name of a manager, in bytes. */
 const managerBytesMax = 128;
 
-/** An API object as far as ownership is concerned. */
+/** The part of an API object that concerns ownership. */
 export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };
 
-/** An object cannot be converted to a version of its field managers. */
+/** Thrown when an object cannot be converted to a version of its field managers. */
 export class ConversionProblem extends Error {}
 
 /** The versions of an object's kind. */
 export interface ObjectVersions {
   /**
-   * Whole type of the object in a version. `undefined`: entries written in that version are dropped. Throws
-   * `ConversionProblem`: nothing is known of who owns an object that has such entries.
+   * Returns the whole type of the object in a version. `undefined`: entries written in that version are dropped. Throws
+   * `ConversionProblem` when nothing can be known about the owners of an object with such entries.
    */
   schemaFor(apiVersion: string): Schema | undefined;
   /**
-   * The object in another version that has a type, for entries written there. Left out: versions have the same fields. Throws
-   * `ConversionProblem`.
+   * Converts the object to another version that has a type, for entries written in that version. Left out: versions
+   * have the same fields. Throws `ConversionProblem`.
    */
   convert?(object: OwnedObject, from: string, to: string): OwnedObject;
-  /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
+  /** The fields that this endpoint never changes (`f:status` on the main resource), with all below them. */
   readonly resetFields?: FieldSet;
   /**
-   * Upstream: custom kinds have `resetFields` only for the version of the request; for managers of other versions these
-   * fields count as changed.
+   * Whether `resetFields` applies only to the version of the request; for managers of other versions these fields then
+   * count as changed. Upstream does so for custom kinds.
    */
   readonly resetsOneVersion?: boolean;
 }
 
-/** Fields that are ignored for managers of a version. */
+/** Returns the fields that are ignored for managers of a version. */
 export function resetIn(versions: ObjectVersions, own: string, apiVersion: string): FieldSet | undefined {
   return versions.resetsOneVersion === true && apiVersion !== own ? undefined : versions.resetFields;
 }
@@ -51,23 +51,23 @@ export function resetIn(versions: ObjectVersions, own: string, apiVersion: strin
 export interface FieldUpdate extends ObjectVersions {
   /** The object that is replaced, in the version of the request; `undefined` for a create. */
   readonly old: OwnedObject | undefined;
-  /** The new object, decoded and defaulted, with the managedFields the client sent. */
+  /** The new object, decoded and defaulted, with the managedFields that the client sent. */
   readonly next: OwnedObject;
-  /** Version of the request. */
+  /** The version of the request. */
   readonly apiVersion: string;
-  /** Empty for the main resource. */
+  /** The subresource; empty for the main resource. */
   readonly subresource: string;
-  /** The writer; see `ManagerNames`. */
+  /** The name of the writer; see `ManagerNames`. */
   readonly manager: string;
-  /** RFC 3339 in UTC and whole seconds. */
+  /** The time in RFC 3339, in UTC and whole seconds. */
   readonly now: string;
 }
 
-/** Manager names. Those derived from user agents are cached, since every client sends the same one each time. */
+/** Makes manager names. Names derived from user agents are cached, since every client sends the same one each time. */
 export class ManagerNames {
   readonly #ofAgents = new Map<string, string>();
 
-  /** The `fieldManager` parameter, or else the first part of the user agent. Never empty. */
+  /** Returns the `fieldManager` parameter, or else the first part of the user agent. Never empty. */
   of(fieldManager: string, userAgent: string): string {
     if (fieldManager !== "") return fieldManager;
     let name = this.#ofAgents.get(userAgent);
@@ -130,7 +130,7 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   return writeFieldManagers(fold(kept), list);
 }
 
-/** The field managers whose versions are known, with their sets in line with the present schemas. */
+/** Returns the field managers whose versions are known, with their sets adapted to the present schemas. */
 export function knownManagers(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
   const found: FieldManager[] = [];
@@ -164,7 +164,7 @@ export function changesWithout(
   };
 }
 
-/** The fields that each manager keeps. Managers without fields are dropped. */
+/** Returns the managers with the fields that they keep. Managers without fields are dropped. */
 function takeChanged(
   update: FieldUpdate,
   schema: Schema,
@@ -195,7 +195,7 @@ function takeChanged(
 
 const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified, changes.added), changes.removed);
 
-/** The same changes as another version has them. */
+/** Returns the lost fields in another version. */
 function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiVersion: string): FieldSet {
   const { old, next } = update;
   const other = update.schemaFor(apiVersion) ?? schema;

@@ -19,14 +19,14 @@ import {
   shapeOf,
 } from "./topology.ts";
 
-/** `undefined` on a side is an absent value; `applied` must have passed `checkApplied`. */
+/** Merges two values. `undefined` is an absent value; `applied` must have passed `checkApplied`. */
 export function mergeApplied(schema: Schema | undefined, live: unknown, applied: unknown): unknown {
   if (applied === undefined || live === applied) return live;
   if (live === undefined || live === null) return applied;
   const before = shapeOf(schema, live);
   const after = shapeOf(schema, applied);
   if (after === "null") {
-    // Null takes the place of what has no parts of its own, and of what is empty.
+    // Null replaces a value that has no parts, or that is empty.
     const hasParts = before === "map" ? !isBare(live as JsonObject) : before === "list" && (live as []).length > 0;
     return hasParts ? live : null;
   }
@@ -51,7 +51,7 @@ function mergeMembers(schema: Schema | undefined, live: JsonObject, applied: Jso
   return merged ?? live;
 }
 
-/** Items by element; duplicates are excluded, since they cannot be merged. */
+/** Indexes items by element; duplicates are excluded, since they cannot be merged. */
 function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; items: Map<string, unknown> } {
   const elements = elementsOf(rule, list);
   const items = new Map<string, unknown>();
@@ -64,7 +64,7 @@ function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; 
   return { elements, items };
 }
 
-/** `mergeItems` of lists with the same unique items in the same order. */
+/** Does the same as `mergeItems` for lists with the same unique items in the same order. */
 function mergeAligned(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
   let merged: unknown[] | undefined;
   for (let i = 0; i < live.length; i++) {
@@ -131,7 +131,7 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
   }
   const isSame = merged.length === live.length && merged.every((item, at) => item === live[at]);
   if (isSame) return live;
-  // The order of the old ones may be known.
+  // The order of the old elements may be cached.
   rememberElements(rule, merged, sameElements(elements, mergedElements) ? elements : mergedElements);
   return merged;
 }

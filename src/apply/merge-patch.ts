@@ -9,8 +9,9 @@ import { type DraftObject, isArray, type JsonObject, member } from "./json-value
 import { PatchError } from "./patch-error.ts";
 
 /**
- * The document with the patch merged in. `patch` is the decoded body. The result shares structure with both arguments
- * and is `document` itself when nothing changed. Throws `PatchError` (`bad-request`) when the patch is no object.
+ * Returns the document with the patch merged in. `patch` is the decoded body. The result shares structure with both
+ * arguments and is `document` itself when nothing changed. Throws `PatchError` (`bad-request`) when the patch is no
+ * object.
  */
 export function applyMergePatch(document: JsonObject, patch: unknown): JsonObject {
   if (patch === null) throw new PatchError("bad-request", "Invalid JSON Patch");
@@ -34,14 +35,17 @@ function mergeObjects(object: JsonObject, patch: JsonObject): JsonObject {
   return draft ?? object;
 }
 
-/** The merged value of a member; `undefined` when the patch removes it. */
+/** Returns the merged value of a member; `undefined` when the patch removes it. */
 function merged(old: unknown, patch: unknown): unknown {
   if (patch === null) return undefined;
   if (!isObject(old)) return withoutNulls(patch);
   return isObject(patch) ? mergeObjects(old, patch) : patch;
 }
 
-/** A value without null members, at any depth; nulls that are list items stay. The value itself when it has none. */
+/**
+ * Returns a value without null members, at any depth; nulls that are list items stay. It is the value itself when it
+ * has none.
+ */
 export function withoutNulls(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isArray(value)) {

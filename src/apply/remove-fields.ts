@@ -1,4 +1,4 @@
-/** Removes a set of fields from a value, to drop those that no manager applies any more. */
+/** Removes a set of fields from a value, to drop fields that no manager applies any more. */
 import type { Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 import { type FieldSet, isMemberNode } from "./field-set.ts";
@@ -14,8 +14,8 @@ import {
 } from "./topology.ts";
 
 /**
- * The value without the set's fields, or the same value when it has none of them. A struct or list that becomes empty
- * is null, and so is an atomic value of which the set names a part.
+ * Returns the value without the set's fields, or the same value when it has none of them. A struct or list that becomes
+ * empty is null, and so is an atomic value if the set names a part of it.
  */
 export function removeFields(schema: Schema | undefined, value: unknown, set: FieldSet): unknown {
   if (typeof value !== "object" || value === null) return value;
@@ -63,7 +63,7 @@ function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): r
     const rest = node === undefined ? item : removeFields(schema.items, item, node);
     if (rest !== item) isChanged = true;
     kept.push(rest);
-    // A key may be among what is taken away.
+    // A key may be among the removed fields.
     keptElements.push(rest === item ? element : itemElement(rule, rest));
   }
   if (kept.length === 0) return null;

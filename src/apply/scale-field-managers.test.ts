@@ -1,4 +1,4 @@
-/** Managers of `replicas`, seen through the object and through its scale. */
+/** Managers of `replicas`, as the object and its scale show them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";

@@ -7,7 +7,7 @@ import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { difference, type ElementPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
 import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 
-/** The path of `replicas` in a version; `null` when the version has none, `undefined` for unknown versions. */
+/** Returns the path of `replicas` in a version; `null` when the version has none, `undefined` for unknown versions. */
 export type ReplicasPath = (apiVersion: string) => ElementPath | null | undefined;
 
 type Entries = readonly ManagedFieldsEntry[];
@@ -16,7 +16,7 @@ const scaleVersion = "autoscaling/v1";
 const pathInScale: ElementPath = ["f:spec", "f:replicas"];
 const replicasInScale = fieldSetOf([pathInScale]);
 
-/** The managedFields of a scale: those who own the number. */
+/** Returns the managedFields of a scale: the managers that own the number. */
 export function scaleManagedFields(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
   const managers = managersOf(parent).filter((fieldManager) => ownsReplicas(fieldManager, replicasPath));
   const shown = managers.map((fieldManager) => moved(fieldManager, scaleVersion, replicasInScale));
@@ -24,8 +24,8 @@ export function scaleManagedFields(parent: Entries | undefined, replicasPath: Re
 }
 
 /**
- * The managedFields of the object after its scale was written with `scale`. `apiVersion` is that of the request.
- * Entries of unknown versions are dropped.
+ * Returns the managedFields of the object after its scale was written with `scale`. `apiVersion` is that of the
+ * request. Entries of unknown versions are dropped.
  */
 export function parentManagedFields(
   parent: Entries | undefined,
@@ -56,7 +56,7 @@ export function parentManagedFields(
   return writeFieldManagers(managers, parent);
 }
 
-/** Unreadable entries are dropped. */
+/** Parses entries; unreadable ones are dropped. */
 const managersOf = (entries: Entries | undefined): readonly FieldManager[] =>
   entries === undefined ? [] : (readFieldManagers(entries) ?? []);
 

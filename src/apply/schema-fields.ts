@@ -1,6 +1,6 @@
 /**
- * Field sets beside a schema: adapted to one that changed after they were written, and with the structs that their
- * paths lead through. Source: structured-merge-diff's `typed` package. Hot path: each set is walked once per schema.
+ * Adapts field sets to a schema that changed after they were written, and adds the structs that their paths lead
+ * through. Source: structured-merge-diff's `typed` package. Hot path: each set is walked once per schema.
  */
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, leafNode, makeNode } from "./field-set.ts";
@@ -9,8 +9,8 @@ import { isWhole, listRuleOf, memberSchema } from "./topology.ts";
 const reconciled = new WeakMap<FieldSet, Schema>();
 
 /**
- * A manager of parts of a value that is now atomic owns the whole value; parts of a value that was atomic have no
- * managers until an apply names them. The set itself when it is in line.
+ * Adapts a set to a schema. A manager of parts of a value that is now atomic owns the whole value; parts of a value
+ * that was atomic have no managers until an apply names them. Returns the set itself when nothing changes.
  */
 export function reconcileFields(schema: Schema, set: FieldSet): FieldSet {
   if (reconciled.get(set) === schema) return set;
@@ -19,7 +19,7 @@ export function reconcileFields(schema: Schema, set: FieldSet): FieldSet {
   return result;
 }
 
-/** Tells that a set was made by this schema. */
+/** Notes that a set was made by this schema. */
 export function markReconciled(schema: Schema, set: FieldSet): FieldSet {
   reconciled.set(set, schema);
   return set;
@@ -32,7 +32,7 @@ function reconcileNode(schema: Schema | undefined, node: FieldSet): FieldSet {
   const isList = schema.type === "array";
   if (isList ? listRuleOf(schema) === undefined : schema.mapType === "atomic") return leafNode;
   let isSame = true;
-  // Items of lists are mostly alike.
+  // Most items of a list are alike.
   let lastItem: FieldSet | undefined;
   let lastMade: FieldSet | undefined;
   const nodes = elements.map((element) => {
@@ -54,7 +54,7 @@ function reconcileNode(schema: Schema | undefined, node: FieldSet): FieldSet {
   return isSame ? node : makeNode(isMemberNode(node), elements, nodes)!; // it has children
 }
 
-/** The set with every struct member that it reaches into as a member of its own. */
+/** Returns the set with every struct member that a path leads through as a member of its own. */
 export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet {
   return withStructsNode(schema, set, false);
 }
@@ -62,7 +62,7 @@ export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet
 function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: boolean): FieldSet {
   const elements = childrenOf(node);
   let isSame = isMember === isMemberNode(node) || elements.length === 0;
-  // Items of lists are mostly alike.
+  // Most items of a list are alike.
   let lastItem: FieldSet | undefined;
   let lastMade: FieldSet | undefined;
   const nodes = elements.map((element) => {

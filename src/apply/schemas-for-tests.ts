@@ -23,7 +23,7 @@ const item = struct("Item", {
   extra: { type: "map", items: string },
 });
 
-/** Members are named for what they hold: `items` merge by `name`, `tags` are a merged list of strings, and so on. */
+/** The names of members say how they merge: `items` merge by `name`, `tags` are a merged list of strings, and so on. */
 export const everyStrategy: Schema = struct("Testing", {
   name: string,
   items: { type: "array", items: item, patchStrategy: ["merge"], patchMergeKey: "name" },
@@ -58,7 +58,7 @@ const keyed: Schema = {
   ]),
 };
 
-/** Every way in which apply takes lists and maps. */
+/** A type with every topology of lists and maps that apply knows. */
 export const everyTopology: Schema = struct("Topology", {
   s: string,
   i: integer,

@@ -23,7 +23,7 @@ const gadgets = gadget();
 
 type More = Partial<FieldApply> & { readonly metadata?: JsonObject; readonly status?: JsonObject };
 
-/** One object that is applied and updated, a second apart. */
+/** One object that is applied and updated, one second apart. */
 class Story {
   structural: StructuralSchema;
   object: OwnedObject | undefined;
@@ -41,7 +41,7 @@ class Story {
     return this.object?.metadata?.managedFields ?? [];
   }
 
-  /** `undefined` when it went well; then the object is the new one. */
+  /** Applies a configuration; returns `undefined` on success, and the object is then the new one. */
   apply(manager: string, spec: unknown, more: More = {}): ConflictReport | string | undefined {
     const { metadata = {}, status, ...options } = more;
     const version = options.apiVersion ?? apiVersion;
@@ -118,7 +118,7 @@ const owners = (entries: readonly ManagedFieldsEntry[]): string[] =>
     )
     .sort();
 
-/** Stories show these fields only when they were given. */
+/** Fields that stories show only when they were given. */
 const defaults: JsonObject = { mode: "auto", extras: { a: "1" }, marks: ["q"] };
 
 function withoutDefaults(spec: unknown): unknown {
@@ -129,7 +129,7 @@ function withoutDefaults(spec: unknown): unknown {
   );
 }
 
-/** The answer to a step, in the lines of the stories. */
+/** Returns the answer to a step, in the lines of the stories. */
 function answer(story: Story, problem: ConflictReport | string | undefined): string[] {
   if (problem === "invalid") return ["invalid"];
   if (typeof problem === "string") return [`x ${JSON.stringify(problem)}`];
@@ -197,7 +197,7 @@ function annotationsOf(story: Story): JsonObject {
   return metadata.annotations ?? {};
 }
 
-/** A stored object. */
+/** Makes a story of a stored object. */
 function stored(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
   const story = new Story(structural);
   story.object = frozen({ apiVersion, kind: "Gadget", metadata: { name: "one", managedFields }, spec });

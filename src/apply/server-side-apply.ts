@@ -40,14 +40,14 @@ export interface FieldApply extends ObjectVersions {
   readonly live: OwnedObject | undefined;
   /** The applied configuration; it passed `checkApplied` and has no managedFields. */
   readonly applied: JsonObject;
-  /** Version of the request, which is that of `applied`. */
+  /** The version of the request, which is that of `applied`. */
   readonly apiVersion: string;
-  /** Empty for the main resource. */
+  /** The subresource; empty for the main resource. */
   readonly subresource: string;
   readonly manager: string;
-  /** Takes fields away from other managers instead of conflicting. */
+  /** Whether fields are taken from other managers instead of reporting conflicts. */
   readonly force: boolean;
-  /** RFC 3339 in UTC and whole seconds. */
+  /** The time in RFC 3339, in UTC and whole seconds. */
   readonly now: string;
   /** The annotation in which kubectl keeps what it applied on the client's side. */
   readonly lastAppliedAnnotation: string;
@@ -58,18 +58,18 @@ export type AppliedResult =
   | {
       readonly ok: true;
       /**
-       * The merged object with its managedFields, as JSON values of both sides, neither decoded nor defaulted. `live`
-       * itself when nothing changed at all.
+       * The merged object with its managedFields, made of JSON values of both sides, neither decoded nor defaulted. It
+       * is `live` itself when nothing changed at all.
        */
       readonly object: OwnedObject;
       /** Whether more than ownership may have changed. */
       readonly changed: boolean;
     };
 
-/** The manager of fields that had none before the object's first apply. */
+/** The manager that owns fields which had none before the object's first apply. */
 const earlierManager = "before-first-apply";
 
-/** Fields that only the server sets, which no applier owns. */
+/** Fields that only the server sets, and no applier owns. */
 const neverOwned: FieldSet = fieldSetOf([
   ["f:apiVersion"],
   ["f:kind"],
@@ -77,7 +77,7 @@ const neverOwned: FieldSet = fieldSetOf([
   ...[...unownedMetadata].map((name) => ["f:metadata", `f:${name}`]),
 ]);
 
-/** Applies; conflicts are an answer, not an error. Throws `ConversionProblem`. */
+/** Applies a configuration; conflicts are a result, not an error. Throws `ConversionProblem`. */
 export function applyFields(apply: FieldApply): AppliedResult {
   const schema = apply.schemaFor(apply.apiVersion);
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
@@ -109,8 +109,8 @@ function withManagedFields(
 }
 
 /**
- * Field managers before the apply. For an object without any, one is made up that owns all of it; managers whose
- * versions are not known are some, too.
+ * Returns the field managers before the apply. For an object without any manager, one is invented that owns all of it;
+ * none is invented if there are managers of unknown versions.
  */
 function managersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
   const managers = readFieldManagers(present.metadata?.managedFields ?? []) ?? [];
@@ -126,9 +126,9 @@ function managersBefore(apply: FieldApply, present: OwnedObject): readonly Field
   return list === undefined ? [] : (readFieldManagers(list) ?? []);
 }
 
-/** An apply that takes what it needs, and the fields that others lose by it. */
+/** One apply: it takes the fields it needs, and finds those that other managers lose. */
 class Merge {
-  /** `present` itself when it does not change. */
+  /** The merged object; `present` itself when it does not change. */
   readonly object: OwnedObject;
   /** The field managers afterwards. */
   readonly managers: FieldManager[] = [];
@@ -163,7 +163,7 @@ class Merge {
     );
   }
 
-  /** Finds what other managers keep, and the fields that they lose when conflicts are forced. */
+  /** Finds the fields that other managers keep, and those that they lose when conflicts are forced. */
   #takeOver(): void {
     const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
     for (const fieldManager of this.#others) {
@@ -187,18 +187,18 @@ class Merge {
     return changesWithout(resetIn(this.#apply, this.#apply.apiVersion, apiVersion), from.schema, from.value, to.value);
   }
 
-  /** An object in the version of the request. */
+  /** Returns an object in the version of the request. */
   #own(object: OwnedObject): VersionedObject {
     return new VersionedObject(this.#apply, this.#apply.apiVersion, this.#schema, object);
   }
 
   /**
-   * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct goes with
-   * its last field, a list item with its keys. `named` holds all applied fields.
+   * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct is removed
+   * with its last field, a list item with its keys. `named` has all applied fields.
    */
   #prune(merged: OwnedObject, named: FieldSet, last: FieldManager): OwnedObject {
     const { apiVersion: own } = this.#apply;
-    // A manager that still applies all of it removes nothing; parents are applied with it.
+    // A manager that still applies all its fields removes nothing; parents are applied with them.
     if (last.apiVersion === own && isEmptySet(difference(last.set, named))) return merged;
 
     const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
@@ -219,7 +219,7 @@ class Merge {
         `failed add back owned items: failed to convert ${which} object at version ${apiVersion}`;
       whole = whole.in(apiVersion, failed("merged"));
       pruned = pruned.in(apiVersion, failed("pruned"));
-      // A field that has another value now was filled in by the conversion, in the place of one that went.
+      // The conversion set a field that has another value now, in place of one that was removed.
       const filledIn =
         apiVersion === last.apiVersion ? emptyFieldSet : compareTyped(whole.schema, whole.value, pruned.value).modified;
       const kept = union(difference(pruned.fields, filledIn), withStructs(whole.schema, unionAll(sets)));
@@ -227,14 +227,14 @@ class Merge {
     }
     pruned = pruned.in(last.apiVersion, `failed add back dangling items: ${toLastVersion("pruned")}`);
     const result = start.without(intersection(difference(start.fields, pruned.fields), lastFields));
-    // Another version may not hold all of it: then the rest is not applied.
+    // Another version may lack a part of it: then the rest is not applied.
     return result.value === merged ? merged : result.in(own).value;
   }
 }
 
 const toLastVersion = (which: string): string => `failed to convert ${which} object to last applied version`;
 
-/** Includes fields that cannot be owned, so that the structs around them are not removed. */
+/** Returns the applied fields, with fields that cannot be owned, so that the structs around them are not removed. */
 function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
   const all = fieldsOf(schema, apply.applied);
   return apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);

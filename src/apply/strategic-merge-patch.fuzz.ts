@@ -97,7 +97,7 @@ function makeObject(random: Random, depth: number): Json {
   return object;
 }
 
-/** A document with nulls and directives strewn in, some of them nonsense. */
+/** Makes a patch from a document: with nulls and directives in it, some of which make no sense. */
 function makePatch(random: Random, value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => makePatch(random, item));

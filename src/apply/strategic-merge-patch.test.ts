@@ -26,7 +26,7 @@ class Refusal {
 }
 const error = (message: string): Refusal => new Refusal(message);
 
-/** Patches of `original`, and the members upstream's library changes or the error it gives. */
+/** Patches of `original`, and the members that upstream's library changes, or its error. */
 // biome-ignore format: one row a line
 const recorded: readonly (readonly [JsonObject, JsonObject | Refusal])[] = [
   [{name:"u",labels:{l:null,n:"3"}}, {name:"u",labels:{m:"2",n:"3"}}],

@@ -1,7 +1,7 @@
 /**
  * Strategic merge patch: a merge patch in which the schema says which lists are merged and by which key, with the
  * directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`. Values are read-only; only
- * what changes is copied. Hot path. Source: upstream's `util/strategicpatch`.
+ * changed parts are copied. Hot path. Source: upstream's `util/strategicpatch`.
  */
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
@@ -17,9 +17,9 @@ const orderPrefix = "$setElementOrder";
 const deletionPrefix = "$deleteFromPrimitiveList";
 
 /**
- * The object with the patch merged in by `schema`. `patch` is the decoded body. The result shares structure with both
- * arguments and may hold fields unknown to the schema: decode it afterwards. Throws `PatchError`: `bad-request` for a
- * malformed body or directive, `internal` where the patch contradicts schema or object.
+ * Returns the object with the patch merged in by `schema`. `patch` is the decoded body. The result shares structure
+ * with both arguments and may have fields unknown to the schema: decode it afterwards. Throws `PatchError`:
+ * `bad-request` for a malformed body or directive, `internal` when the patch contradicts schema or object.
  */
 export function applyStrategicMergePatch(original: JsonObject, patch: unknown, schema: Schema): JsonObject {
   if (patch === null) return original;
@@ -34,7 +34,7 @@ export function applyStrategicMergePatch(original: JsonObject, patch: unknown, s
 
 const contradiction = (message: string): PatchError => new PatchError("internal", message);
 
-/** `schema` describes both maps; it is used only for members that are maps or lists on both sides. */
+/** Merges two maps. `schema` describes both; it is used only for members that are maps or lists on both sides. */
 function mergeMap(original: JsonObject, patch: JsonObject, schema: Schema | undefined): JsonObject {
   if (Object.hasOwn(patch, patchDirective)) return mergeByDirective(patch);
   let draft: DraftObject = { ...original };
@@ -93,7 +93,7 @@ function mergeMember(draft: DraftObject, name: string, value: unknown, schema: S
   }
 }
 
-/** Drops what `$retainKeys` does not name. Members of the patch must all be named. */
+/** Drops members that `$retainKeys` does not name. All members of the patch must be named. */
 function retainKeys(draft: DraftObject, patch: JsonObject): DraftObject {
   const keys = patch[retainKeysDirective];
   const badFormat = (): PatchError => new PatchError("bad-request", "invalid patch format of retainKeys");
@@ -110,7 +110,7 @@ function retainKeys(draft: DraftObject, patch: JsonObject): DraftObject {
 }
 
 /**
- * Merges the list named by an order directive and orders it. Returns the field's name when its patch has been applied,
+ * Merges and orders the list that an order directive names. Returns the field's name when its patch has been applied,
  * `undefined` when there was nothing to order.
  */
 function orderList(
@@ -149,8 +149,8 @@ function orderList(
 }
 
 /**
- * The object's order for an order directive. Upstream: new items take the places of deleted ones, so a replaced item
- * keeps its neighbours.
+ * Returns the order of the object's items for an order directive. Upstream: new items take the places of deleted ones,
+ * so a replaced item keeps its neighbours.
  */
 function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[], mergeKey: string): readonly unknown[] {
   if (mergeKey === "") return old;
@@ -167,7 +167,7 @@ function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[],
   return [...rest, ...added].slice(0, old.length);
 }
 
-/** Items of the patch must be in the order list, in the same sequence; deletions are excluded. */
+/** Checks that items of the patch are in the order list, in the same sequence; deletions are excluded. */
 function checkOrder(given: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
   if (given.length === 0 || order.length === 0) return;
   const items = mergeKey === "" ? given : given.filter((item) => asMap(item)[patchDirective] !== "delete");
@@ -278,7 +278,7 @@ function arrange(
   isMaps: boolean,
 ): readonly unknown[] {
   if (list.length === 0) {
-    // Each item of an order has its key, even where there is nothing to order.
+    // Each item of an order must have its key, even if there is nothing to order.
     if (isMaps) positions(patchOrder, mergeKey);
     return list;
   }
@@ -311,14 +311,14 @@ function arrange(
 
 interface Placed {
   readonly item: unknown;
-  /** Place in the order that counts for the group; -1 for none. */
+  /** The position in the order of the item's group; -1 for none. */
   readonly sort: number;
   readonly objectPlace: number;
 }
 
 /**
- * Sorts a group by place. Items without one (only an empty order list makes them) move before their neighbour each time
- * they are compared, as upstream's comparison has it.
+ * Sorts a group by position. Items without a position (only an empty order list makes them) move before their neighbour
+ * each time they are compared, as in upstream's comparison.
  */
 function sortPlaced(items: Placed[]): void {
   if (items.every((one) => one.sort >= 0)) {
@@ -344,7 +344,7 @@ function positions(list: readonly unknown[], mergeKey: string): Map<unknown, num
   return places;
 }
 
-/** The identity of a list item: the value of its merge key, or the item itself. */
+/** Returns the identity of a list item: the value of its merge key, or the item itself. */
 const identityOf = (item: unknown, mergeKey: string): unknown =>
   mergeKey === "" ? item : keyOf(asMap(item), mergeKey);
 
@@ -361,7 +361,7 @@ function asMap(item: unknown): JsonObject {
   return item;
 }
 
-/** All items of both lists must be of one kind, which is no list. */
+/** Returns the kind of all items of both lists, which must be the same, and no list. */
 function elementKind(old: readonly unknown[], patch: readonly unknown[]): string {
   let kind: string | undefined;
   for (const list of [old, patch]) {
@@ -377,7 +377,10 @@ function elementKind(old: readonly unknown[], patch: readonly unknown[]): string
   return kind;
 }
 
-/** A new value without patch directives: maps with `$patch` are dropped. `undefined` when it is such a map itself. */
+/**
+ * Returns a new value without patch directives: maps with `$patch` are dropped. `undefined` when it is such a map
+ * itself.
+ */
 function withoutPatchDirectives(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isArray(value)) {
@@ -403,7 +406,7 @@ function withoutPatchDirectives(value: unknown): unknown {
   return draft ?? map;
 }
 
-/** The merge strategy; `retainKeys` does not affect merging. */
+/** Returns the merge strategy; `retainKeys` does not affect merging. */
 function strategyOf(field: Schema | undefined): "merge" | "replace" | undefined {
   for (const strategy of field?.patchStrategy ?? []) if (strategy !== "retainKeys") return strategy;
   return undefined;
@@ -451,7 +454,7 @@ function goType(value: unknown): string {
   return kind === "slice" ? "[]interface {}" : kind === "map" ? "map[string]interface {}" : kind;
 }
 
-/** A value as Go prints it with `%v`; long ones are cut, since the text goes back to the client. */
+/** Prints a value as Go does with `%v`; long ones are cut, since the client gets the text. */
 function goValue(value: unknown): string {
   const text = printGo(value, 0);
   return text.length > 2000 ? `${text.slice(0, 2000)}...` : text;
@@ -470,7 +473,7 @@ function printGo(value: unknown, depth: number): string {
   return `map[${names.map((name) => `${name}:${printGo(value[name], depth + 1)}`).join(" ")}]`;
 }
 
-/** A value as Go prints it with `%s`. */
+/** Prints a value as Go does with `%s`. */
 function printAsText(value: unknown): string {
   const kind = goKind(value);
   if (kind === "string") return String(value);

@@ -10,7 +10,7 @@ import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { keyElement, valueElement } from "./field-set.ts";
 import { isArray, type JsonObject, member } from "./json-value.ts";
 
-/** Special types without fields of their own. The structure of the others is deduced from the value. */
+/** Special types without fields of their own. For other special types the structure follows from the value. */
 const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
   "time",
   "microTime",
@@ -23,7 +23,7 @@ const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
 /** The shape of a value for apply. A `leaf` is scalar, atomic, or of a type that is owned as a whole. */
 type Shape = "map" | "list" | "leaf" | "null";
 
-/** `undefined` for a schema: the structure is deduced from the value, lists being atomic. */
+/** Returns the shape of a value. Without a schema, it follows from the value, and lists are atomic. */
 export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
   if (value === null || value === undefined) return "null";
   if (typeof value !== "object") return "leaf";
@@ -33,7 +33,7 @@ export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
   return schema.mapType === "atomic" || isRawNumber(value) ? "leaf" : "map";
 }
 
-/** Schema of a member; `undefined` when its structure is deduced from the value. */
+/** Returns the schema of a member; `undefined` when its structure follows from the value. */
 export function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
   if (schema === undefined) return undefined;
   return schema.type === "map" ? schema.items : schema.fields?.get(name)?.schema;
@@ -44,15 +44,15 @@ export const isWhole = (schema: Schema): boolean => schema.special !== undefined
 
 /** The key fields of list items; an empty list means that items are identified by their value. */
 export interface ListRule {
-  /** Sorted. */
+  /** The names of the keys, sorted. */
   readonly keys: readonly string[];
-  /** Values of keys that an item leaves out; `undefined` for none. */
+  /** The values of keys that an item leaves out; `undefined` for none. */
   readonly defaults: readonly unknown[];
 }
 
 const listRules = new WeakMap<Schema, ListRule | null>();
 
-/** `undefined` for atomic lists. */
+/** Returns the rule of a list; `undefined` for atomic lists. */
 export function listRuleOf(schema: Schema): ListRule | undefined {
   let rule = listRules.get(schema);
   if (rule === undefined) {
@@ -75,7 +75,7 @@ function makeListRule(schema: Schema): ListRule | null {
 
 const keyDefault = (field: Field | undefined): unknown => field?.default ?? field?.schema.default;
 
-/** The element of a list item; `undefined` when it cannot have one. */
+/** Returns the element of a list item; `undefined` when it cannot have one. */
 export function itemElement(rule: ListRule, item: unknown): string | undefined {
   if (rule.keys.length === 0) {
     if (item === undefined || (typeof item === "object" && !isRawNumber(item))) return undefined;
@@ -93,13 +93,13 @@ export function itemElement(rule: ListRule, item: unknown): string | undefined {
   return keyElement(fields);
 }
 
-/** Elements of long lists, which several steps of a write ask for. By rule, as a list has one of them. */
+/** The elements of long lists, which several steps of a write need, with the rule of the list. */
 const longLists = new WeakMap<readonly unknown[], { readonly rule: ListRule; readonly elements: Elements }>();
 const longMin = 64;
 
 export type Elements = readonly (string | undefined)[];
 
-/** The element of each item of a list. */
+/** Returns the element of each item of a list. */
 export function elementsOf(rule: ListRule, list: readonly unknown[]): Elements {
   if (list.length < longMin) return list.map((item) => itemElement(rule, item));
   const known = longLists.get(list);
@@ -109,7 +109,7 @@ export function elementsOf(rule: ListRule, list: readonly unknown[]): Elements {
   return elements;
 }
 
-/** Tells that `list` was made with items of these elements. */
+/** Notes that the items of `list` have these elements. */
 export function rememberElements(rule: ListRule, list: readonly unknown[], elements: Elements): void {
   if (list.length >= longMin) longLists.set(list, { rule, elements });
 }
@@ -127,7 +127,7 @@ export function hasRepeats(elements: Elements): boolean {
 
 const repeating = new WeakMap<Elements, boolean>();
 
-/** Comparing each with each costs less than a set for so few elements. */
+/** The number of elements up to which comparing each with each costs less than a set. */
 const fewMax = 12;
 
 function isRepeating(elements: Elements): boolean {

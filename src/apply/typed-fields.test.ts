@@ -6,7 +6,7 @@ import type { JsonObject } from "./json-value.ts";
 import { configMap, everyTopology, workload } from "./schemas-for-tests.ts";
 import { compareObjects, compareTyped, fieldsOf } from "./typed-fields.ts";
 
-/** Old value, new value, how upstream's library says they differ, and the fields it says the new one has. */
+/** Old value, new value, the differences that upstream's library finds, and the fields of the new one that it finds. */
 // biome-ignore format: one row a line
 const recorded: readonly (readonly [JsonObject, JsonObject, JsonObject, JsonObject])[] = [
   [{}, {}, {}, {}],

@@ -1,7 +1,7 @@
 /**
  * The field set of a value, and the fields in which two values differ, by schema: structs and maps by member, keyed
- * lists and sets by item, atomic values as a whole. Hot path: identical objects are not descended into, so a comparison
- * costs only what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
+ * lists and sets by item, atomic values as a whole. Hot path: identical objects are not visited, so a comparison costs
+ * only the changed parts. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
 import type { Field, Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
@@ -19,7 +19,7 @@ import {
   shapeOf,
 } from "./topology.ts";
 
-/** Paths that differ, each in one of the sets only. */
+/** The paths that differ, each in only one of the sets. */
 export interface FieldChanges {
   readonly added: FieldSet;
   readonly modified: FieldSet;
@@ -44,8 +44,8 @@ export const unownedMetadata: ReadonlySet<string> = new Set([
 const unownedTop: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
 
 /**
- * The differences of `next` from `old`, both whole values of the schema. `null` is a value; a missing member is not.
- * Duplicate items of keyed lists and sets count as one atomic item; items without their keys are skipped.
+ * Returns the differences of `next` from `old`, both whole values of the schema. `null` is a value; a missing member is
+ * not. Duplicate items of keyed lists and sets count as one atomic item; items without their keys are skipped.
  */
 export function compareTyped(schema: Schema, old: unknown, next: unknown): FieldChanges {
   const { added, modified, removed } = compareNodes(schema, old, next) ?? noChanges;
@@ -53,8 +53,8 @@ export function compareTyped(schema: Schema, old: unknown, next: unknown): Field
 }
 
 /**
- * The differences of two API objects in fields that can be owned: without `apiVersion`, `kind`, and the server's fields
- * in `metadata`. `old` is `undefined` for a create, which is compared with the zero value of the type.
+ * Returns the differences of two API objects in fields that can be owned: without `apiVersion`, `kind`, and the
+ * server's fields in `metadata`. `old` is `undefined` for a create, which is compared with the zero value of the type.
  */
 export function compareObjects(schema: Schema, old: JsonObject | undefined, next: JsonObject): FieldChanges {
   const before = old ?? zeroOf(schema);
@@ -74,13 +74,15 @@ const toChanges = (
   removed: removed ?? emptyFieldSet,
 });
 
-/** All fields of a value, as an applier of it would own them. Structs are not members themselves, unless empty. */
+/**
+ * Returns all fields of a value, as an applier of it would own them. Structs are not members themselves, unless empty.
+ */
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   const node = ownedNode(schema, value, false);
   return node === undefined || node === leafNode ? emptyFieldSet : node;
 }
 
-/** The node of an added or removed value: each of its fields is a member. */
+/** Returns the node of an added or removed value: each of its fields is a member. */
 function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
   if (shape === "map") return wholeMap(schema, value as JsonObject); // the shape says so
@@ -109,7 +111,7 @@ function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
   );
 }
 
-/** The nodes of a list's items; `nodeOf` is called for unique items only. */
+/** Returns the nodes of a list's items; `nodeOf` is called for unique items only. */
 function eachItem(schema: Schema, list: readonly unknown[], nodeOf: (item: unknown) => FieldSet): Draft {
   const elements = elementsOf(listRuleOf(schema)!, list); // the shape of the list says that it has a rule
   let before: FieldSet | undefined;
@@ -125,7 +127,7 @@ function eachItem(schema: Schema, list: readonly unknown[], nodeOf: (item: unkno
   return draft;
 }
 
-/** Items of one element, where there are several. */
+/** Several items of one element. */
 class Repeated {
   readonly items: unknown[];
 
@@ -134,7 +136,7 @@ class Repeated {
   }
 }
 
-/** Items, or `Repeated` ones, by element. */
+/** Returns items, or `Repeated` ones, by element. */
 function itemsByElement(elements: Elements, list: readonly unknown[]): Map<string, unknown> {
   const found = new Map<string, unknown>();
   for (let i = 0; i < list.length; i++) {
@@ -149,13 +151,13 @@ function itemsByElement(elements: Elements, list: readonly unknown[]): Map<strin
   return found;
 }
 
-/** Children of a node, in any order. */
+/** The children of a node, in any order. */
 interface Draft {
   readonly elements: readonly string[];
   readonly nodes: readonly FieldSet[];
 }
 
-/** One that is being filled. */
+/** A draft to which children are still added. */
 interface GrowingDraft extends Draft {
   elements: string[];
   readonly nodes: FieldSet[];
@@ -173,7 +175,7 @@ function push(draft: GrowingDraft, element: string, node: FieldSet): void {
   draft.nodes.push(node);
 }
 
-/** The nodes of one element in the three sets; `undefined` where it is in none of them. */
+/** The nodes of one element in the three sets; `undefined` when it is in none of them. */
 interface NodeChanges {
   readonly added?: FieldSet | undefined;
   readonly modified?: FieldSet | undefined;
@@ -190,7 +192,7 @@ function record(out: Drafts, element: string, changes: NodeChanges | undefined):
   }
 }
 
-/** The node of a draft, its children sorted. */
+/** Makes the node of a draft, with its children sorted. */
 function finish(draft: Draft | undefined, isMember: boolean): FieldSet | undefined {
   if (draft === undefined) return makeNode(isMember, [], []);
   return sortedNode(isMember, draft.elements, draft.nodes);
@@ -212,7 +214,7 @@ function compareNodes(
   let isModified = false;
   if (before === "leaf" || after === "leaf") {
     isModified = before !== after || !jsonEquals(old, next);
-    // One side has structure the other has not: its fields come or go with it.
+    // One side has structure that the other lacks: its fields are added or removed with it.
     if (before === "map") inner = compareMembers(schema, old as JsonObject, {}, skip);
     else if (after === "map") inner = compareMembers(schema, {}, next as JsonObject, skip);
   } else if (before === "map" || after === "map") {
@@ -272,7 +274,7 @@ function compareItems(schema: Schema, old: readonly unknown[], next: readonly un
     }
     for (const key of ["added", "modified", "removed"] as const) {
       const draft = out[key];
-      // These are all of them, and their order may be known. Nothing is added any more.
+      // The draft has all elements, whose order may be cached. Nothing is added any more.
       if (draft?.elements.length === elements.length) draft.elements = elements as string[];
     }
     return out;
@@ -286,7 +288,7 @@ function compareItems(schema: Schema, old: readonly unknown[], next: readonly un
   return out;
 }
 
-/** Compares the items of one element, `undefined` for none; more than one on a side are an atomic whole. */
+/** Compares the items of one element, `undefined` for none; several items on a side are an atomic whole. */
 function compareSame(schema: Schema | undefined, old: unknown, next: unknown): NodeChanges | undefined {
   const wasRepeated = old instanceof Repeated;
   const isRepeated = next instanceof Repeated;
@@ -296,7 +298,10 @@ function compareSame(schema: Schema | undefined, old: unknown, next: unknown): N
   return { added: leafNode, removed: old === undefined ? undefined : wholeNode(schema, old) };
 }
 
-/** Fields of an applied value. `isListed` for members of maps and items of lists, which are members themselves. */
+/**
+ * Returns the owned fields of an applied value. `isListed`: the value is a member of a map or an item of a list, which
+ * are members themselves.
+ */
 function ownedNode(schema: Schema | undefined, value: unknown, isListed: boolean): FieldSet | undefined {
   const shape = shapeOf(schema, value);
   if (shape === "leaf" || shape === "null") return leafNode;
@@ -329,7 +334,7 @@ function sortedNames(names: string[]): string[] {
 
 const zeros = new WeakMap<Schema, JsonObject>();
 
-/** The zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
+/** Returns the zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
 export function zeroOf(schema: Schema): JsonObject {
   let zero = zeros.get(schema);
   if (zero === undefined) {

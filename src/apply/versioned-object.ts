@@ -1,4 +1,4 @@
-/** An object of an apply in one version of its kind, with the fields that it has there, which are found once. */
+/** An object of an apply in one version of its kind, with its fields in this version, which are computed once. */
 import type { Schema } from "#schema/schema.ts";
 import { type FieldSet, isEmptySet } from "./field-set.ts";
 import { ConversionProblem, type ObjectVersions, type OwnedObject } from "./managed-fields.ts";
@@ -20,13 +20,16 @@ export class VersionedObject {
     this.value = value;
   }
 
-  /** All of its fields, structs included. */
+  /** All fields of the object, structs included. */
   get fields(): FieldSet {
     this.#fields ??= withStructs(this.schema, fieldsOf(this.schema, this.value));
     return this.#fields;
   }
 
-  /** The same object in another version. Throws `ConversionProblem`; `step` begins its message, in upstream's words. */
+  /**
+   * Returns the same object in another version. Throws `ConversionProblem`; `step` begins its message, in upstream's
+   * words.
+   */
   in(apiVersion: string, step = ""): VersionedObject {
     if (apiVersion === this.apiVersion) return this;
     const schema = this.#versions.schemaFor(apiVersion) ?? this.schema;

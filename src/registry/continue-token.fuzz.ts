@@ -1,4 +1,7 @@
-/** Random continue tokens: the result is a 400 or a key inside the list; encoded tokens decode to the same position. */
+/**
+ * Random continue tokens: each is refused with a 400 or gives a key inside the list; encoded tokens decode to the same
+ * position.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

@@ -1,6 +1,6 @@
 /**
- * Continue tokens: the start of a list's next chunk, and its revision. Opaque to clients; the form is upstream's
- * (base64url of a small JSON object), for tools that decode it.
+ * Continue tokens: the start of a list's next chunk, and its revision. They are opaque to clients; the form is
+ * upstream's (base64url of a small JSON object), for tools that decode it.
  */
 import { posix } from "node:path";
 import { decodeJson } from "#codec/json.ts";
@@ -12,9 +12,9 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Revision } from "#storage/log-store.ts";
 
 export interface Continue {
-  /** Revision of the first chunk; -1 asks for the rest at the present revision, giving up consistency. */
+  /** The revision of the first chunk; -1 asks for the rest at the present revision, without consistency. */
   readonly revision: Revision;
-  /** First key wanted, relative to the prefix of the list. */
+  /** The first key of the chunk, relative to the prefix of the list. */
   readonly start: string;
 }
 
@@ -24,7 +24,7 @@ export function encodeContinue(token: Continue): string {
   return Buffer.from(JSON.stringify({ v: version, rv: token.revision, start: token.start })).toString("base64url");
 }
 
-/** Throws `badRequest` for what `encodeContinue` cannot have made, in upstream's words. */
+/** Decodes a token. Throws `badRequest`, in upstream's words, for a text that `encodeContinue` cannot have made. */
 export function decodeContinue(text: string): Continue {
   const { v = "", rv = 0, start = "" } = fieldsOf(text);
   if (v !== version) throw invalidToken(`server does not recognize this encoded version ${v}`);

@@ -3,7 +3,7 @@ import type { Schema } from "#schema/schema.ts";
 import { typedDecoder } from "./object-decoder.ts";
 import type { CustomResourceFacts, ResourceDefinition } from "./resource-definition.ts";
 
-/** A kind has this where it says nothing else. */
+/** The members of the definition of a kind without any behaviour. */
 export const withoutBehaviour = {
   nameRule: "dns1123subdomain",
   generation: false,
@@ -17,7 +17,7 @@ export const withoutBehaviour = {
   strategy: {},
 } as const;
 
-/** The resource `things` of `example.com/v1`, in namespaces. */
+/** Makes the definition of the namespaced resource `things` of `example.com/v1`. */
 export const thingDefinition = (schema: Schema, over: Partial<ResourceDefinition> = {}): ResourceDefinition => ({
   ...withoutBehaviour,
   group: "example.com",
@@ -39,7 +39,7 @@ export const thingDefinition = (schema: Schema, over: Partial<ResourceDefinition
   ...over,
 });
 
-/** The facts of a custom resource with one version and no known fields. */
+/** Makes the facts of a custom resource with one version and no known fields. */
 export const customFacts = (over: Partial<CustomResourceFacts> = {}): CustomResourceFacts => ({
   versions: new Map(),
   epoch: { name: "", retired: false },

@@ -6,7 +6,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
-/** Parsed delete options. */
+/** Validated delete options. */
 export interface CheckedDeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds: Int64 | undefined;
@@ -51,7 +51,7 @@ export function checkedDeleteOptions(
   };
 }
 
-/** Options that must be unset when read errors are ignored, since they need the object. */
+/** Finds options that must be unset when read errors are ignored, since they need the object. */
 function besideForce(given: DeleteOptions): FieldError[] {
   const names = ["dryRun", "propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const;
   return names.flatMap((name) => {

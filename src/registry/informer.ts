@@ -1,7 +1,7 @@
 /**
- * Follows one resource of the store: lists, watches, and lists again when the watch is lost. `caughtUpTo` tells how far
- * its handlers have come, so that a writer can wait until its write has taken effect. Used for objects that decide
- * about requests: failures are retried until they succeed, and writers wait as long.
+ * Follows one resource of the store: lists, watches, and lists again when the watch is lost. `caughtUpTo` waits until
+ * the handlers have processed a write, so that a writer can wait until its write has taken effect. It is used for
+ * objects that decide about requests: failures are retried until they succeed, and writers wait as long.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
@@ -23,21 +23,21 @@ import type { Store } from "./store.ts";
 
 /** Receives objects and changes, one call at a time. After a failure everything is delivered again. */
 export interface InformerHandlers {
-  /** All current entries; they replace everything delivered before. */
+  /** Takes all current entries; they replace everything delivered before. */
   replace(entries: readonly Entry[]): MaybePromise<void>;
-  /** Events in order; several at once when they arrived during the last call. */
+  /** Takes events in order; several at once when they arrived during the last call. */
   handle(events: readonly StoreEvent[]): MaybePromise<void>;
 }
 
 export interface StoreInformerOptions extends InformerHandlers {
   readonly cache: CacheReader & CacheRanges & CacheWatches;
-  /** Keys of the resource begin with it. */
+  /** The prefix of the keys of the resource. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The first pause before a retry; each is twice the one before. */
+/** The first pause before a retry; each further one is twice as long. */
 const firstPauseMs = 100;
 const pauseMsMax = 10_000;
 
@@ -47,7 +47,7 @@ export class StoreInformer {
   readonly #options: StoreInformerOptions;
   readonly #waiters = new Map<() => void, number>();
   #queue: StoreEvent[] = [];
-  /** The running call of a handler. */
+  /** The call of a handler that is running. */
   #busy: Promise<void> | undefined;
   #reached = 0;
   #synced = false;
@@ -85,7 +85,7 @@ export class StoreInformer {
     }
   }
 
-  /** Resolves when the handlers are done with every write up to `revision`. */
+  /** Resolves when the handlers have processed every write up to `revision`. */
   caughtUpTo(revision: number): MaybePromise<void> {
     if (this.#closed || revision <= this.#reached) return undefined;
     return new Promise((done) => this.#waiters.set(done, revision));
@@ -98,7 +98,7 @@ export class StoreInformer {
     this.#reach(Number.POSITIVE_INFINITY);
   }
 
-  /** `undefined` when history no longer goes back so far. */
+  /** Opens a watch; `undefined` when history no longer goes back that far. */
   async #open(after: number): Promise<Watch | undefined> {
     const { cache, prefix } = this.#options;
     let isOver = false;
@@ -189,13 +189,13 @@ export class StoreInformer {
 
 /** `T` is the type of the store's objects. */
 export interface ObjectHandlers<T extends ApiObject> {
-  /** Forget everything; the current objects follow. */
+  /** Called before all current objects are delivered: the handler must forget all others. */
   cleared(): void;
-  /** A current object; `undefined` when it is deleted or cannot be decoded. */
+  /** Takes a current object; `undefined` when it is deleted or cannot be decoded. */
   changed(namespace: string, name: string, object: T | undefined): void;
 }
 
-/** Handlers that receive decoded objects by namespace and name. */
+/** Makes handlers that receive decoded objects by namespace and name. */
 export function objectHandlers<T extends ApiObject = ApiObject>(
   store: Store,
   log: Log,
@@ -226,7 +226,7 @@ export function objectHandlers<T extends ApiObject = ApiObject>(
   };
 }
 
-/** The definition with an `afterCommit` that also waits until `informer`, once there is one, has caught up. */
+/** Returns the definition with an `afterCommit` that also waits until `informer`, once there is one, has caught up. */
 export function waitForSync(
   definition: ResourceDefinition,
   informer: () => Pick<StoreInformer, "caughtUpTo"> | undefined,

@@ -10,30 +10,32 @@ import { type CustomType, decodeCustom, decodeMergedCustom, decodePatchedCustom 
 import { type DecodedObject, decodeMerged, decodeObject, type ObjectBody } from "#codec/object.ts";
 import { decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 
-/** The budget of defaults, which only those of custom kinds can exhaust. */
+/** The budget for defaults, which only defaults of custom kinds can exhaust. */
 interface WithRoom {
   room(): ByteBudget;
 }
 
 export interface ObjectDecoder {
-  /** The generated type of whole objects, by which formats other than JSON are written; `undefined` for custom kinds. */
+  /**
+   * The generated type of whole objects, by which formats other than JSON are written; `undefined` for custom kinds.
+   */
   readonly type: Schema | undefined;
-  /** A request body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+  /** Decodes a request body. Throws the `StatusError` of the answer when the body cannot be the requested object. */
   body(body: Omit<ObjectBody, "schema"> & WithRoom): DecodedObject;
-  /** The object that a patch made. Throws `invalid` when it does not fit its type. */
+  /** Decodes the result of a patch. Throws `invalid` when it does not fit its type. */
   patched(patched: Omit<PatchedValue, "schema"> & WithRoom): PatchedObject;
-  /** The object that an apply made. Throws `DecodeError` when it does not fit its type. */
+  /** Decodes the result of an apply. Throws `DecodeError` when it does not fit its type. */
   merged(merged: MergedObject & WithRoom): Pick<DecodedObject, "object" | "hasEmptyLists">;
 }
 
 interface MergedObject {
   readonly value: Readonly<Record<string, unknown>>;
-  /** The object before, of which the value shares what did not change. */
+  /** The object before the patch or apply; the value shares unchanged parts with it. */
   readonly live: Unstructured | undefined;
   readonly gvk: GroupVersionKind;
 }
 
-/** Decodes by a generated type, built when first asked for. */
+/** Makes a decoder by a generated type, which is built when it is first needed. */
 export const typedDecoder = (schema: () => Schema): ObjectDecoder => ({
   get type() {
     return schema();
@@ -43,7 +45,7 @@ export const typedDecoder = (schema: () => Schema): ObjectDecoder => ({
   merged: (merged) => decodeMerged({ ...merged, schema: schema() }),
 });
 
-/** Decodes by the schema of a custom resource definition. */
+/** Makes a decoder by the schema of a custom resource definition. */
 export const customDecoder = (type: CustomType): ObjectDecoder => ({
   type: undefined,
   body: (body) => decodeCustom({ ...body, type, room: body.room() }),

@@ -29,28 +29,28 @@ export interface Column<T extends ApiObject = Unstructured> {
   readonly type: "string" | "integer" | "number" | "boolean" | "date";
   readonly format: string;
   readonly description: string;
-  /** 0 is always shown; 1 only with wide output. */
+  /** 0 for a column that is always shown; 1 for one that only wide output shows. */
   readonly priority: number;
-  /** Cell of one object. `nowMs` is the time of the request, for ages. */
+  /** Returns the cell of one object. `nowMs` is the time of the request, for ages. */
   cell(object: T, nowMs: number): unknown;
 }
 
 /** The attributes of a write, for hooks. */
 export interface WriteAttributes {
   readonly context: RequestContext;
-  /** Empty for the main resource. */
+  /** The name of the subresource; empty for the main resource. */
   readonly subresource: string;
   readonly dryRun: boolean;
   /** Whether an object that is too large with its managedFields is stored without them. */
   readonly dropsManagedFields?: boolean;
 }
 
-/** An object with what it was given. */
+/** An object with the values that were allocated for it. */
 export interface Allocated<T extends ApiObject = Unstructured> {
   readonly object: T;
   /**
-   * Ends the hold of the write on it: the object has been written and holds it by itself, or will not be. May be called
-   * again.
+   * Ends the reservation of the values by the write: either the stored object now owns them, or it will not be stored.
+   * May be called again.
    */
   release(): void;
 }
@@ -59,9 +59,12 @@ export interface Allocated<T extends ApiObject = Unstructured> {
 export interface UpdateStrategy<T extends ApiObject = Unstructured> {
   /** Runs before validation. */
   prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
-  /** Findings beyond metadata (which the store checks itself). */
+  /** Returns findings, except those about metadata, which the store itself checks. */
   validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
-  /** Findings that may take long, given those of `validate` or `validateUpdate`. `old` is `undefined` for a create. */
+  /**
+   * Returns findings that may take long to find, given those of `validate` or `validateUpdate`. `old` is `undefined`
+   * for a create.
+   */
   checkRules?(
     object: T,
     old: T | undefined,
@@ -69,23 +72,30 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
     attributes: WriteAttributes,
   ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
-  /** Fields that such a write never changes, so never owns. */
+  /** The fields that such a write never changes, and so never owns. */
   readonly resetFields?: FieldSet;
 }
 
 /**
- * Hooks of a kind; an omitted hook does nothing. Arguments are shared: a hook that changes an object returns a changed
- * copy. All objects are in the definition's own version.
+ * The hooks of a kind; an omitted hook does nothing. Arguments are shared: a hook that changes an object returns a
+ * changed copy. All objects are in the definition's own version.
  */
 export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStrategy<T> {
   /**
-   * Hooks of updates through subresources, by name; one that is not named has those of the main resource. Built-in kinds
-   * name all that have rules of their own (`kinds/generic.ts`), which do nothing but what the kind says.
+   * Hooks of updates through subresources, by name; a subresource without an entry has those of the main resource.
+   * Built-in kinds have an entry for each subresource with rules of its own (`kinds/generic.ts`), and only the hooks of
+   * this entry run.
    */
   readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
-  /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
+  /**
+   * Fills in defaults that a schema cannot express. Runs after decoding a request body and after reading an older
+   * stored form.
+   */
   defaults?(object: T): T;
-  /** Checks cost this beyond those of plain fields, in bytes of ordinary JSON; by it, requests are large or not. */
+  /**
+   * Returns the cost of checks beyond that of plain fields, in bytes of ordinary JSON; it decides whether a request is
+   * large.
+   */
   weight?(object: T): number;
   /**
    * Sets fields derived from the name. Runs on creates once the name is known (generated ones too), before validation.
@@ -98,28 +108,32 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   allocate?(object: T, old: T | undefined, attributes: WriteAttributes): MaybePromise<Allocated<T>>;
   /** Runs before validation of a create: resets the status, and drops disabled fields. */
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
-  /** Findings of a create, beyond metadata. */
+  /** Returns the findings of a create, except those about metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
-  /** Completes a new object, once nothing more is found about it. */
+  /** Completes a new object after it was found valid. */
   complete?(object: T): T;
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
   /**
-   * Finalizers beside `metadata.finalizers` that must be empty before a deleted object goes (a namespace's own list).
+   * Returns finalizers beside `metadata.finalizers` that must be removed before a deleted object goes (a namespace's
+   * own list).
    */
   pendingFinalizers?(object: T): readonly string[];
-  /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
+  /**
+   * Returns the object after its first delete request, except for its metadata (a namespace's phase). `old` has no
+   * deletion mark.
+   */
   terminate?(object: T, old: T): T;
-  /** Kinds that delete gracefully say how many seconds to wait, given what the request asked for. */
+  /** Returns the grace period in seconds, given the requested one; only kinds with graceful deletion have it. */
   graceSeconds?(object: T, requested: Int64 | undefined): Int64;
-  /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
+  /** Returns the values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
   fields?(object: T): Readonly<Record<string, string>>;
-  /** Seconds until an object of this kind is dropped by itself; 0 for never. */
+  /** Returns the seconds until an object of this kind expires; 0 for never. */
   ttlSeconds?(object: T): number;
-  /** Called after a committed write: its answer waits until what follows from the write is in force. */
+  /** Called after a committed write: the answer waits until the consequences of the write are in force. */
   afterCommit?(revision: Revision): MaybePromise<void>;
 }
 
-/** The hooks of an update through a subresource (empty: of the main resource). */
+/** Returns the hooks of an update through a subresource (empty: of the main resource). */
 export function updateStrategy(strategy: Strategy, subresource: string): UpdateStrategy {
   const { subresources } = strategy;
   if (subresource === "" || subresources === undefined) return strategy;
@@ -136,19 +150,22 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
   toHub(object: T): Hub;
   fromHub(object: Hub): T;
   /**
-   * Returns what an update makes of a stored object, given what `toHub` made of it: the rest stays as it
-   * is stored, which is more than this version can say.
+   * Returns the result of an update of a stored object, given the result of `toHub`: fields that this version cannot
+   * express stay as they are stored.
    */
   keep?(object: Hub, stored: Hub, subresource: string): Hub;
-  /** Takes the place of both functions between versions with different names. */
+  /** Replaces both functions between versions with different names. */
   readonly webhook?: WebhookConversion;
 }
 
-/** A conversion by a webhook: it takes time, and its results are kept with the stored objects (`StoredObjects.convertWithWebhook`). */
+/**
+ * A conversion by a webhook: it takes time, and its results are cached with the stored objects
+ * (`StoredObjects.convertWithWebhook`).
+ */
 export interface WebhookConversion {
-  /** Objects of one kind, in another version of it. One call for all. `signal` gives it up. */
+  /** Converts objects of one kind to another version of it, all by one call. `signal` aborts the call. */
   convert(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
-  /** The same without defaults, and with nothing pruned: what the webhook makes of objects. */
+  /** Returns the results of the webhook themselves, without defaults and with nothing pruned. */
   convertRaw(
     objects: readonly Unstructured[],
     apiVersion: string,
@@ -156,9 +173,9 @@ export interface WebhookConversion {
   ): Promise<readonly Unstructured[]>;
 }
 
-/** Identifies schemas; those of another epoch may be equal. */
+/** Identifies a set of schemas; the schemas of two epochs may be equal. */
 export interface SchemaEpoch {
-  /** No other epoch has this name. */
+  /** The name, which no other epoch has. */
   readonly name: string;
   /** Whether no served resource uses these schemas any more. */
   retired: boolean;
@@ -169,11 +186,11 @@ export interface ScaleDefinition {
   /** `.spec.replicas`; names between dots, from the root of the object. */
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
-  /** The path of the selector as text. Absent: none, or `selector` computes it. */
+  /** The path of the selector as text. Absent: there is none, or `selector` computes it. */
   readonly labelSelectorPath?: string;
-  /** The selector of kinds that do not keep it as text. */
+  /** Computes the selector, for kinds that do not keep it as text. */
   selector?(object: Unstructured): string;
-  /** The resource named in the 404 of a GET; by default the object's. */
+  /** The name of the resource in the 404 of a GET; by default that of the object's resource. */
   readonly missing?: ResourceName;
 }
 
@@ -183,13 +200,13 @@ export interface CustomResourceFacts {
   readonly versions: ReadonlyMap<string, ResourceDefinition>;
   /** Identifies the schemas of this version and the stored one. */
   readonly epoch: SchemaEpoch;
-  /** The definition is being deleted: no new objects. */
+  /** Whether the definition is being deleted, so that no objects may be created. */
   readonly isTerminating: boolean;
   /** Aborted when watches must start again: the kind is no longer served, or in another way. */
   readonly endOfService: AbortSignal;
   /**
-   * The schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is built. `undefined`: an
-   * object without known fields.
+   * Returns the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is built.
+   * `undefined`: an object without known fields.
    */
   publishedSchema(): Readonly<Record<string, unknown>> | undefined;
 }
@@ -211,25 +228,25 @@ export interface ResourceDefinition extends KindDescription {
     readonly kind: string;
     readonly resource: string;
   };
-  /** Absent when the stored form differs only in `apiVersion` and `kind`. */
+  /** The conversion to the stored version; absent when the stored form differs only in `apiVersion` and `kind`. */
   readonly conversion?: Conversion;
-  /** The current objects of kinds that store none. Kind and version are added. */
+  /** Returns the current objects of a kind that stores none. Kind and version are added to them. */
   readonly computed?: () => readonly Unstructured[];
   /** POST actions that store nothing, by subresource (empty: the resource itself). */
   readonly actions?: ReadonlyMap<string, Action>;
-  /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
+  /** Whether finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
   readonly anyFinalizers?: boolean;
-  /** DELETE answers with the object that was removed instead of a Status. */
+  /** Whether DELETE answers with the removed object instead of a Status. */
   readonly returnDeletedObject: boolean;
-  /** Fields selectors may name beside `metadata.name` and `metadata.namespace`. */
+  /** The fields that selectors may name beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: readonly string[];
   /** Whether errors about unknown fields of selectors name the kind. Default: false. */
   readonly namesKindOfFields?: boolean;
-  /** Annotations that hold fields of the object, which rows and metadata alone do not show. */
+  /** Annotations that contain fields of the object, which rows and metadata alone do not show. */
   readonly fieldAnnotations?: readonly string[];
-  /** Empty: the default Table. */
+  /** The columns of Tables; an empty list means the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
-  /** Warning sent with every answer of a deprecated version. */
+  /** The warning in every answer of a deprecated version, and the release that removes it. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
 }

@@ -4,11 +4,11 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 
 export class ResourceTable {
   readonly definitions: readonly ResourceDefinition[];
-  /** Grows with every replacement; caches built from a table keep it. */
+  /** The number of the table, which grows with every replacement; caches built from a table keep it. */
   readonly generation: number;
   readonly #groups = new Map<string, Group>();
 
-  /** The indexes of groups that `before` has with the same definitions are used again. */
+  /** Groups that have the same definitions in `before` reuse its indexes. */
   constructor(definitions: readonly ResourceDefinition[], generation: number, before?: ResourceTable) {
     this.definitions = definitions;
     this.generation = generation;
@@ -23,8 +23,8 @@ export class ResourceTable {
   }
 
   /**
-   * Returns the resources of a version whose plural or singular name is this one; without a group, of all groups.
-   * Upstream's REST mapper.
+   * Returns the resources of a version whose plural or singular name is this one; without a group, those of all groups.
+   * Source: upstream's REST mapper.
    */
   named({ group, version, resource }: GroupVersion & { readonly resource: string }): readonly ResourceDefinition[] {
     const name = resource.toLowerCase();
@@ -36,7 +36,7 @@ export class ResourceTable {
     );
   }
 
-  /** Whether anything of this group version is served. */
+  /** Whether any resource of this group version is served. */
   serves(group: string, version: string): boolean {
     return this.#groups.get(group)?.versions.has(version) === true;
   }
@@ -46,7 +46,7 @@ export class ResourceTable {
   }
 }
 
-/** The definitions of one group, by what is asked for. */
+/** Indexes of the definitions of one group. */
 class Group {
   readonly members: readonly ResourceDefinition[];
   readonly versions = new Set<string>();

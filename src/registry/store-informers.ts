@@ -1,4 +1,4 @@
-/** The informers of a server's resources that decide about requests, each known by group and resource. */
+/** The informers of the resources that decide about requests, each by group and resource. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
@@ -26,12 +26,15 @@ export class StoreInformers {
     this.#stores = stores;
   }
 
-  /** The definition with writes that are acknowledged only when the resource's handlers, once it is followed, have them. */
+  /**
+   * Returns the definition with writes that are acknowledged only when the handlers of the resource, once it is
+   * followed, have processed them.
+   */
   waiting(definition: ResourceDefinition): ResourceDefinition {
     return waitForSync(definition, () => this.#informers.get(keyOf(definition))?.informer);
   }
 
-  /** Delivers the current objects and follows them; does nothing when a version of the resource is followed. */
+  /** Delivers the current objects and follows them; does nothing when a version of the resource is already followed. */
   follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): Promise<void> {
     const key = keyOf(definition);
     if (this.#informers.has(key)) return Promise.resolve();
@@ -43,14 +46,14 @@ export class StoreInformers {
     return informer.start();
   }
 
-  /** Resolves when the handlers of a resource have an object as it is stored now. */
+  /** Resolves when the handlers of a resource have the newest version of an object. */
   caughtUp(resource: GroupResource, namespace: string, name: string): MaybePromise<void> {
     const followed = this.#informers.get(keyOf(resource));
     const revision = followed?.store.peek(namespace, name)?.revision;
     return revision === undefined ? undefined : followed?.informer.caughtUpTo(revision);
   }
 
-  /** Whether all that decides about requests is in step with the store. */
+  /** Whether all followed resources are in step with the store. */
   get synced(): boolean {
     return this.#informers.values().every(({ informer }) => informer.synced);
   }

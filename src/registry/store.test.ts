@@ -1,7 +1,4 @@
-/**
- * These tests show what a store does beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase
- * deletion.
- */
+/** Tests a store beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase deletion. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContext } from "#meta/context-for-tests.ts";
@@ -80,7 +77,7 @@ test("a request that may no longer write is refused when it would be stored, wha
   const fenced: WriteAttributes = { ...attributes, context: caller };
   const change = (object: Unstructured | undefined): Unstructured => ({ ...object!, spec: { changed: true } });
   const options = { allowCreate: false, uidIsPrecondition: false, transform: change };
-  // The term ends when all has been admitted.
+  // The term ends when all plugins have admitted the write.
   const end = (): void => void (leads = false);
   const attempts: (() => Promise<unknown>)[] = [
     () => store.create(thing("new"), fenced, end),

@@ -21,7 +21,7 @@ export type { EntryFilter, Listed, ListRequest } from "./store/object-lists.ts";
 export type { StoreOptions } from "./store/object-reader.ts";
 export { checkUid, type Stored } from "./store/object-writer.ts";
 
-/** The objects of one resource. Reads of single objects are those of `ObjectReader`. */
+/** The objects of one resource. `ObjectReader` has the reads of single objects. */
 export class Store extends ObjectReader {
   readonly #lists: ObjectLists;
   readonly #writer: ObjectWriter;
@@ -35,17 +35,20 @@ export class Store extends ObjectReader {
     this.#deleter = new ObjectDeleter(this, entries, options);
   }
 
-  /** One chunk of a collection at one revision. The caller has checked the combination of options. */
+  /** Lists one chunk of a collection at one revision. The caller has checked the combination of options. */
   list(request: ListRequest): Promise<Listed> {
     return this.#lists.list(request);
   }
 
-  /** Everything in a collection, for a watch that begins with it. */
+  /** Returns all entries of a collection, for a watch that begins with them. */
   all(namespace: string): Promise<Range> {
     return this.#lists.all(namespace);
   }
 
-  /** Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and errors of hooks. */
+  /**
+   * Creates an object. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and errors of
+   * hooks.
+   */
   create(
     object: Unstructured,
     attributes: WriteAttributes,
@@ -63,21 +66,21 @@ export class Store extends ObjectReader {
     return this.#writer.update(namespace, name, attributes, options);
   }
 
-  /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and errors of `admit`. */
+  /** Deletes an object in one or two phases. Throws `notFound`, `conflict` for preconditions, and errors of `admit`. */
   delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
     return this.#deleter.delete(namespace, name, request);
   }
 
   /**
    * Removes an object that can no longer be decoded, whatever its finalizers. Throws the error of `readable` when the
-   * object can be decoded after all, or is not there. `admit` is given what is known of it. Watches, which would show its
-   * last state, end with an error. It is refused where `caller` may no longer write.
+   * object can be decoded after all, or does not exist. `admit` is given the known part of the object. Watches, which
+   * would show its last state, end with an error. Refuses when `caller` may no longer write.
    */
   removeUnreadable(...args: Parameters<ObjectDeleter["removeUnreadable"]>): Promise<void> {
     return this.#deleter.removeUnreadable(...args);
   }
 
-  /** Deletes everything a list request finds, many at a time. Answers what it found. */
+  /** Deletes everything that a list request finds, many objects at a time. Returns the objects that it found. */
   async deleteCollection(
     request: ListRequest,
     remove: (object: Unstructured, entry: Entry) => Promise<unknown>,

@@ -12,7 +12,10 @@ import { StoredObjects } from "./stored-object.ts";
 
 const newEpoch = (name: string): SchemaEpoch => ({ name, retired: false });
 
-/** A version `name` of things stored as v1; `change` is what its schemas do to what was stored. */
+/**
+ * Makes a version `name` of things that are stored as v1; `change` is the change that its schemas make to stored
+ * objects.
+ */
 function version(name: string, epoch: SchemaEpoch, change: (object: Unstructured) => Unstructured): ResourceDefinition {
   return {
     group: "example.com",
@@ -95,7 +98,7 @@ test("metadata as text is cut from the stored bytes wherever they begin as usual
   for (const metadata of all) {
     for (const head of heads) {
       const entry = entryOf(JSON.stringify({ ...head, metadata, spec: { metadata: { name: "z" } } }));
-      // The second answer is that of a known end.
+      // The second call uses the cached end of the metadata.
       for (let i = 0; i < 2; i++) assert.equal(objects.metadataText(thing, entry), JSON.stringify(metadata));
     }
   }

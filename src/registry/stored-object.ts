@@ -1,6 +1,9 @@
 /**
  * Objects as bytes and back. Each object version is encoded once, for its commit; the log (which leaves out the
- * revision), GET, LIST and all watchers use these bytes. Only a bounded number of objects stays decoded as well.
+ * revision), GET, LIST and all watchers use these bytes. Only a bounded number of objects is also kept decoded. Hot
+ * path: reading costs nothing. The bytes are `{"kind":…,"apiVersion":…,` + rest + newline. Forms that differ only in
+ * these first two keys (another version of the same shape, an item of a typed list, which has neither) are spliced, not
+ * encoded.
  *
  * Hot path: reading costs nothing. The bytes are `{"kind":…,"apiVersion":…,` + rest + newline. Forms that differ only
  * in these first two keys (another version of the same shape, an item of a typed list, which has neither) are spliced,
@@ -30,38 +33,40 @@ interface DecodedEntry {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** The object in the stored version; dropped when the cache is full. */
   object: Unstructured | undefined;
-  /** Values of selectable fields, once requested, and the function that found them. */
+  /** Values of selectable fields, once requested, and the function that computed them. */
   fields?: { readonly values: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** The offset of the end of the metadata in the stored bytes, once requested; 0 where they do not begin as usual. */
   metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
-  /** Webhooks converted it to these. `StoredObjects` holds the last ones, others live while a request uses them. */
+  /**
+   * The results of conversion webhooks. `StoredObjects` keeps the latest ones, others live while a request uses them.
+   */
   converted?: ReadonlyMap<WebhookConversion, WeakRef<Unstructured>>;
 }
 
 /**
- * The requests that wait for a conversion, or write. A conversion is cancelled when no request is left; a write may lose its
- * permission. A signal is expensive, so it is created late.
+ * The part of a request that waits for a conversion, or writes. A conversion is aborted when no request waits for it
+ * any more; a write may lose its permission. A signal is expensive, so it is created late.
  */
 export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
 
-/** Results of webhook conversions, while a request needs them. */
+/** The results of webhook conversions, which stay referenced while a request needs them. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
 
 /** The form of a resource's objects in bytes. */
 interface Layout {
   /** `{"kind":"ConfigMap","apiVersion":"v1",` of the stored version. */
   readonly prefix: Buffer;
-  /** The same of the served version; equal to `prefix` when the served version is the stored one. */
+  /** The same prefix of the served version; equal to `prefix` when the served version is the stored one. */
   readonly servedPrefix: Buffer;
   /** Whether the served form differs from the stored one in more than the prefix. */
   readonly converts: boolean;
   /** Whether stored bytes are served unchanged. */
   readonly sameBytes: boolean;
   /**
-   * Custom resources: the beginning of the bytes of every version, up to the version. Stored objects may be in any of
-   * them.
+   * The beginning of the bytes of every version of a custom resource, up to the version. Stored objects may be in any
+   * version.
    */
   readonly head: Buffer | undefined;
   readonly storedApiVersion: string;
@@ -100,7 +105,7 @@ function prefixOf(kind: string, apiVersion: string): Buffer {
   return Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`);
 }
 
-/** Metadata in the order of upstream's struct, with an empty resource version. */
+/** Returns metadata in the order of upstream's struct, with an empty resource version. */
 function orderedMeta(meta: ObjectMeta): ObjectMeta {
   const ordered: Record<string, unknown> = {};
   if (meta.name !== undefined) ordered["name"] = meta.name;
@@ -122,13 +127,16 @@ function orderedMeta(meta: ObjectMeta): ObjectMeta {
   return ordered as ObjectMeta; // built from the same keys
 }
 
-/** `object` with kind, apiVersion and metadata first, and an empty resource version. */
+/** Returns `object` with kind, apiVersion and metadata first, and an empty resource version. */
 function unversionedObject(object: Unstructured, kind: string, apiVersion: string): Unstructured {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
   return { kind, apiVersion, metadata: orderedMeta(metadata), ...rest };
 }
 
-/** Throws `storageReadError` when the bytes are no object any more, an internal error when they could not be read. */
+/**
+ * Decodes an entry. Throws `storageReadError` when the bytes are no object any more, an internal error when they could
+ * not be read.
+ */
 function decodeStored(entry: Entry): Unstructured {
   if (entry.unreadable !== undefined) {
     throw internalError(`unable to transform key ${JSON.stringify(shownKey(entry.key))}: ${entry.unreadable}`);
@@ -142,19 +150,19 @@ function decodeStored(entry: Entry): Unstructured {
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
 
-/** Returns an error of the JSON parser; without what it quotes, which may be part of a secret. */
+/** Returns an error of the JSON parser without the text that it quotes, which may be part of a secret. */
 const withoutQuotedText = (error: unknown): Error =>
   new Error(String(error).replace(/Unexpected token [^]*$/, "Unexpected token"));
 
-/** Upstream's keys name no core group. */
+/** Returns a key as upstream shows it, where keys do not name the core group. */
 const shownKey = (key: string): string => key.replace(/^\/registry\/core\//, "/registry/");
 
-/** An object from an encoding of ours. Whole numbers beyond 2^53 stay exact. */
+/** Parses an object that this server encoded. Whole numbers beyond 2^53 stay exact. */
 export function parseObject(text: string): Unstructured {
   return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as Unstructured; // as it was encoded
 }
 
-/** A value encoded by another thread's `StoredObjects`, which also passed its labels. */
+/** Makes a value of bytes that another thread's `StoredObjects` encoded, together with the labels that it passed. */
 export const encodedInThread = ({ bytes, revisionOffset }: Unversioned, labels: DecodedEntry["labels"]): Encoded => ({
   bytes,
   revisionOffset,
@@ -172,7 +180,7 @@ const closingBrace = 0x7d;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The end of the JSON object that begins at `start`. */
+/** Finds the end of the JSON object that begins at `start`. */
 function endOfObject(json: Buffer, start: number): number {
   let depth = 0;
   let isInText = false;
@@ -199,7 +207,10 @@ class BoundedFifo<T> {
   #count = 0;
   #bytes = 0;
 
-  /** `bytesMax`: of their JSON. The latest member is kept whatever it has. `drop` hears of those that are not kept. */
+  /**
+   * `bytesMax` limits the bytes of their JSON. The latest member is kept, whatever its size. `drop` is called for
+   * members that are not kept.
+   */
   constructor(max: number, bytesMax: number, drop: (member: T) => void = () => undefined) {
     this.#max = max;
     this.#bytesMax = bytesMax;
@@ -229,22 +240,22 @@ function dropObject(decoded: DecodedEntry): void {
   decoded.object = undefined;
 }
 
-/** Decoded, an object may take twenty times the memory of its JSON. */
+/** The maximum bytes of JSON of decoded objects, which may take twenty times as much memory. */
 const recentBytesMax = 16 * 1024 * 1024;
 /**
- * Newly created objects that stay decoded. Few, so that they die young: most are not written again soon, and a flood of
- * creates would fill the old generation.
+ * The maximum number of newly created objects that stay decoded. It is small, so that they die young: most are not
+ * written again soon, and a flood of creates would fill the old generation.
  */
 const createdMax = 256;
 const createdBytesMax = 2 * 1024 * 1024;
-/** Objects from conversion webhooks that are kept, and versions of one object. */
+/** The maximum number of cached objects from conversion webhooks, and of versions of one object. */
 const convertedMax = 1024;
 const convertedBytesMax = 16 * 1024 * 1024;
 const versionsMax = 8;
-/** When there are more entries that may have to be converted, others have a turn in between. */
+/** The number of entries to convert above which others have a turn in between. */
 const convertAtOnceMax = 64;
 
-/** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
+/** Encodes and decodes stored objects, and keeps a bounded number of decoded ones. There is one per server. */
 export class StoredObjects {
   readonly #recent: BoundedFifo<DecodedEntry>;
   readonly #created: BoundedFifo<DecodedEntry>;
@@ -256,7 +267,7 @@ export class StoredObjects {
     this.#created = new BoundedFifo(Math.min(decodedMax, createdMax), createdBytesMax, dropObject);
   }
 
-  /** `object`, which is in the definition's version, in the stored one. */
+  /** Converts `object` from the definition's version to the stored one. */
   toStored(
     definition: ResourceDefinition,
     object: Unstructured,
@@ -269,7 +280,7 @@ export class StoredObjects {
     return converted.then(([stored]) => stored!); // as many as were sent
   }
 
-  /** Encodes `hub`, an object in the stored version, by a write that may create it. */
+  /** Encodes `hub`, an object in the stored version. `creates`: the write may create it. */
   encode(definition: ResourceDefinition, hub: Unstructured, creates = false): Encoded {
     const layout = layoutOf(definition);
     const stored = unversionedObject(hub, layout.storedKind, layout.storedApiVersion);
@@ -289,7 +300,7 @@ export class StoredObjects {
     };
   }
 
-  /** Cached data of an entry; decodes it on first use. */
+  /** Returns the cached data of an entry; decodes the entry when it is first used. */
   decode(entry: Entry): DecodedEntry {
     if (entry.decoded === undefined) {
       const object = decodeStored(entry);
@@ -301,8 +312,8 @@ export class StoredObjects {
   }
 
   /**
-   * Throws `storageReadError` when bytes from elsewhere do not begin and end like our encoding. Very cheap, so that
-   * whole lists can be checked before they are sent.
+   * Throws `storageReadError` when bytes do not begin and end like those of this server. Very cheap, so that whole
+   * lists can be checked before they are sent.
    */
   checkShape(definition: ResourceDefinition, entry: Entry): void {
     if (entry.decoded !== undefined) return;
@@ -313,12 +324,12 @@ export class StoredObjects {
     if (!isWhole || value[value.length - 2] !== closingBrace) this.decode(entry);
   }
 
-  /** The same for rare reads of large objects: nothing is added to the cache. */
+  /** Decodes an entry without adding it to the cache, for rare reads of large objects. */
   peek(entry: Entry): Unstructured {
     return (entry.decoded as DecodedEntry | undefined)?.object ?? decodeStored(entry); // only this class writes it
   }
 
-  /** Whether it is damaged that `checkShape` would find: key and reason, in upstream's words. */
+  /** Returns the damage that `checkShape` would find, as key and reason in upstream's words; `undefined` for none. */
   findDamage(
     definition: ResourceDefinition,
     entry: Entry,
@@ -354,7 +365,7 @@ export class StoredObjects {
     return entry.value.subarray(0, prefix.length).equals(prefix);
   }
 
-  /** Metadata of an entry as JSON text, from its bytes wherever they show it. */
+  /** Returns the metadata of an entry as JSON text, cut from its bytes if possible. */
   metadataText(definition: ResourceDefinition, entry: Entry): string {
     const { converts, prefix } = layoutOf(definition);
     if (converts) return JSON.stringify(this.object(definition, entry).metadata);
@@ -367,7 +378,7 @@ export class StoredObjects {
       : JSON.stringify(this.stored(entry).metadata);
   }
 
-  /** Labels of an entry, which webhooks may convert. */
+  /** Returns the labels of an entry, which webhooks may convert. */
   labels(definition: ResourceDefinition, entry: Entry): DecodedEntry["labels"] {
     const { conversion } = definition;
     return conversion?.webhook === undefined
@@ -375,12 +386,12 @@ export class StoredObjects {
       : this.object(definition, entry).metadata.labels;
   }
 
-  /** Whether the object of an entry is at hand without decoding. */
+  /** Whether the object of an entry is cached, so that nothing has to be decoded. */
   isDecoded(entry: Entry): boolean {
     return (entry.decoded as DecodedEntry | undefined)?.object !== undefined; // only this class writes it
   }
 
-  /** Decoded object of an entry in its stored version. Shared and read-only. */
+  /** Returns the decoded object of an entry in its stored version. It is shared and read-only. */
   stored(entry: Entry): Unstructured {
     const decoded = this.decode(entry);
     if (decoded.object === undefined) {
@@ -391,8 +402,8 @@ export class StoredObjects {
   }
 
   /**
-   * Has entries converted that a webhook must convert, all in one call. Afterwards they can be read in the definition's
-   * version: for a while, or as long as the caller holds what it was given. `anew`: earlier results do not count.
+   * Has a webhook convert the entries that need it, all by one call. Afterwards they can be read in the definition's
+   * version: for a while, or as long as the caller references the result. `anew`: earlier results do not count.
    */
   convertWithWebhook(
     definition: ResourceDefinition,
@@ -437,7 +448,7 @@ export class StoredObjects {
     return this.#convert(webhook, foreign, layout.servedApiVersion, caller);
   }
 
-  /** Whether an entry is in another version than the served one; decoded only if its bytes do not say so. */
+  /** Whether an entry is in another version than the served one; decoded only if its bytes do not show it. */
   #isForeign(entry: Entry, { servedPrefix, servedApiVersion }: Layout): boolean {
     const isServed = entry.value.subarray(0, servedPrefix.length).equals(servedPrefix);
     return !isServed && this.stored(entry).apiVersion !== servedApiVersion;
@@ -462,7 +473,7 @@ export class StoredObjects {
     return objects;
   }
 
-  /** Decoded object of an entry, in the definition's version. Shared and read-only. */
+  /** Returns the decoded object of an entry, in the definition's version. It is shared and read-only. */
   object(definition: ResourceDefinition, entry: Entry): Unstructured {
     const stored = this.stored(entry);
     const layout = layoutOf(definition);
@@ -480,7 +491,10 @@ export class StoredObjects {
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
 
-  /** A custom resource as it would be read once it was written: what its strategy took away may have a default. */
+  /**
+   * Returns a custom resource as it would be read after the write: a field that its strategy removed may have a
+   * default.
+   */
   afterDryRun(
     definition: ResourceDefinition,
     object: Unstructured,
@@ -498,7 +512,9 @@ export class StoredObjects {
     return { ...read, kind: definition.kind, apiVersion: servedApiVersion };
   }
 
-  /** Values of the selectable fields other than name and namespace; remembered, since lists ask for them again. */
+  /**
+   * Returns the values of the selectable fields other than name and namespace; cached, since lists ask for them again.
+   */
   fields(definition: ResourceDefinition, entry: Entry): Readonly<Record<string, string>> {
     const by = definition.strategy.fields;
     if (by === undefined) return noFields;
@@ -553,7 +569,9 @@ export class StoredObjects {
     return end < 0 ? -1 : end + 2;
   }
 
-  /** The bytes GET answers, newline included. The stored bytes themselves where the version is the stored one. */
+  /**
+   * Returns the bytes that GET answers, newline included: the stored bytes themselves if the version is the stored one.
+   */
   servedBytes(definition: ResourceDefinition, entry: Entry): Buffer {
     const layout = layoutOf(definition);
     this.checkShape(definition, entry);

@@ -14,10 +14,10 @@ import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 /** The outcome of one attempt to write. */
 export type Outcome<T> =
   | { readonly written: T }
-  /** Nothing needs to be written, or the write is refused, provided the entry was the newest one. */
+  /** Nothing needs to be written, or the write is refused, provided that the entry was the newest one. */
   | { readonly unwritten: T }
   | { readonly refused: unknown }
-  /** A concurrent writer was faster and wrote this. */
+  /** A concurrent writer was faster; this is its entry. */
   | { readonly lostTo: Entry | undefined };
 
 export class EntryWriter {
@@ -36,8 +36,8 @@ export class EntryWriter {
   }
 
   /**
-   * Runs a write on the cached version. When other processes write to the store as well, it may be outdated. The write
-   * then loses its comparison, and a refusal or a write without changes is tried again when the cache is fresh.
+   * Attempts a write on the cached version, which may be outdated if other processes write to the store as well. The
+   * write then loses its comparison, and a refusal or a write without changes is tried again when the cache is fresh.
    */
   async fromNewest<T>(
     key: string,
@@ -71,8 +71,8 @@ export class EntryWriter {
   }
 
   /**
-   * Encodes a client's object, which takes the place of `old` or is new. Throws when it is too large to be stored; deletions
-   * skip that check.
+   * Encodes a client's object, which replaces `old` or is new. Throws when it is too large to be stored; deletions skip
+   * that check.
    */
   encode(object: Unstructured, attributes: WriteAttributes, old?: Entry): MaybePromise<Encoded> {
     return andThen(this.#objects.toStored(this.#definition, object, attributes.context), (current) => {

@@ -1,4 +1,4 @@
-/** Objects with other metadata. */
+/** Makes objects with other metadata. */
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 
 /** Returns a copy of an object with more, or other, fields of metadata. */

@@ -23,19 +23,19 @@ import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
   readonly caller?: Caller;
   readonly dryRun: boolean;
-  /** Refuses by throwing; sees the object that is about to go. */
+  /** Refuses the deletion by throwing; it is given the object that will be deleted. */
   readonly admit?: ((old: Unstructured) => MaybePromise<void>) | undefined;
 }
 
 export interface Deleted {
-  /** The object as the answer shows it: after the deletion mark, or as it was when removed. */
+  /** The object in the answer: after the deletion mark, or as it was when it was removed. */
   readonly object: Unstructured;
   readonly entry: Entry | undefined;
-  /** False when the object is still there, waiting for finalizers or its grace period. */
+  /** Whether the object was removed; false while it waits for finalizers or its grace period. */
   readonly removed: boolean;
 }
 
-/** Concurrent deletes of one collection: enough to fill group commits, too few to starve others. */
+/** The number of concurrent deletes of one collection: enough to fill group commits, too few to starve others. */
 const deleteWorkers = 256;
 
 export class ObjectDeleter {
@@ -57,7 +57,7 @@ export class ObjectDeleter {
     this.#timestamps = new Timestamps(options.clock);
   }
 
-  /** Deletes in one or two phases: `Store.delete`. */
+  /** See `Store.delete`. */
   delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
     const { caller } = request;
     return this.#entries.fromNewest(
@@ -114,12 +114,12 @@ export class ObjectDeleter {
     return { written: { object, entry: undefined, removed: true } };
   }
 
-  /** Whether an entry is of this object, and not of a later one of its name. */
+  /** Whether an entry is of this object, and not of a later one with its name. */
   #isOf(object: Unstructured, entry: Entry | undefined): boolean {
     return entry !== undefined && this.#reader.metadataOf(entry).uid === object.metadata.uid;
   }
 
-  /** Removes an object that can no longer be decoded: `Store.removeUnreadable`. */
+  /** See `Store.removeUnreadable`. */
   async removeUnreadable(
     namespace: string,
     name: string,
@@ -140,7 +140,7 @@ export class ObjectDeleter {
     }
   }
 
-  /** Removes all of these, many at a time. Those that are gone already count as removed. */
+  /** Removes all entries, many at a time. Objects that are already gone count as removed. */
   async deleteAll(
     entries: readonly Entry[],
     remove: (object: Unstructured, entry: Entry) => Promise<unknown>,
@@ -184,13 +184,18 @@ export class ObjectDeleter {
     }
   }
 
-  /** The object in its deletion event: kinds with graceful deletion carry the mark even with no grace period. */
+  /**
+   * Returns the object in its deletion event: kinds with graceful deletion have the mark there even without a grace
+   * period.
+   */
   #lastState(old: Unstructured, { deletionTimestamp }: End): Unstructured {
     if (this.#definition.strategy.graceSeconds === undefined) return old;
     return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
   }
 
-  /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
+  /**
+   * Returns the object with its deletion mark: the same object when it has one already, `undefined` to remove it now.
+   */
   #marked(old: Unstructured, end: End, request: DeleteRequest): Unstructured | undefined {
     const definition = this.#definition;
     const { strategy } = definition;
@@ -211,7 +216,7 @@ export class ObjectDeleter {
           ? {}
           : {
               deletionTimestamp: end.deletionTimestamp,
-              // A kind with a termination of its own (a namespace) has no grace period.
+              // A kind with its own way to terminate (a namespace) has no grace period.
               ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: end.graceSeconds } : {}),
               ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
                 ? { generation: nextGeneration(meta) }
@@ -242,7 +247,7 @@ export class ObjectDeleter {
     return { deletionTimestamp: timestampOf(deletedMs + milliseconds(requested)), graceSeconds: requested };
   }
 
-  /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */
+  /** Returns the finalizers, with the propagation policy as `orphan` or `foregroundDeletion`. */
   #deletionFinalizers(before: readonly string[], request: DeleteRequest): readonly string[] {
     const { defaultPropagation } = this.#definition;
     const others = before.filter((text) => text !== orphan && text !== foreground);
@@ -259,14 +264,17 @@ export class ObjectDeleter {
 
 const orphan = "orphan";
 const foreground = "foregroundDeletion";
-/** The finalizer that a policy becomes. */
+/** The finalizer for each propagation policy. */
 const policyFinalizers = { Orphan: orphan, Foreground: foreground, Background: undefined } as const;
 
-/** Seconds as milliseconds. Of more than 292 years it takes what 64 bits of nanoseconds hold, as upstream does. */
+/**
+ * Converts seconds to milliseconds. As upstream does, it cuts more than 292 years to what 64 bits of nanoseconds can
+ * express.
+ */
 const milliseconds = (seconds: Int64): number =>
   Number(BigInt.asIntN(64, bigIntOf(seconds) * 1_000_000_000n) / 1_000_000n);
 
-/** The time at which a deleted object ends, and how long that is after its deletion. */
+/** The time at which a deleted object ends, and the seconds from its deletion to this time. */
 interface End {
   readonly deletionTimestamp: string;
   readonly graceSeconds: Int64;

@@ -13,17 +13,17 @@ import { decodeContinue, encodeContinue } from "../continue-token.ts";
 import type { Caller, ConvertedObjects } from "../stored-object.ts";
 import type { ObjectReader } from "./object-reader.ts";
 
-/** A selector over stored entries; `undefined` keeps everything. */
+/** A selector of stored entries; `undefined` selects all. */
 export type EntryFilter = ((entry: Entry) => boolean) | undefined;
 
 export interface ListRequest {
   readonly namespace: string;
-  /** Reads at most this one object (a field selector on the name). */
+  /** The only object that is read (from a field selector on the name). */
   readonly name?: string | undefined;
-  /** 0 for no limit. */
+  /** The maximum number of objects; 0 for no limit. */
   readonly limit: number;
   readonly continue: string;
-  /** Empty for unset. */
+  /** The version that the client gave; empty for none. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
   readonly filter: EntryFilter;
@@ -33,16 +33,19 @@ export interface ListRequest {
 export interface Listed {
   readonly entries: readonly Entry[];
   readonly revision: Revision;
-  /** Empty on the last page. */
+  /** The token for the next page; empty on the last one. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
-  /** The objects that a webhook converted for this list. While they are referenced, the entries can be read as them. */
+  /**
+   * The objects that a webhook converted for this list. The entries can be read as these objects while the array is
+   * referenced.
+   */
   readonly conversions?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
 /** The number of entries between two reads of the clock, which cost as much as a short selector. */
 const entriesPerLook = 32;
-/** Going through so many takes a millisecond. */
+/** The number of entries that a millisecond is enough for. */
 const manyEntries = 5000;
 
 export class ObjectLists {
@@ -56,7 +59,7 @@ export class ObjectLists {
     this.#clock = clock;
   }
 
-  /** One chunk of a collection at one revision. The caller has checked the combination of options. */
+  /** Lists one chunk of a collection at one revision. The caller has checked the combination of options. */
   async list(request: ListRequest): Promise<Listed> {
     const prefix = this.#reader.collection(request.namespace);
     await this.#inTurn(prefix, request.limit);
@@ -72,13 +75,13 @@ export class ObjectLists {
     return this.#listPresent(prefix, request, "");
   }
 
-  /** Serves one of several large lists at the same time in each turn of the event loop. */
+  /** Waits for the turn of a large list: in each turn of the event loop one of them is served. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#cache.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? yieldToEventLoop() : undefined;
   }
 
-  /** Everything in a collection, for a watch that begins with it. */
+  /** Returns all entries of a collection, for a watch that begins with them. */
   async all(namespace: string): Promise<Range> {
     const prefix = this.#reader.collection(namespace);
     await this.#inTurn(prefix, 0);

@@ -1,6 +1,6 @@
 /**
- * Reads of the objects of one resource: keys, single objects, and decoded ones. The base of `Store`, so that a GET goes
- * straight to the cache.
+ * Reads of the objects of one resource: keys, single objects, and decoded ones. It is the base class of `Store`, so
+ * that a GET goes straight to the cache.
  */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { invalid, printFieldError, printValue } from "#meta/field-error.ts";
@@ -43,17 +43,17 @@ export class ObjectReader {
     this.prefix = `/registry/${storage.group === "" ? "core" : storage.group}/${storage.resource}/`;
   }
 
-  /** Key of one object. */
+  /** Returns the key of one object. */
   key(namespace: string, name: string): string {
     return this.definition.namespaced ? `${this.prefix}${namespace}/${name}` : `${this.prefix}${name}`;
   }
 
-  /** Prefix of a collection: one namespace's, or all. */
+  /** Returns the prefix of a collection: of one namespace, or of all. */
   collection(namespace: string): string {
     return this.definition.namespaced && namespace !== "" ? `${this.prefix}${namespace}/` : this.prefix;
   }
 
-  /** The objects of a namespace, or all, that cannot be read, `max` of them at most. */
+  /** Finds objects of a namespace, or of all, that cannot be read, at most `max`. */
   findDamaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
     const found: { readonly key: string; readonly problem: string }[] = [];
     for (const entry of this.peekEntries(namespace)) {
@@ -64,17 +64,17 @@ export class ObjectReader {
     return found;
   }
 
-  /** Present entry, without waiting. */
+  /** Returns the present entry, without waiting. */
   peek(namespace: string, name: string): Entry | undefined {
     return this.#cache.get(this.key(namespace, name));
   }
 
-  /** All current objects, decoded; for small collections. */
+  /** Yields all current objects, decoded; for small collections. */
   *peekAll(): Generator<Unstructured> {
     for (const entry of this.peekEntries()) yield this.object(entry);
   }
 
-  /** The entries of all current objects, or of those of a namespace. */
+  /** Returns the entries of all current objects, or of those of a namespace. */
   peekEntries(namespace = ""): readonly Entry[] {
     return this.#cache.range(this.collection(namespace)).entries;
   }
@@ -84,7 +84,7 @@ export class ObjectReader {
     return this.#cache.count(this.prefix);
   }
 
-  /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
+  /** Returns the entry of one object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
   get(namespace: string, name: string, resourceVersion: string, caller?: Caller): MaybePromise<Entry> {
     const key = this.key(namespace, name);
     return andThen(this.#getAsNewAs(key, resourceVersion), (entry) => {
@@ -108,7 +108,7 @@ export class ObjectReader {
     return revision;
   }
 
-  /** Reads a client's `resourceVersion`; throws for what is no unsigned 64-bit integer. */
+  /** Reads a client's `resourceVersion`; throws for a text that is no unsigned 64-bit integer. */
   parseVersion(text: string): Revision {
     if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
       const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
@@ -122,22 +122,25 @@ export class ObjectReader {
     return Number(text);
   }
 
-  /** Has entries converted that a webhook must convert: `StoredObjects.convertWithWebhook`. */
+  /** See `StoredObjects.convertWithWebhook`. */
   convertWithWebhook(entries: readonly Entry[], caller?: Caller): MaybePromise<ConvertedObjects> {
     return this.#objects.convertWithWebhook(this.definition, entries, caller);
   }
 
-  /** Upstream: single objects are converted each time, as what the webhook says may have changed. */
+  /**
+   * Converts an entry again. Upstream: single objects are converted each time, since the webhook may answer otherwise
+   * now.
+   */
   convertAnew(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects> {
     return this.#objects.convertWithWebhook(this.definition, [entry], caller, true);
   }
 
-  /** Decoded object of an entry. */
+  /** Returns the decoded object of an entry. */
   object(entry: Entry): Unstructured {
     return this.#objects.object(this.definition, entry);
   }
 
-  /** Metadata of an entry, in the version it is stored in. */
+  /** Returns the metadata of an entry, in its stored version. */
   metadataOf(entry: Entry): ObjectMeta {
     return this.#objects.stored(entry).metadata;
   }

@@ -1,4 +1,4 @@
-/** Creates and updates of the objects of one resource, with the hooks of its `Strategy`. */
+/** Creates and updates the objects of one resource, with the hooks of its `Strategy`. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
@@ -22,10 +22,10 @@ import type { EntryWriter, Outcome } from "./entry-writer.ts";
 import { withMeta } from "./metadata.ts";
 import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 
-/** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
+/** A written or read object: decoded in the definition's version, and the entry whose bytes are the answer. */
 export interface Stored {
   readonly object: Unstructured;
-  /** Absent after a dry run. */
+  /** The entry; absent after a dry run. */
   readonly entry: Entry | undefined;
 }
 
@@ -36,21 +36,21 @@ export interface Updated extends Stored {
 
 export interface UpdateOptions {
   transform(current: Unstructured | undefined): MaybePromise<Unstructured>;
-  /** Called again with the newest object after a concurrent write. */
+  /** The validating half of admission; called again with the newest object after a concurrent write. */
   readonly validate?: (object: Unstructured, old: Unstructured | undefined) => MaybePromise<void>;
   /** Whether a missing object is created. */
   readonly allowCreate: boolean;
-  /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
+  /** Whether a uid in the new object is a precondition (PUT); otherwise a wrong one is a finding like any other. */
   readonly uidIsPrecondition: boolean;
-  /** The uid that the new object names, where an object that is gone is a conflict with it. */
+  /** The uid that the new object names; if there is no object, it causes a conflict. */
   readonly uid?: string | undefined;
 }
 
-/** Returns the object with what its kind allocates for it. Called once for every attempt of a write. */
+/** Returns the object with the values that its kind allocates. Called once for every attempt of a write. */
 type Allocate = (object: Unstructured, old: Unstructured | undefined) => MaybePromise<Unstructured>;
 
 const generatedNameTries = 8;
-/** Allocates nothing, as most kinds. */
+/** Allocates nothing, like most kinds. */
 const unallocated: Allocate = (object) => object;
 const modified = "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -73,7 +73,7 @@ export class ObjectWriter {
     this.#random = options.random;
   }
 
-  /** Creates: `Store.create`. */
+  /** See `Store.create`. */
   create(
     object: Unstructured,
     attributes: WriteAttributes,
@@ -95,7 +95,7 @@ export class ObjectWriter {
     const { strategy } = definition;
     const { resourceVersion = "" } = object.metadata;
     let created = this.#fillSystemFields(object);
-    // Upstream: it is for the store to refuse a version, and a dry run does not come to it.
+    // Upstream: the store refuses versions in new objects, and a dry run does not reach it.
     if (attributes.dryRun && resourceVersion !== "") created = withMeta(created, { resourceVersion });
     if (strategy.prepareForCreate !== undefined) created = strategy.prepareForCreate(created, attributes);
     if (definition.generation) created = withMeta(created, { generation: 1 });
@@ -174,7 +174,7 @@ export class ObjectWriter {
     if (errors.length > 0) throw invalidObject(this.#definition.storage, object.metadata.name ?? "", errors);
   }
 
-  /** Updates: `Store.update`. */
+  /** See `Store.update`. */
   update(namespace: string, name: string, attributes: WriteAttributes, options: UpdateOptions): Promise<Updated> {
     if (this.#definition.strategy.allocate === undefined) {
       return this.#update(namespace, name, attributes, unallocated, options);
@@ -196,7 +196,7 @@ export class ObjectWriter {
     });
   }
 
-  /** Runs a write of a kind that allocates. The reservation of its last attempt ends with it. */
+  /** Runs a write of a kind that allocates values. The reservation of its last attempt ends with the write. */
   #allocating<T>(attributes: WriteAttributes, write: (allocate: Allocate) => Promise<T>): Promise<T> {
     const { strategy } = this.#definition;
     let reservation: Allocated | undefined;
@@ -260,7 +260,7 @@ export class ObjectWriter {
     return next;
   }
 
-  /** Replaces an entry by `next`, or removes it when no finalizer or grace period holds it any more. */
+  /** Replaces an entry by `next`, or removes it when neither a finalizer nor a grace period keeps it any more. */
   async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
     const old = this.#reader.object(entry);
     const isFinished = this.#isFinished(next);
@@ -276,7 +276,7 @@ export class ObjectWriter {
       const object = await this.#objects.afterDryRun(this.#definition, next, attributes.context);
       return { unwritten: { object, entry: undefined, created: false } };
     }
-    // Upstream: watchers are told of what was there, the writer of what it would have written.
+    // Upstream: watchers see the object as it was, and the writer sees the object it would have written.
     const result = isFinished
       ? await this.#cache.remove(entry.key, entry.revision, attributes.context)
       : await this.#replace(entry, next, attributes);
@@ -296,7 +296,7 @@ export class ObjectWriter {
     );
   }
 
-  /** `undefined` when a concurrent writer was faster. */
+  /** Creates an object; `undefined` when a concurrent writer was faster. */
   async #createOrFind(...args: Parameters<ObjectWriter["create"]>): Promise<Stored | undefined> {
     try {
       return await this.create(...args);
@@ -306,7 +306,7 @@ export class ObjectWriter {
     }
   }
 
-  /** Throws when the new object insists on a version that is not the present one. */
+  /** Throws when the new object demands a version that is not the present one. */
   #checkVersion(wanted: Unstructured, entry: Entry, name: string): void {
     const definition = this.#definition;
     const { resourceVersion = "" } = wanted.metadata;
@@ -352,7 +352,7 @@ export class ObjectWriter {
   }
 }
 
-/** Throws `conflict` when the new object names another uid than the present one has. */
+/** Throws `conflict` when the new object names another uid than that of the present object. */
 export function checkUid(definition: ResourceDefinition, wanted: Unstructured, old: Unstructured): void {
   const { uid = "", name = "" } = wanted.metadata;
   if (uid === "" || uid === old.metadata.uid) return;
@@ -360,11 +360,11 @@ export function checkUid(definition: ResourceDefinition, wanted: Unstructured, o
   throw conflict(definition, name, reason);
 }
 
-/** Makes the conflict of an update that names a uid with an object that is gone. */
+/** Makes the conflict of an update whose object names a uid and does not exist. */
 const uidOfNone = (definition: ResourceDefinition, name: string, uid: string): StatusError =>
   conflict(definition, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: `);
 
-/** Returns metadata without what a new object cannot have. Mostly there is none of it, and no need to copy. */
+/** Returns metadata without fields that a new object cannot have. Most objects have none of them, and need no copy. */
 function withoutServerFields(meta: ObjectMeta): ObjectMeta {
   if (
     meta.deletionTimestamp === undefined &&
@@ -384,6 +384,6 @@ function withoutServerFields(meta: ObjectMeta): ObjectMeta {
   return rest;
 }
 
-/** Whether a text is the version of an object. Upstream: a create passes over what is none. */
+/** Whether a text is the version of an object. Upstream: a create ignores other texts. */
 const isVersion = (text: string): boolean =>
   /^\d{1,20}$/.test(text) && BigInt.asUintN(64, BigInt(text)) === BigInt(text) && BigInt(text) !== 0n;
