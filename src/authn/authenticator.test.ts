@@ -48,7 +48,7 @@ async function verified(options: IssueOptions): Promise<VerifiedCertificate> {
   };
 }
 
-/** `name [groups] uid`, `none`, or `refused`. */
+/** Compares the result with `name [groups] uid`, `none`, or `refused`. */
 async function check(using: Authenticator, given: RequestCredentials, expected: string): Promise<void> {
   const answer: Authentication = await using.authenticate(given);
   const printed =

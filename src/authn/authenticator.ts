@@ -1,15 +1,15 @@
-/** The interface of authenticators, and the two that combine others. */
+/** The interface of authenticators, and functions that combine them. */
 import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
 /** The part of a request that authenticators read. */
 export interface RequestCredentials {
-  /** Names in lower case. */
+  /** The headers; names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Every value of a header that may repeat, in order; `name` in lower case. */
+  /** Returns every value of a header that may repeat, in order; `name` is in lower case. */
   headerValues(name: string): readonly string[];
   readonly path: string;
-  /** Subject of the certificate the TLS layer verified. */
+  /** The subject of the certificate that the TLS layer verified. */
   readonly clientCertificate: VerifiedCertificate | undefined;
   /**
    * The reason why the certificate that the client showed was not verified; empty when it was, or when there is none.
@@ -22,28 +22,28 @@ export interface RequestCredentials {
 export interface VerifiedCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** DER of the leaf. */
+  /** DER of the leaf certificate. */
   readonly raw: Buffer;
   /** DER of the intermediate certificates that the client sent. */
   readonly issuers: readonly Buffer[];
 }
 
 /**
- * `none`: no credentials of this kind, ask the next. `refused`: credentials that are no good; `reason` is for the log,
- * never for the client.
+ * The result of an authenticator. `none`: there are no credentials of this kind, ask the next. `refused`: the
+ * credentials are invalid; `reason` is for the log, never for the client.
  */
 export type Authentication =
   | {
       readonly outcome: "user";
       readonly user: UserInfo;
       /**
-       * The token has these of the requested audiences; absent when the method knows no audiences and the user is this
-       * server's.
+       * The requested audiences that the token has; absent when the method knows no audiences and the user is one of
+       * this server.
        */
       readonly audiences?: readonly string[];
-      /** The audit event of the request has them. */
+      /** Annotations for the audit event of the request. */
       readonly annotations?: Readonly<Record<string, string>>;
-      /** The client is told these about the credentials it used. */
+      /** Warnings for the client about the credentials that it used. */
       readonly warnings?: readonly string[];
     }
   | { readonly outcome: "none" }
@@ -56,8 +56,8 @@ export interface Authenticator {
 }
 
 /**
- * Asks the authenticators in order; the first that knows the user decides, even after others refused. If none does, a
- * refusal stands. Source: upstream's `authentication/request/union`.
+ * Asks the authenticators in order; the first that knows the user decides, even after refusals. If none does, a refusal
+ * stands. Source: upstream's `authentication/request/union`.
  */
 export function union(authenticators: readonly Authenticator[]): Authenticator {
   return {
@@ -65,7 +65,7 @@ export function union(authenticators: readonly Authenticator[]): Authenticator {
   };
 }
 
-/** Asks in order until one knows the user. Returns `refused` with all reasons when none did and some refused. */
+/** Asks in order until one knows the user. Returns `refused` with all reasons if none did and some refused. */
 export function firstUser<T>(
   asked: readonly T[],
   ask: (one: T) => MaybePromise<Authentication>,
@@ -96,7 +96,7 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
     authenticate: (credentials) =>
       andThen(inner.authenticate(credentials), (answer) => {
         if (answer.outcome !== "user") return answer;
-        // Authenticators that keep their users give the same object again.
+        // Authenticators that cache their users return the same object again.
         let added = known.get(answer.user);
         if (added === undefined) {
           added = { outcome: "user", user: authenticated(answer.user) };
@@ -107,15 +107,15 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
   };
 }
 
-/** The user with the group `system:authenticated`, unless it is anonymous. */
+/** Returns the user with the group `system:authenticated`, unless it is anonymous. */
 export function authenticated(user: UserInfo): UserInfo {
   const settled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
   return settled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
 }
 
 /**
- * Requests without credentials become `system:anonymous`; those with bad credentials stay refused. With `paths`, only
- * requests for exactly these paths may be anonymous. Source: upstream's `authentication/request/anonymous`.
+ * Makes requests without credentials `system:anonymous`; those with invalid credentials stay refused. With `paths`,
+ * only requests for exactly these paths may be anonymous. Source: upstream's `authentication/request/anonymous`.
  */
 export function orAnonymous(inner: Authenticator, paths: readonly string[] = []): Authenticator {
   const allowed = new Set(paths);

@@ -1,17 +1,20 @@
-/** `Authorization: Bearer <token>`. Source: RFC 6750 section 2.1 and upstream's `authentication/request/bearertoken`. */
+/**
+ * Authenticates by `Authorization: Bearer <token>`. Source: RFC 6750 section 2.1 and upstream's
+ * `authentication/request/bearertoken`.
+ */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
 
-/** Knows the users behind tokens of one kind. `none`: not one of mine. */
+/** Authenticates tokens of one kind. `none`: the token is not of this kind. */
 export interface TokenAuthenticator {
   /**
-   * `audiences`: the token must have one of these; absent: this server's. Methods without audiences leave them to
-   * `forAudiences`.
+   * Authenticates a token, which must have one of `audiences`; absent: one of this server's. Methods without audiences
+   * leave them to `forAudiences`.
    */
   authenticateToken(token: string, audiences?: readonly string[]): MaybePromise<Authentication>;
 }
 
-/** Asks for each kind of token one after the other, as `firstUser`. */
+/** Asks each kind of token in order, as `firstUser` does. */
 export const tokenUnion = (tokens: readonly TokenAuthenticator[]): TokenAuthenticator => ({
   authenticateToken: (token, audiences) => firstUser(tokens, (one) => one.authenticateToken(token, audiences)),
 });
@@ -31,7 +34,7 @@ export const forAudiences = (own: readonly string[], inner: TokenAuthenticator):
   },
 });
 
-/** Asks the methods in order. A token that none knows is refused. */
+/** Asks the methods in order. A token that no method knows is refused. */
 export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticator {
   return {
     authenticate(credentials) {
@@ -58,8 +61,8 @@ const unknownToken: Authentication = { outcome: "refused", reason: "invalid bear
 const extraSpace = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 /**
- * The word after `Bearer` (in any case); anything after it is ignored. Empty when two spaces follow each other,
- * `undefined` when this is not a bearer token.
+ * Returns the word after `Bearer` (in any case); anything after the word is ignored. Empty when two spaces follow each
+ * other, `undefined` when this is not a bearer token.
  */
 function tokenOf(header: string): string | undefined {
   const trimmed = header.trim();

@@ -1,4 +1,4 @@
-/** Bootstrap tokens: which Secrets are valid, and which user they give. */
+/** Bootstrap tokens: valid Secrets, and the users they give. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
@@ -19,7 +19,7 @@ interface Given {
   readonly namespace?: string;
 }
 
-/** Name and groups of the user, or nothing. */
+/** Expects name and groups of the user, or nothing. */
 async function check(given: Given, expected: readonly string[]): Promise<void> {
   const domain = given.domain === undefined ? kubernetesDomain : apiDomain(given.domain);
   const encoded = Object.entries(given.data ?? data).map(([key, value]) => [

@@ -1,6 +1,6 @@
 /**
- * Bootstrap tokens, `<id>.<secret>`, for machines that join the cluster; stored as Secrets of the system namespace.
- * Source: upstream's `plugin/pkg/auth/authenticator/token/bootstrap`.
+ * Authenticates bootstrap tokens, `<id>.<secret>`, of machines that join the cluster; they are stored as Secrets of the
+ * system namespace. Source: upstream's `plugin/pkg/auth/authenticator/token/bootstrap`.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Secret } from "#api/core/v1.ts";
@@ -19,7 +19,7 @@ interface BootstrapTokenOptions {
 
 const group = "system:bootstrappers";
 
-/** Tokens of another form, and those without a matching Secret, are left to other methods. */
+/** Makes the authenticator. It leaves tokens of another form, and those without a matching Secret, to other methods. */
 export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions): TokenAuthenticator {
   const namespace = domain.rename("kube-system");
   const type = domain.rename("bootstrap.kubernetes.io/token");
@@ -43,17 +43,17 @@ export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions):
   };
 }
 
-/** A value of a Secret; empty when it is missing. */
+/** Returns a value of a Secret as text; empty when it is missing. */
 function dataText({ data = {} }: Secret, key: string): string {
   return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
-/** An unreadable time counts as expired. */
+/** Whether a token has expired; an unreadable time counts as expired. */
 function hasExpired(expiration: string, nowMs: number): boolean {
   return expiration !== "" && (timeToMs(expiration) ?? 0) <= nowMs;
 }
 
-/** The groups are in order and not repeated; `undefined` when one is none of the groups such tokens may have. */
+/** Returns the groups, sorted and not repeated; `undefined` when such tokens may not have one of them. */
 function groupsOf(extra: string): readonly string[] | undefined {
   const wanted = extra === "" ? [] : extra.split(",");
   if (!wanted.every((name) => /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/.test(name))) return undefined;

@@ -1,4 +1,4 @@
-/** The bundle of authorities that a certificate belongs to. */
+/** The bundle of authorities to which a certificate belongs. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";

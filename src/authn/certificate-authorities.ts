@@ -1,7 +1,7 @@
 /**
  * A bundle of authorities for client certificates. TLS verifies against all bundles together, once a connection. This
- * class finds the bundle of a certificate, and whether it still holds after the file changed. Name constraints and path
- * lengths are left to TLS.
+ * class finds the bundle of a certificate, and whether it is still valid after the file changed. Name constraints and
+ * path lengths are left to TLS.
  */
 import { X509Certificate } from "node:crypto";
 import type { VerifiedCertificate } from "./authenticator.ts";
@@ -12,15 +12,15 @@ interface Validity {
   readonly notAfterMs: number;
 }
 
-/** Longest path that is followed; TLS layers allow few more. */
+/** The maximum length of a path that is followed; TLS layers allow few more certificates. */
 const pathLengthMax = 8;
 
 export class CertificateAuthorities {
   readonly #authorities: readonly X509Certificate[];
-  // One certificate object lives as long as its connection.
+  // A certificate object lives as long as its connection.
   readonly #known = new WeakMap<VerifiedCertificate, Validity | undefined>();
 
-  /** `pem` holds any number of certificates. Throws OpenSSL's error for one that is malformed. */
+  /** `pem` contains any number of certificates. Throws OpenSSL's error for one that is malformed. */
   constructor(pem: string) {
     this.#authorities = certificateBlocks(pem).map((block) => new X509Certificate(block));
   }
@@ -29,12 +29,15 @@ export class CertificateAuthorities {
     return this.#authorities.length;
   }
 
-  /** Whether both hold the same certificate. */
+  /** Whether both bundles have a certificate in common. */
   overlaps(other: CertificateAuthorities): boolean {
     return this.#authorities.some(({ raw }) => other.#authorities.some((their) => their.raw.equals(raw)));
   }
 
-  /** `undefined` for a certificate that none of these authorities issued, directly or through sent intermediates. */
+  /**
+   * Returns the validity of a certificate; `undefined` when none of these authorities issued it, directly or through
+   * sent intermediates.
+   */
   validityOf(certificate: VerifiedCertificate): Validity | undefined {
     if (this.#known.has(certificate)) return this.#known.get(certificate);
     const validity = this.#find(certificate);
@@ -61,7 +64,7 @@ export class CertificateAuthorities {
   }
 }
 
-/** The certificates of a PEM text, one text each. */
+/** Splits a PEM text into its certificates, one text each. */
 export function certificateBlocks(pem: string): readonly string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 }

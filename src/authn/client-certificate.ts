@@ -1,7 +1,7 @@
 /**
- * Users by client certificate: the common name is the user, each organization a group. TLS has verified key usage and
- * chain when the connection began. Each request checks again that a current client authority issued the certificate and
- * that it has not expired. Source: upstream's `authentication/request/x509`.
+ * Authenticates by client certificate: the common name is the user, each organization a group. TLS verified key usage
+ * and chain when the connection began. Each request checks again that a present client authority issued the certificate
+ * and that it has not expired. Source: upstream's `authentication/request/x509`.
  */
 import { hash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -12,11 +12,14 @@ import type { CertificateAuthorities } from "./certificate-authorities.ts";
 interface ClientCertificateOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
-  /** Returns the authorities that count now. */
+  /** Returns the present authorities. */
   authorities(): CertificateAuthorities;
 }
 
-/** A certificate that is not trusted is refused, as upstream does. One without a common name gives no user. */
+/**
+ * Makes the authenticator. It refuses a certificate that is not trusted, as upstream does; one without a common name
+ * gives no user.
+ */
 export function clientCertificate({ domain, clock, authorities }: ClientCertificateOptions): Authenticator {
   const credentialId = domain.rename("authentication.kubernetes.io/credential-id");
   const identities = new WeakMap<VerifiedCertificate, Authentication>();

@@ -5,7 +5,7 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { type ConfigRules, type ExpressionCompiler, readAuthenticationConfig } from "./configuration.ts";
 
 const wrong = () => ({ problem: "it is wrong", isInternal: false });
-/** Finds every expression wrong. */
+/** A compiler that refuses every expression. */
 const noExpressions: ExpressionCompiler = {
   text: wrong,
   texts: wrong,
@@ -26,7 +26,7 @@ function read(config: object, over: Partial<ConfigRules> = {}, apiVersion = "api
   return readAuthenticationConfig(JSON.stringify(document), { ...rules, ...over });
 }
 
-/** One entry with parts replaced. */
+/** Makes one entry with some parts replaced. */
 const entry = (issuer: object = {}, rest: object = {}) => ({
   issuer: { url: "https://idp.example", audiences: ["a"], ...issuer },
   claimMappings: { username },

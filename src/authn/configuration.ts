@@ -37,21 +37,24 @@ import {
   textValue,
 } from "#codec/config-document.ts";
 
-/** A checked entry. */
+/** A validated entry of `jwt`. */
 export interface JwtIssuer {
   readonly url: string;
   readonly discoveryUrl: string | undefined;
-  /** PEM. */
+  /** The authorities of the issuer's certificate, as PEM. */
   readonly ca: string | undefined;
   readonly audiences: readonly string[];
   readonly rules: ClaimRules;
-  /** Equal for entries that say the same. */
+  /** A text that is equal for entries with the same settings. */
   readonly identity: string;
 }
 
 export interface AuthenticationConfig {
   readonly issuers: readonly JwtIssuer[];
-  /** `undefined` when the file leaves it to the flag. Paths: none for all. */
+  /**
+   * The settings of anonymous requests; `undefined` when the file leaves them to the flag. An empty list of paths means
+   * all paths.
+   */
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
 }
 
@@ -76,7 +79,7 @@ export interface ExpressionCompiler {
 
 export interface ConfigRules {
   readonly domain: ApiDomain;
-  /** This server issues tokens as these. */
+  /** The issuers of the tokens of this server. */
   readonly ownIssuers: readonly string[];
   readonly expressions: ExpressionCompiler;
 }
@@ -113,10 +116,10 @@ const fields = {
 };
 
 type PrefixedClaim = Decoded<typeof prefixedClaim>;
-/** One entry of `jwt`, as the file has it. */
+/** One entry of `jwt`, as it is in the file. */
 type JwtConfig = Decoded<typeof jwtFields>;
 
-/** Throws `ConfigError` with everything that is wrong. */
+/** Reads the file. Throws `ConfigError` with all errors. */
 export function readAuthenticationConfig(text: string, rules: ConfigRules): AuthenticationConfig {
   const group = rules.domain.rename("apiserver.config.k8s.io");
   const { jwt, anonymous } = readDocument(text, {
@@ -167,7 +170,7 @@ function checkIssuers(jwt: readonly JwtConfig[], rules: ConfigRules, errors: Fie
   });
 }
 
-/** Says whether it is the first of its kind. */
+/** Adds an error when a value is not the first of its kind; returns whether it is. */
 function once(seen: Set<string>, value: string, path: FieldPath, errors: FieldError[]): boolean {
   if (seen.has(value)) {
     errors.push(duplicate(path, value));
@@ -253,7 +256,7 @@ function isBundle(pem: string): boolean {
   }
 }
 
-/** Takes what was compiled, or the error. */
+/** Returns the compiled expression, or adds its error. */
 function compiled<T extends object>(
   result: T | ExpressionProblem,
   path: FieldPath,
@@ -285,7 +288,7 @@ function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, erro
   checkEmail(config, at.child("username", "expression"), rules.expressions, errors);
   const userChecks = checkUserRules(config, path.child("userValidationRules"), rules, errors);
   return {
-    // Without one the configuration was refused.
+    // A configuration without a user name was refused.
     username: nameOf ?? (() => ""),
     ...(groupsOf === undefined ? {} : { groups: groupsOf }),
     ...(uidOf === undefined ? {} : { uid: uidOf }),
@@ -295,7 +298,9 @@ function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, erro
   };
 }
 
-/** A user name that comes from an address needs a look at whether the address is the user's. */
+/**
+ * Checks an expression that makes a user name of an email address: it must look at whether the address was verified.
+ */
 function checkEmail(config: JwtConfig, path: FieldPath, { selects }: ExpressionCompiler, errors: FieldError[]): void {
   const { username, extra = [] } = config.claimMappings ?? {};
   const expression = username?.expression ?? "";
@@ -343,7 +348,7 @@ function checkClaimRules(config: JwtConfig, path: FieldPath, { expressions }: Co
   return checks;
 }
 
-/** The ways from a claim, or from an expression, to a value. */
+/** Functions that make the rule of a value from a claim or from an expression. */
 interface PrefixedMapping<T> {
   fromClaim(claim: string, prefix: string): (claims: Claims) => T;
   compile(expression: string): ((claims: Claims) => T) | ExpressionProblem;

@@ -12,7 +12,7 @@ import {
 } from "@peculiar/x509";
 
 export interface Issued {
-  /** PEM. */
+  /** The certificate of the authority, as PEM. */
   readonly certificate: string;
   readonly key: string;
 }
@@ -20,21 +20,21 @@ export interface Issued {
 export interface IssueOptions {
   readonly commonName?: string;
   readonly organizations?: readonly string[];
-  /** Names of a server; default `localhost` and 127.0.0.1. */
+  /** Names of a server; default: `localhost` and 127.0.0.1. */
   readonly hosts?: readonly string[];
   readonly notBefore?: Date;
   readonly notAfter?: Date;
-  /** Default: client. `any` has no extended usage at all. */
+  /** The extended key usage; default: client. `any` has none at all. */
   readonly usage?: "client" | "server" | "any";
 }
 
 export interface FakeAuthority {
-  /** PEM of its own certificate. */
+  /** Its own certificate, as PEM. */
   readonly certificate: string;
   issue(options: IssueOptions): Promise<Issued>;
-  /** An authority that this one has signed. */
+  /** Makes an authority whose certificate this one signed. */
   subordinate(commonName: string): Promise<FakeAuthority>;
-  /** Issues with a certificate that is not an authority. */
+  /** Makes an authority with a certificate of these options, which must not sign others. */
   usurper(options: IssueOptions): Promise<FakeAuthority>;
 }
 
@@ -119,7 +119,7 @@ async function issue(
   return { certificate, keys };
 }
 
-/** PEM. */
+/** Returns the private key, as PEM. */
 async function keyText({ privateKey }: CryptoKeyPair): Promise<string> {
   const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", privateKey));
   const body = der.toString("base64").replace(/.{64}/g, "$&\n");

@@ -1,4 +1,4 @@
-/** JSON Web Tokens: parsing, and which signatures are accepted and refused. */
+/** JSON Web Tokens: parsing, and accepted and refused signatures. */
 import assert from "node:assert/strict";
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
@@ -77,7 +77,7 @@ test("a changed letter anywhere makes another token", async () => {
   }
 });
 
-/** The last letter with an unused bit set: lenient decoders take it for the same signature. */
+/** Changes an unused bit of the last letter: lenient decoders read the same signature. */
 function nextLetter(token: string): string {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   return letters[letters.indexOf(token.at(-1)!) + 1]!;

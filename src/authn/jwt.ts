@@ -17,18 +17,21 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 /** A parsed token; untrusted until its signature is verified. */
 export interface Jwt {
   readonly algorithm: string;
-  /** `kid`; empty when there is none. */
+  /** The `kid`; empty when there is none. */
   readonly keyId: string;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** The signed part; ASCII. */
+  /** The signed part, which is ASCII. */
   readonly signed: string;
   readonly signature: Buffer;
 }
 
-/** No token of a header field is longer. */
+/** The maximum length of a token; no token in a header field is longer. */
 export const tokenLengthMax = 65_536;
 
-/** `undefined` for what is no token of this form. Headers that must be understood (`crit`) are not. */
+/**
+ * Parses a token; `undefined` for a text that is no token of this form, and for one with headers that must be
+ * understood (`crit`).
+ */
 export function parseJwt(token: string): Jwt | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const first = token.indexOf(".");
@@ -40,7 +43,8 @@ export function parseJwt(token: string): Jwt | undefined {
   const { alg, kid = "" } = header;
   if (typeof alg !== "string" || typeof kid !== "string") return undefined;
   const signature = Buffer.from(token.slice(second + 1), "base64url");
-  // One signature has one form: a last letter whose unused bits differ would be another token with the same meaning.
+  // A signature has only one form: with other unused bits in its last letter the token would be another one with the
+  // same meaning.
   if (signature.toString("base64url") !== token.slice(second + 1)) return undefined;
   return {
     algorithm: alg,
@@ -53,7 +57,9 @@ export function parseJwt(token: string): Jwt | undefined {
 
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Tokens are taken apart here one after the other: bytes of their own would pile up until the next collection. */
+/**
+ * Memory in which one token after the other is decoded: buffers of their own would pile up until the next collection.
+ */
 const scratch = Buffer.allocUnsafeSlow(tokenLengthMax);
 
 function decodeJson(part: string): Record<string, unknown> | undefined {
@@ -65,13 +71,13 @@ function decodeJson(part: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A claim as text, `undefined` when it is missing or something else. */
+/** Returns a claim as text; `undefined` when it is missing or something else. */
 export function textClaim(claims: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
   return typeof value === "string" ? value : undefined;
 }
 
-/** `aud`: one text or a list of them; `undefined` when it is something else. */
+/** Returns `aud`, which is one text or a list of texts; `undefined` when it is something else. */
 export function audienceClaim(claims: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const { aud } = claims;
   if (aud === undefined || aud === null) return [];
@@ -79,14 +85,17 @@ export function audienceClaim(claims: Readonly<Record<string, unknown>>): readon
   return Array.isArray(aud) && aud.every((one) => typeof one === "string") ? aud : undefined;
 }
 
-/** Seconds since the epoch between which a token holds, and when it was made; absent ones do not matter. */
+/**
+ * The times between which a token is valid, and the time when it was issued, in seconds since the epoch; absent ones
+ * are not checked.
+ */
 export interface Times {
   readonly notBefore: number | undefined;
   readonly expiry: number | undefined;
   readonly issuedAt: number | undefined;
 }
 
-/** `undefined` when one of them is no number. */
+/** Returns the times; `undefined` when one of them is no number. */
 export function timeClaims(claims: Readonly<Record<string, unknown>>): Times | undefined {
   const { nbf, exp, iat } = claims;
   for (const value of [nbf, exp, iat]) {
@@ -97,7 +106,7 @@ export function timeClaims(claims: Readonly<Record<string, unknown>>): Times | u
   return { notBefore: number(nbf), expiry: number(exp), issuedAt: number(iat) };
 }
 
-/** Clocks may differ by this much. Source: the library upstream uses. */
+/** The allowed difference between clocks. Source: the library that upstream uses. */
 export const leewayMs = 60_000;
 
 type TimeProblem = "expired" | "not valid yet" | "issued in the future";
@@ -111,9 +120,9 @@ export function timeProblem({ notBefore, expiry, issuedAt }: Times, nowMs: numbe
 interface Algorithm {
   readonly hash: "sha256" | "sha384" | "sha512";
   readonly keyType: "rsa" | "ec";
-  /** Elliptic keys have a curve. */
+  /** The curve of an elliptic key. */
   readonly curve?: string;
-  /** The probabilistic padding of RSA. */
+  /** Whether it uses the probabilistic padding of RSA. */
   readonly isPss?: true;
 }
 
@@ -149,10 +158,10 @@ function traitsOf(key: KeyObject): KeyTraits {
   return found;
 }
 
-/** Algorithms a key can be used with, the one it signs with first; none for other kinds of keys. */
+/** Returns the algorithms that a key can be used with, the one for signing first; none for other kinds of keys. */
 export const algorithmsOf = (key: KeyObject): readonly string[] => traitsOf(key).algorithms;
 
-/** Signs with the first algorithm of the key, a private one. */
+/** Signs with the first algorithm of `key`, which is a private one. */
 export function signJwt(claims: object, key: KeyObject, keyId: string): Promise<string> {
   const name = algorithmsOf(key)[0];
   const algorithm = algorithms.get(name ?? "");
@@ -175,14 +184,14 @@ function signing({ isPss }: Algorithm, key: KeyObject) {
   };
 }
 
-/** Signatures verified on other threads at the same time; the rest of these threads is for files. */
+/** The number of signatures that other threads verify at the same time; files need the rest of these threads. */
 const parallelMax = 2;
-/** Quick signatures verified in one round of the event loop: about a millisecond. */
+/** The number of quick signatures that are verified in one turn of the event loop: they take about a millisecond. */
 const perRoundMax = 16;
-/** The number of waiting signatures; further callers are told to retry. */
+/** The maximum number of waiting signatures; further callers are told to retry. */
 const defaultWaitingMax = 10_000;
 
-/** Verifies signatures, first come, first served among those of quick keys and among others. */
+/** Verifies signatures in the order of arrival: those of quick keys among themselves, and those of others. */
 export class SignatureVerifier {
   readonly #quick = new Deque<() => void>();
   readonly #dear = new Deque<() => void>();
@@ -224,7 +233,7 @@ export class SignatureVerifier {
     });
   }
 
-  /** The first in a turn schedules the next turn. */
+  /** Counts a verification in this turn. The first one schedules the next turn. */
   #count(): void {
     if (this.#thisRound === 0) setImmediate(() => this.#nextRound());
     this.#thisRound += 1;
@@ -260,7 +269,7 @@ function isSigned(algorithm: Algorithm, jwt: Jwt, key: KeyObject): boolean {
     const signed = scratch.subarray(0, scratch.write(jwt.signed, "latin1"));
     return verify(algorithm.hash, signed, signing(algorithm, key), jwt.signature);
   } catch {
-    // A signature that is none of the key's form.
+    // The signature does not have the form of the key's signatures.
     return false;
   }
 }

@@ -7,7 +7,7 @@ import { textClaim } from "./jwt.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** A token whose claims make no user; the message is for the log. */
+/** Thrown for a token whose claims give no user; the message is for the log. */
 export class ClaimError extends Error {
   constructor(message: string) {
     super(`oidc: ${message}`);
@@ -15,7 +15,7 @@ export class ClaimError extends Error {
   }
 }
 
-/** All but `username` may be left out. Each throws `ClaimError`. */
+/** Functions that make the parts of a user; all but `username` may be left out. Each throws `ClaimError`. */
 export interface ClaimRules {
   username(claims: Claims): string;
   groups?(claims: Claims): readonly string[];
@@ -25,7 +25,7 @@ export interface ClaimRules {
   readonly userChecks: readonly ((user: UserInfo) => void)[];
 }
 
-/** Throws `ClaimError`. */
+/** Makes the user of the claims. Throws `ClaimError`. */
 export function userOfClaims(rules: ClaimRules, claims: Claims): UserInfo {
   for (const check of rules.claimChecks) check(claims);
   const name = rules.username(claims);
@@ -45,7 +45,7 @@ export function userOfClaims(rules: ClaimRules, claims: Claims): UserInfo {
   return user;
 }
 
-/** The claim `email` counts only when the provider does not say that it was not verified. */
+/** Makes the user name of a claim. The claim `email` does not count if the provider says that it was not verified. */
 export function usernameFromClaim(claim: string, prefix: string): (claims: Claims) => string {
   return (claims) => {
     const name = requiredText(claims, claim);
@@ -56,7 +56,7 @@ export function usernameFromClaim(claim: string, prefix: string): (claims: Claim
   };
 }
 
-/** A text or a list of them; a token without the claim has no groups. */
+/** Makes the groups of a claim, which is a text or a list of texts; a token without the claim has no groups. */
 export function groupsFromClaim(claim: string, prefix: string): (claims: Claims) => readonly string[] {
   return (claims) => {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
@@ -83,7 +83,7 @@ function requiredText(claims: Claims, claim: string): string {
   return value;
 }
 
-/** Throws `ClaimError` for what is neither a text nor a list of texts. */
+/** Returns a list of texts. Throws `ClaimError` for a value that is neither a text nor a list of texts. */
 export function texts(value: unknown, what: string): readonly string[] {
   if (typeof value === "string") return [value];
   if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;

@@ -1,8 +1,8 @@
 /**
  * The keys of an OpenID Connect provider, found by discovery and kept in memory, so that a token is verified without a
- * call. Keys are fetched at start until that succeeds, every 15 minutes, and for a token with an unknown key, then at
- * most every ten seconds. A provider that does not answer keeps its old keys. Source: OpenID Connect Discovery 1.0, RFC
- * 7517.
+ * call. Keys are fetched at the start until that succeeds, every 15 minutes, and for a token with an unknown key, but
+ * then at most every ten seconds. If a provider does not answer, its old keys stay. Source: OpenID Connect Discovery
+ * 1.0, RFC 7517.
  */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import type { Outgoing } from "#client/outgoing-https.ts";
@@ -10,13 +10,13 @@ import type { Clock } from "#std/clock.ts";
 import { algorithmsOf } from "./jwt.ts";
 
 interface ProviderOptions {
-  /** The issuer: `https://…`, compared to the letter. */
+  /** The issuer: `https://…`, compared byte by byte. */
   readonly url: string;
   /** The URL of the discovery document; by default it is below the issuer's URL. */
   readonly discoveryUrl?: string;
   readonly outgoing: Outgoing;
   readonly clock: Clock;
-  /** Keys could not be fetched; it is tried again. */
+  /** Called when keys could not be fetched; it is tried again. */
   failed(error: unknown): void;
 }
 
@@ -32,7 +32,7 @@ const rsaBitsMin = 2048;
 const retryMs = 10_000;
 const refreshMs = 15 * 60_000;
 const retryRefreshMs = 60_000;
-/** Tokens that wait for new keys at the same time; more are refused at once. */
+/** The maximum number of tokens that wait for new keys; further ones are refused at once. */
 const waitingMax = 1000;
 
 export class OidcProvider {
@@ -44,10 +44,10 @@ export class OidcProvider {
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #waiting = 0;
   #cancel: () => void = () => undefined;
-  /** Changes with every change of the keys. */
+  /** A number that grows with every change of the keys. */
   generation = 0;
 
-  /** Begins to fetch at once. */
+  /** Starts to fetch at once. */
   constructor(options: ProviderOptions) {
     this.#options = options;
     this.#first.promise.catch(() => undefined);
@@ -59,7 +59,9 @@ export class OidcProvider {
     return this.#first.promise;
   }
 
-  /** Keys that may have signed a token: all of them when it names none. `undefined` until keys were fetched. */
+  /**
+   * Returns the keys that may have signed a token: all of them when it names none. `undefined` until keys were fetched.
+   */
   keysFor(keyId: string): readonly KeyObject[] | undefined {
     const keys = this.#keys;
     if (keys === undefined || keyId === "") return keys?.map(({ key }) => key);
@@ -89,7 +91,7 @@ export class OidcProvider {
     this.#first.reject(new Error("the provider is asked no longer"));
   }
 
-  /** Never rejects. */
+  /** Fetches discovery document and keys. Never rejects. */
   #fetch(): Promise<void> {
     const { clock, failed } = this.#options;
     this.#cancel();
@@ -162,7 +164,7 @@ export class OidcProvider {
 
 const redirection = (code: number): string => (code >= 300 && code < 400 ? "; redirects are not followed" : "");
 
-/** Nothing for keys that sign no tokens here. */
+/** Returns the key; nothing for keys that sign no tokens here. */
 function providerKey(jwk: unknown): readonly ProviderKey[] {
   if (typeof jwk !== "object" || jwk === null) return [];
   const { kid = "", kty, use = "sig" } = jwk as Readonly<Record<string, unknown>>;

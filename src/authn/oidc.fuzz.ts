@@ -17,7 +17,7 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 const integer = (random: Random, below: number): number => Math.floor(random.next() * below);
 
-/** A text of the same alphabet, never the same. */
+/** Makes another text of the same alphabet. */
 function changed(token: string, random: Random): string {
   const at = integer(random, token.length);
   const letter = alphabet[integer(random, alphabet.length)]!;

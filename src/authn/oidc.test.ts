@@ -1,4 +1,4 @@
-/** ID tokens: requirements on good ones, bounded cost of bad ones. */
+/** ID tokens: requirements on valid ones, and the bounded cost of invalid ones. */
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
@@ -153,7 +153,8 @@ test("a token must be signed by the provider, with an algorithm of its key [AOID
   clock.advance(10_000);
   assert.equal(await outcome(tokens, await token({}, stranger)), "oidc: failed to verify signature");
   assert.equal(await outcome(tokens, `${good.slice(0, -4)}AAAA`), "oidc: failed to verify signature");
-  // The key of one algorithm under the name of another, nothing at all, and the public key as a shared secret.
+  // These tokens have the key of one algorithm under the name of another, no signature, and the public key as a shared
+  // secret.
   const parts = good.split(".");
   assert.match(await outcome(tokens, forged({ alg: "ES256", kid: "k1" }, claims(), parts[2]!)), /^oidc: failed/);
   const another = "oidc: token is signed with another algorithm than the allowed";

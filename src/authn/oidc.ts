@@ -1,7 +1,7 @@
 /**
- * ID tokens of OpenID Connect providers. The issuer selects the provider; signature, audience and times are checked;
- * then claims are mapped to a user. Results of good tokens are cached by digest until they expire. Hot path: a known
- * token costs one digest. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
+ * Authenticates ID tokens of OpenID Connect providers. The issuer selects the provider; signature, audience and times
+ * are checked; then claims are mapped to a user. Results of valid tokens are cached by digest until they expire. Hot
+ * path: a known token costs one digest. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
  */
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
@@ -16,9 +16,9 @@ import type { OidcProvider } from "./oidc-provider.ts";
 /** A provider and the requirements on its tokens. */
 export interface TokenIssuer {
   readonly url: string;
-  /** A token must have one of these audiences. */
+  /** The audiences, of which a token must have one. */
   readonly audiences: readonly string[];
-  /** Names of RFC 7518. */
+  /** The names of allowed algorithms, as in RFC 7518. */
   readonly algorithms: readonly string[];
   readonly rules: ClaimRules;
   readonly provider: OidcProvider;
@@ -32,7 +32,7 @@ interface Known {
 }
 
 const knownMax = 4096;
-/** Allowed clock skew before a token becomes valid. Upstream has the same. */
+/** The allowed clock skew before a token becomes valid, the same as upstream's. */
 const notBeforeLeewayMs = 5 * 60_000;
 
 export class OidcTokens implements TokenAuthenticator {
@@ -66,7 +66,7 @@ export class OidcTokens implements TokenAuthenticator {
   async #verify(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
     const { provider } = issuer;
     if (provider.keysFor("") === undefined) return refused(`authenticator for issuer ${issuer.url} is not initialized`);
-    // A token that can be refused without its signature costs none.
+    // A token that can be refused without verifying its signature is not verified.
     const problem = problemOf(issuer, jwt, this.#clock.now());
     if (problem !== undefined) return refused(problem);
     let { generation } = provider;
@@ -101,7 +101,7 @@ export class OidcTokens implements TokenAuthenticator {
   }
 }
 
-/** Upstream: one provider leaves the scheme out in some of its tokens. */
+/** Returns the issuer of a token. Upstream: one provider leaves out the scheme in some of its tokens. */
 function issuerOf({ claims }: Jwt): string {
   const issuer = textClaim(claims, "iss") ?? "";
   return issuer === "accounts.google.com" ? `https://${issuer}` : issuer;

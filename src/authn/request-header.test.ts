@@ -1,4 +1,4 @@
-/** Headers of an authenticating proxy, and whose are trusted. */
+/** Headers of an authenticating proxy, and the clients whose headers are trusted. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";

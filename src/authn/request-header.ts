@@ -1,6 +1,6 @@
 /**
- * Users by headers of an authenticating proxy. Only a client with a certificate of the proxy authority may set them;
- * headers of other clients are ignored and removed (`http/filters/authenticate.ts`). Source: upstream's
+ * Authenticates by headers of an authenticating proxy. Only a client with a certificate of the proxy authority may set
+ * them; headers of other clients are ignored and removed (`http/filters/authenticate.ts`). Source: upstream's
  * `authentication/request/headerrequest`.
  */
 import type { UserInfo } from "#meta/user-info.ts";
@@ -9,7 +9,7 @@ import { type Authenticator, type RequestCredentials, noCredentials } from "./au
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
 import { certificateProblem } from "./client-certificate.ts";
 
-/** Names of headers, in lower case; the first header present gives the user. */
+/** The names of headers, in lower case; the first header that is present gives the user. */
 export interface RequestHeaderNames {
   readonly users: readonly string[];
   readonly uids: readonly string[];
@@ -19,9 +19,9 @@ export interface RequestHeaderNames {
 
 export interface RequestHeaderOptions {
   readonly clock: Clock;
-  /** Returns the authorities of proxies that count now. */
+  /** Returns the present authorities of proxies. */
   authorities(): CertificateAuthorities;
-  /** Common names of proxies; empty for any. */
+  /** The common names of proxies; an empty list allows any. */
   readonly allowedNames: readonly string[];
   readonly names: RequestHeaderNames;
 }
@@ -34,7 +34,7 @@ export const standardHeaders: RequestHeaderNames = {
   extraPrefixes: ["x-remote-extra-"],
 };
 
-/** A certificate that is no proxy's is left to the next authenticator. */
+/** Makes the authenticator. It leaves a certificate that is not a proxy's to the next authenticator. */
 export function requestHeader({ clock, authorities, allowedNames, names }: RequestHeaderOptions): Authenticator {
   const allowed = new Set(allowedNames);
   return {
@@ -86,11 +86,11 @@ function extraOf(credentials: RequestCredentials, prefixes: readonly string[]): 
       extra.set(key, [...(extra.get(key) ?? []), ...credentials.headerValues(header)]);
     }
   }
-  // `fromEntries` defines: a key `__proto__` is one like any other.
+  // `fromEntries` defines members, so `__proto__` is a key like any other.
   return extra === undefined ? undefined : Object.fromEntries(extra);
 }
 
-/** The unescaped key of a header with something extra about a user; an invalid escape is kept as it is. */
+/** Unescapes the key in a header with extra information about a user; an invalid escape stays as it is. */
 export function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);
@@ -100,13 +100,13 @@ export function unescapeKey(key: string): string {
 }
 
 /**
- * Whether a header must be hidden from code behind the authenticators, because it holds, or pretends to hold, an
- * identity.
+ * Returns whether a header must be hidden from code behind the authenticators, because it contains, or pretends to
+ * contain, an identity.
  */
 export function identityHeaderTest(names: readonly RequestHeaderNames[]): (header: string) => boolean {
   const exact = new Set([
     "authorization",
-    // This header may hold a token, see `websocket-token.ts`.
+    // This header may contain a token, see `websocket-token.ts`.
     "sec-websocket-protocol",
     ...names.flatMap(({ users, uids, groups }) => [...users, ...uids, ...groups]),
   ]);

@@ -18,7 +18,7 @@ export function selfSubjectReview(clock: Clock): Action {
   };
 }
 
-/** A user as the API shows one. */
+/** Returns a user in the form of the API. */
 export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): SelfSubjectReviewStatus["userInfo"] {
   const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
   return {

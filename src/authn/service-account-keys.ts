@@ -5,22 +5,22 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, X509Certificate } from "node:crypto";
 import { algorithmsOf } from "./jwt.ts";
 
-/** A public key and the id tokens name it by. */
+/** A public key, and the id by which tokens name it. */
 export interface VerificationKey {
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** Makes a token out of claims. */
+/** A key that signs tokens. */
 export interface SigningKey {
   readonly id: string;
-  /** A private key. */
+  /** The private key. */
   readonly key: KeyObject;
 }
 
 /**
- * The public keys in a PEM text, in order: public and private keys and certificates; other blocks are skipped. Throws
- * an `Error` when there is none, or one other than RSA or ECDSA with a curve that tokens use.
+ * Returns the public keys in a PEM text, in order: of public and private keys and of certificates; other blocks are
+ * skipped. Throws an `Error` when there is none, or a key that is neither RSA nor ECDSA with a curve that tokens use.
  */
 export function readVerificationKeys(pem: string): VerificationKey[] {
   const found: VerificationKey[] = [];
@@ -35,7 +35,7 @@ export function readVerificationKeys(pem: string): VerificationKey[] {
   return found;
 }
 
-/** Throws an `Error` for what is no RSA or ECDSA private key in PEM form. */
+/** Reads a private key. Throws an `Error` for a text that is no RSA or ECDSA private key in PEM form. */
 export function readSigningKey(pem: string): SigningKey {
   let key: KeyObject;
   try {
@@ -57,20 +57,20 @@ function publicKeyOf(block: string, label: string): KeyObject | undefined {
   }
 }
 
-/** Digest of the public key, as its ID. */
+/** Returns the ID of a public key, which is its digest. */
 function keyId(key: KeyObject): string {
   return hash("sha256", key.export({ type: "spki", format: "der" }), "base64url");
 }
 
-/** Service account tokens may be signed by these: RSA without the probabilistic padding, and ECDSA. */
+/** The algorithms that may sign service account tokens: RSA without the probabilistic padding, and ECDSA. */
 export const serviceAccountAlgorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"] as const;
 
-/** The algorithm a key signs with; `undefined` when it cannot. */
+/** Returns the algorithm with which a key signs; `undefined` when it cannot. */
 function signingAlgorithm(key: KeyObject): string | undefined {
   return algorithmsOf(key)[0];
 }
 
-/** Keys by id; a token without an id may be of any. */
+/** Keys by id; any of them may have signed a token without an id. */
 export class VerificationKeys {
   readonly all: readonly VerificationKey[];
   readonly #byId = new Map<string, VerificationKey>();
@@ -88,7 +88,7 @@ export class VerificationKeys {
   }
 }
 
-/** The answer of `GET /openid/v1/jwks`, as text. */
+/** Returns the answer of `GET /openid/v1/jwks`, as text. */
 export function keySetDocument(keys: VerificationKeys): string {
   const published = keys.all.map(({ id, key }) => {
     const { kty, crv, n, e, x, y } = key.export({ format: "jwk" });
@@ -104,7 +104,7 @@ interface IssuerOptions {
 }
 
 /**
- * The answer of `GET /.well-known/openid-configuration`, as text; an `Error` when the issuer is not a URL that
+ * Returns the answer of `GET /.well-known/openid-configuration`, as text; an `Error` when the issuer is not a URL that
  * verifiers could use.
  */
 export function discoveryDocument({ issuer, keySetUrl, keys }: IssuerOptions): string | Error {

@@ -48,7 +48,7 @@ const bound = boundClaims(
 );
 const legacy = legacyClaims({ namespace: "shop", account, secret: "s" }, kubernetesDomain);
 
-/** Whole numbers below a bound. */
+/** Returns a function that makes whole numbers below a bound. */
 function generator(from: number): (below: number) => number {
   const random = seededRandom(from);
   return (below) => Math.floor(random.next() * below);
@@ -56,7 +56,7 @@ function generator(from: number): (below: number) => number {
 
 const letters = "AZaz09-_.=+/ \n\0é{}";
 
-/** The token with one to three changes: letters put, taken and swapped, parts moved. */
+/** Makes one to three changes in the token: adds, removes and swaps letters, and moves parts. */
 function damaged(token: string, below: (bound: number) => number): string {
   let text = token;
   for (let i = below(3); i >= 0; i--) {

@@ -77,7 +77,7 @@ function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
   return { clock, objects, used, put, claims, ask, tokens };
 }
 
-/** `name` of the user, `none`, or why the token is refused. */
+/** Compares the result with the `name` of the user, `none`, or the reason of a refusal. */
 async function check(answer: Promise<Authentication>, expected: string | RegExp): Promise<void> {
   const found = await answer;
   const text = found.outcome === "user" ? found.user.name : found.outcome === "none" ? "none" : found.reason;

@@ -1,7 +1,8 @@
 /**
- * Service account tokens: their claims, and the checks that account, Secret, pod or node still exist. Bound tokens have
- * an audience, a lifetime and maybe an object they depend on; legacy tokens live as long as their Secret. Source:
- * upstream's `pkg/serviceaccount`.
+ * Authenticates service account tokens: reads their claims, and checks that account, Secret, pod or node still exist.
+ * Bound tokens have an audience, a lifetime and maybe an object they depend on; legacy tokens live as long as their
+ * Secret. Source: upstream's `pkg/serviceaccount`. Hot path: a verified signature is cached by digest. Every use checks
+ * times and objects again, in memory, without a promise.
  *
  * Hot path: a verified signature is cached by digest. Every use checks times and objects again, in memory, without a
  * promise.
@@ -34,7 +35,7 @@ import {
 } from "./jwt.ts";
 import { serviceAccountAlgorithms, type VerificationKeys } from "./service-account-keys.ts";
 
-/** Issuer of legacy tokens, in every domain. */
+/** The issuer of legacy tokens, in every domain. */
 export const legacyIssuer = "kubernetes/serviceaccount";
 
 /** An object that a token names; name and uid must match. */
@@ -48,22 +49,20 @@ export interface BoundClaims {
   readonly account: ObjectRef;
   readonly pod?: ObjectRef;
   readonly secret?: ObjectRef;
-  /**
-   * The node of the pod, or the one that the token is bound to. The uid is empty for a node that does not exist.
-   */
+  /** The node of the pod, or the one to which the token is bound. The uid is empty for a node that does not exist. */
   readonly node?: ObjectRef;
   readonly audiences: readonly string[];
-  /** Unique; names the token in audit events. */
+  /** The unique id, which names the token in audit events. */
   readonly id: string;
   readonly issuer: string;
-  /** Seconds since the epoch. */
+  /** The time of issue, in seconds since the epoch. */
   readonly issuedAt: number;
   readonly lifetimeSeconds: number;
-  /** Seconds after `issuedAt` from which a use is recorded in the audit log; 0 for never. */
+  /** The number of seconds after `issuedAt` from which a use is recorded in the audit log; 0 for never. */
   readonly warnAfterSeconds: number;
 }
 
-/** The claims of a new bound token. */
+/** Makes the claims of a new bound token. */
 export function boundClaims(claims: BoundClaims, domain: ApiDomain): object {
   const { namespace, account, pod, secret, node, audiences, id, issuer, issuedAt } = claims;
   const ref = ({ name, uid }: ObjectRef) => ({ name, ...(uid === "" ? {} : { uid }) });
@@ -89,11 +88,11 @@ export function boundClaims(claims: BoundClaims, domain: ApiDomain): object {
 interface LegacyClaims {
   readonly namespace: string;
   readonly account: ObjectRef;
-  /** Name of the Secret the token is for. */
+  /** The name of the Secret that contains the token. */
   readonly secret: string;
 }
 
-/** The claims of a new token for a Secret. */
+/** Makes the claims of a new token for a Secret. */
 export function legacyClaims({ namespace, account, secret }: LegacyClaims, domain: ApiDomain): object {
   const prefix = domain.rename("kubernetes.io/serviceaccount");
   return {
@@ -106,11 +105,11 @@ export function legacyClaims({ namespace, account, secret }: LegacyClaims, domai
   };
 }
 
-/** The user a service account is. */
+/** Returns the user name of a service account. */
 export const accountUserName = (namespace: string, name: string): string =>
   `system:serviceaccount:${namespace}:${name}`;
 
-/** The groups a service account is in, beside `system:authenticated`. */
+/** Returns the groups of a service account, without `system:authenticated`. */
 export const accountGroups = (namespace: string): readonly string[] => [
   "system:serviceaccounts",
   `system:serviceaccounts:${namespace}`,
@@ -119,55 +118,58 @@ export const accountGroups = (namespace: string): readonly string[] => [
 export interface ServiceAccountTokenOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
-  /** Tokens of any of these are bound tokens of ours. */
+  /** The issuers of bound tokens of this server. */
   readonly issuers: readonly string[];
   readonly keys: VerificationKeys;
-  /** Audiences of this server. Never empty. */
+  /** The audiences of this server; never empty. */
   readonly audiences: readonly string[];
   /** Whether a legacy token requires its Secret and account to exist. */
   readonly lookup: boolean;
   readonly find: FindObject;
-  /** A legacy token was used for the first time on a day (`2026-11-21`, UTC). */
+  /** Called when a legacy token was used for the first time on a day (`2026-11-21`, UTC). */
   readonly usedSecret: (secret: Secret, day: string) => void;
-  /** Counts uses of old ways, and of tokens that live longer than was asked for. */
+  /** Counts uses of legacy tokens, and of tokens that live longer than was requested. */
   readonly count?: (use: TokenUse) => void;
 }
 
 /**
- * `legacy`: kept in a Secret, of either origin (`automatic` when it was made with its account, `manual` otherwise);
- * `invalid` when it is marked as one that is no longer taken.
- * `valid` and `stale`: the life time was extended, and the use is within the time asked for or after it.
+ * A use of a token. `legacy`: it is kept in a Secret, which was made with its account (also `automatic`) or not (also
+ * `manual`); `invalid`: it is marked as no longer accepted. `valid` and `stale`: its lifetime was extended, and the use
+ * is within the requested time or after it.
  */
 export type TokenUse = "legacy" | "automatic" | "manual" | "invalid" | "valid" | "stale";
 
-/** The result of a verified signature. */
+/** The data of a token with a verified signature. */
 interface Verified {
   readonly namespace: string;
   readonly account: ObjectRef;
   readonly pod: ObjectRef | undefined;
   readonly secret: ObjectRef | undefined;
   readonly node: ObjectRef | undefined;
-  /** Empty for a token without audiences, which is valid for all. */
+  /** The audiences; empty for a token without audiences, which is valid for all. */
   readonly audiences: readonly string[];
   readonly times: Times;
-  /** Seconds since the epoch; 0 for never. */
+  /** The time from which a use is recorded, in seconds since the epoch; 0 for never. */
   readonly warnAfter: number;
   readonly isLegacy: boolean;
   readonly subject: string;
   readonly user: UserInfo;
   /** The answer for this server's own audiences. */
   readonly answer: Authentication;
-  /** Uid and version of the Secret that was last seen to hold this token. */
+  /** The uid and version of the Secret in which this token was last found. */
   secretSeen: string;
 }
 
 type Finding = Verified | { readonly refused: string };
 
-/** Tokens whose signature is remembered, in each of two generations: 10,000 accounts with one token each fit. */
+/**
+ * The maximum number of tokens with a cached signature, in each of two generations: 10,000 accounts with one token each
+ * fit.
+ */
 const verifiedMax = 16_384;
 const badMax = 1024;
 
-/** Authenticates tokens of `issuers` and legacy tokens; others are left to other methods. */
+/** Authenticates tokens of `issuers` and legacy tokens; it leaves others to other methods. */
 export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #options: ServiceAccountTokenOptions;
   readonly #names: ClaimNames;
@@ -191,7 +193,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return this.#bad.get(digest) ?? this.#firstUse(token, digest, audiences);
   }
 
-  /** Tries the candidates from `from` on, without a promise as long as none is needed. */
+  /** Tries the candidates from `from` on, without a promise if none is needed. */
   #verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): MaybePromise<Finding> {
     for (let at = from; at < candidates.length; at++) {
       const isGood = this.#verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
@@ -206,7 +208,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     return { refused: badSignature };
   }
 
-  /** The claims of a token with a valid signature. */
+  /** Reads the claims of a token with a valid signature. */
   #vouched(jwt: Jwt, digest: string): Finding {
     const finding = readClaims(jwt, this.#names, this.#options.audiences);
     if (!isRefused(finding)) this.#verified.set(digest, finding);
@@ -220,7 +222,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (issuer === undefined || !this.#issuers.has(issuer)) return noCredentials;
     const candidates = this.#options.keys.find(jwt.keyId);
     if (candidates.length === 0) return refused("invalid signature, no keys found");
-    // Times are looked at before the dear part, again at every use.
+    // Times are checked before the expensive part, and again at every use.
     const times = timeClaims(jwt.claims);
     const problem = times === undefined ? undefined : timeProblem(times, this.#options.clock.now());
     if (problem !== undefined) return refused(timeTexts[problem]);
@@ -333,7 +335,7 @@ function claimNames({ rename }: ApiDomain) {
 
 type ClaimNames = ReturnType<typeof claimNames>;
 
-/** Claims under a good signature; a token of ours that lacks one is refused all the same. */
+/** Reads claims under a valid signature; a token of this server that lacks one is refused all the same. */
 function readClaims(jwt: Jwt, names: ClaimNames, own: readonly string[]): Finding {
   const { claims } = jwt;
   const audiences = audienceClaim(claims);
@@ -363,7 +365,7 @@ function readClaims(jwt: Jwt, names: ClaimNames, own: readonly string[]): Findin
   return { ...about, answer: forAudiences(about, own, own) };
 }
 
-/** The user with those of the `wanted` audiences that the token has. */
+/** Returns the user with those `wanted` audiences that the token has. */
 function forAudiences(
   { audiences, user }: Pick<Verified, "audiences" | "user">,
   own: readonly string[],
@@ -435,7 +437,10 @@ function boundProblem(kind: string, present: ApiObject | undefined, ref: ObjectR
     : `${kind} UID (${uid}) does not match service account ${kind} ref claim (${ref.uid})`;
 }
 
-/** Deleted for longer than clocks may differ. Until then an object in slow deletion keeps its identity. */
+/**
+ * Whether an object was deleted for longer than clocks may differ. Until then an object in slow deletion keeps its
+ * identity.
+ */
 function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): boolean {
   return deletionTimestamp !== undefined && (timeToMs(deletionTimestamp) ?? 0) < now - leewayMs;
 }
@@ -446,6 +451,6 @@ function holdsToken({ data }: Secret, token: string): boolean {
   return copy.length === given.length && timingSafeEqual(copy, given);
 }
 
-/** Whether the account lists the Secret as its own, as those that were made for it do. */
+/** Whether the account lists the Secret as its own, as it does for Secrets that were made for it. */
 const isListed = ({ secrets }: ServiceAccount, name: string): boolean =>
   secrets?.some((secret) => secret.name === name) === true;

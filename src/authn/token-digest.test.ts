@@ -7,7 +7,7 @@ import { tokenDigest } from "./token-digest.ts";
 test("a token is remembered by its digest alone", () => {
   assert.equal(tokenDigest("secret").length, 32);
   assert.notEqual(tokenDigest("secret"), tokenDigest("secres"));
-  // Characters that one byte cannot hold count whole: \u0161 is no "a", as its last byte says.
+  // All bytes of a character count: \u0161 is no "a", although its last byte is that of "a".
   assert.notEqual(tokenDigest("secret-\u0161"), tokenDigest("secret-a"));
   assert.equal(
     Buffer.from(tokenDigest("\u0161"), "latin1").toString("hex"),

@@ -1,6 +1,6 @@
 /**
- * Static tokens from a file: `token,user name,user id[,"group1,group2"]`, read once at start. Source: Kubernetes'
- * static token file; CSV (RFC 4180) as Go's `encoding/csv` reads it. Only digests of tokens are stored.
+ * Authenticates static tokens from a file: `token,user name,user id[,"group1,group2"]`, read once at the start. Source:
+ * Kubernetes' static token file; CSV (RFC 4180) as Go's `encoding/csv` reads it. Only digests of tokens are stored.
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
@@ -15,7 +15,7 @@ export interface TokenFile extends TokenAuthenticator {
 /** Reads the text of the file; `path` is for messages. Throws an `Error` with the line for a malformed file. */
 export function readTokenFile(text: string, path: string): TokenFile {
   const users = new Map<string, Authentication>();
-  // Most tokens of other kinds are longer than all of the file's: they need no digest.
+  // Most tokens of other kinds are longer than all tokens of the file, and need no digest.
   const lengths = new Set<number>();
   const warnings: string[] = [];
   let count = 0;
@@ -45,7 +45,10 @@ export function readTokenFile(text: string, path: string): TokenFile {
   };
 }
 
-/** Records of fields. Blank lines are no records; a quoted field may hold commas, line breaks and doubled quotes. */
+/**
+ * Splits a text into records of fields. Blank lines are no records; a quoted field may contain commas, line breaks and
+ * doubled quotes.
+ */
 export function parseCsv(text: string, path: string): string[][] {
   const records: string[][] = [];
   let line = 1;

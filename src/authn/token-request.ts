@@ -1,6 +1,6 @@
 /**
- * `POST …/serviceaccounts/<name>/token`: issues a signed token with audiences and a lifetime, optionally bound to a
- * pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
+ * Answers `POST …/serviceaccounts/<name>/token`: issues a signed token with audiences and a lifetime, optionally bound
+ * to a pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
  */
 import type { BoundObjectReference, TokenRequest } from "#api/authentication/v1.ts";
 import type { Pod } from "#api/core/v1.ts";
@@ -23,28 +23,28 @@ interface TokenRequestOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly find: FindObject;
-  /** New tokens have this issuer. */
+  /** The issuer of new tokens. */
   readonly issuer: string;
-  /** Requests that name no audience get these. */
+  /** The audiences of tokens whose request names none. */
   readonly audiences: readonly string[];
-  /** 0 for no bound. */
+  /** The maximum lifetime; 0 for no maximum. */
   readonly lifetimeSecondsMax: number;
-  /** Whether tokens that kubelets ask for in the old way live for a year, with a note in the audit log. */
+  /** Whether tokens that kubelets request in the old way live for a year, with a note in the audit log. */
   readonly extendsLifetime: boolean;
   /** Whether tokens may be bound to nodes. */
   readonly bindsNodes: boolean;
-  /** Makes a token out of claims. */
+  /** Makes a token of claims. */
   readonly sign: (claims: object) => Promise<string>;
 }
 
 const lifetimeSecondsDefault = 3600;
 const lifetimeSecondsMin = 600;
 
-/** The lifetime that kubelets request when the pod gives none; identifies such requests. */
+/** The lifetime that kubelets request when the pod gives none; it identifies such requests. */
 const askedByDefaultSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 
-/** A request that does not say how long, asks for an hour. */
+/** Fills in the lifetime of an hour, if the request gives none. */
 export function tokenRequestDefaults(object: Unstructured): Unstructured {
   const sent: ApiObject = object;
   const { spec } = sent as TokenRequest; // decoded by its schema
@@ -52,7 +52,7 @@ export function tokenRequestDefaults(object: Unstructured): Unstructured {
   return { ...object, spec: { ...spec, expirationSeconds: lifetimeSecondsDefault } };
 }
 
-/** Takes requests with their defaults. */
+/** Makes the action. It is given requests with their defaults. */
 export function tokenRequest(options: TokenRequestOptions): Action {
   const { domain, clock, find } = options;
   const kind = { group: domain.rename("authentication.k8s.io"), kind: "TokenRequest" };
@@ -129,7 +129,7 @@ interface Bound {
   readonly node?: ObjectRef;
 }
 
-/** The object a token shall die with. Throws when it is not there, is another one or cannot be one. */
+/** Returns the object whose deletion ends the token. Throws when it does not exist, is another one or cannot be one. */
 function bind(options: TokenRequestOptions, ref: BoundObjectReference, namespace: string, account: string): Bound {
   const { apiVersion = "", kind = "", name = "", uid = "" } = ref;
   const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
@@ -142,7 +142,7 @@ function bind(options: TokenRequestOptions, ref: BoundObjectReference, namespace
       'cannot bind token to a Node object as the "ServiceAccountTokenNodeBinding" feature-gate is disabled',
     );
   }
-  // Upstream: looked up as by a client, who has to name something.
+  // Upstream: it is read as by a client, who must give a name.
   if (name === "") throw badRequest("Name parameter required.");
   const object = options.find(resource, kind === "Node" ? "" : namespace, name);
   if (object === undefined) throw notFound({ group: "", resource }, name);

@@ -6,7 +6,9 @@ import { authenticated } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { reviewedUser } from "./self-subject-review.ts";
 
-/** `tokens` are all kinds this server knows; `audiences` its own, for reviews that name none. */
+/**
+ * Makes the action. `tokens` are all kinds that this server knows; `audiences` are its own, for reviews that name none.
+ */
 export function tokenReview(tokens: TokenAuthenticator, audiences: readonly string[]): Action {
   return async ({ object, admitted }) => {
     const review = object as TokenReview; // decoded by its schema
@@ -15,7 +17,7 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
     if (token === "") throw badRequest("token is required for TokenReview in authentication");
     await admitted(object);
     const wanted = asked.length > 0 ? asked : audiences;
-    // Upstream: goes through a header, where only the first word is the token; it is empty after a space.
+    // Upstream: the token passes through a header, where only the first word counts; it is empty after a space.
     const word = token.trimEnd().split(" ", 1)[0]!;
     const answer = await tokens.authenticateToken(word, wanted);
     if (answer.outcome !== "user") {
@@ -27,7 +29,10 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
   };
 }
 
-/** Upstream: the first of two chains knows only the server's own token, and its error comes first. */
+/**
+ * Returns the error of a refusal. Upstream: the first of two chains knows only the server's own token, and its error
+ * comes first.
+ */
 function errorOf(reason: string): string {
   return reason === "" ? "invalid bearer token" : `[invalid bearer token, ${reason}]`;
 }

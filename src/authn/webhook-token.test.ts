@@ -82,7 +82,7 @@ test("a token for other audiences is refused", async () => {
     user: { name: "alice", groups: [] },
     audiences: ["vault"],
   });
-  // One that names none knows none: its tokens are this server's.
+  // A webhook that names no audience knows none: its tokens are for this server.
   assert.equal((await tokens.authenticateToken("silent")).outcome, "user");
   assert.equal((await tokens.authenticateToken("silent", ["vault"])).outcome, "none");
 });

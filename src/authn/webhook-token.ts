@@ -1,7 +1,7 @@
 /**
- * Tokens checked by a webhook, which gets a TokenReview. Good and bad answers have separate caches, so that a flood of
- * bad tokens does not evict good ones; failures are not cached. The number of waiting tokens is bounded. Source:
- * upstream's `plugin/pkg/authenticator/token/webhook`.
+ * Has a webhook check tokens, by a TokenReview. Good and bad answers have separate caches, so that a flood of bad
+ * tokens does not evict good ones; failures are not cached. The number of waiting tokens is bounded. Source: upstream's
+ * `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
 import type { Outgoing } from "#client/outgoing-https.ts";
@@ -18,25 +18,25 @@ import type { TokenAuthenticator } from "./bearer-token.ts";
 
 interface WebhookTokenOptions {
   readonly url: string;
-  /** Credentials for the webhook. */
+  /** Headers with the credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outgoing: Outgoing;
-  /** The TokenReview that is sent has this version, `authentication.k8s.io/v1`. */
+  /** The version of the TokenReview that is sent, `authentication.k8s.io/v1`. */
   readonly apiVersion: string;
-  /** Names of this server, for requests that want no other. */
+  /** The audiences of this server, for requests without others. */
   readonly audiences: readonly string[];
   /** The time for which answers are cached; 0 caches none. */
   readonly cacheTtlMs: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** The webhook gave no answer. */
+  /** Called when the webhook gave no answer. */
   failed(error: unknown): void;
 }
 
 const keptMax = 4096;
 const timeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
-/** Distinct tokens that may wait for the webhook; further ones are told to retry. */
+/** The maximum number of distinct tokens that wait for the webhook; further ones are told to retry. */
 const waitingMax = 1000;
 const firstPauseMs = 500;
 
@@ -51,7 +51,10 @@ export class WebhookTokens implements TokenAuthenticator {
     this.#options = options;
   }
 
-  /** Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad. */
+  /**
+   * Authenticates a token. Rejects with a `StatusError` (429) when too many wait: the token was then neither good nor
+   * bad.
+   */
   authenticateToken(token: string, audiences = this.#options.audiences): MaybePromise<Authentication> {
     const key = hash("sha256", JSON.stringify([token, ...audiences]));
     const nowMs = this.#options.clock.monotonic();
@@ -69,7 +72,7 @@ export class WebhookTokens implements TokenAuthenticator {
     this.#gone.abort();
   }
 
-  /** Never rejects. */
+  /** Asks the webhook. Never rejects. */
   async #ask(key: string, token: string, audiences: readonly string[]): Promise<Authentication> {
     const { clock, cacheTtlMs, failed } = this.#options;
     try {
@@ -83,7 +86,7 @@ export class WebhookTokens implements TokenAuthenticator {
     }
   }
 
-  /** The review's `status`. Throws when there is none. */
+  /** Returns the `status` of the review. Throws when there is none. */
   async #review(token: string, audiences: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
     const review = {
       kind: "TokenReview",
@@ -108,7 +111,7 @@ export class WebhookTokens implements TokenAuthenticator {
     const named = textList(status["audiences"]) ?? [];
     const meant = named.length > 0 ? named : this.#options.audiences;
     const shared = audiences.filter((audience) => meant.includes(audience));
-    // Without names of its own a server asks for no audience.
+    // A server without names of its own asks for no audience.
     if (audiences.length === 0) return { outcome: "user", user };
     return shared.length === 0 ? noCredentials : { outcome: "user", user, audiences: shared };
   }

@@ -1,13 +1,13 @@
 /**
- * A bearer token sent as a WebSocket subprotocol, the only header that browsers can set there. Source: upstream's
- * `authentication/request/websocket`.
+ * Authenticates by a bearer token in a WebSocket subprotocol, which is in the only header that browsers can set there.
+ * Source: upstream's `authentication/request/websocket`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
-/** Asks for each kind of token one after the other, in requests for a WebSocket only. */
+/** Asks each kind of token in order, in requests for a WebSocket only. */
 export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: ApiDomain): Authenticator {
   const prefix = domain.rename("base64url.bearer.authorization.k8s.io.");
   return {
@@ -20,7 +20,7 @@ export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: Ap
       if (encoded.length > 1) return refused("more than one token among the subprotocols");
       const token = decoded(encoded[0]!.slice(prefix.length));
       if (token === undefined) return refused("the token among the subprotocols is no base64url of UTF-8");
-      // A server has to choose a subprotocol, and must not choose this one: it would send the token back.
+      // A server has to choose a subprotocol, and must not choose the token: that would send the token back.
       if (protocols.length === 1) return refused("no subprotocol beside the token");
       return andThen(
         firstUser(tokens, (one) => one.authenticateToken(token)),
@@ -32,7 +32,7 @@ export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: Ap
 
 const refused = (reason: string): Authentication => ({ outcome: "refused", reason });
 
-/** Strictly: without padding, blanks and letters of the other alphabet, which Node's decoder passes over. */
+/** Decodes strictly: without padding, blanks and letters of the other alphabet, which Node's decoder ignores. */
 function decoded(text: string): string | undefined {
   const bytes = Buffer.from(text, "base64url");
   if (text === "" || bytes.toString("base64url") !== text) return undefined;

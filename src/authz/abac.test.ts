@@ -9,7 +9,7 @@ import type { Attributes } from "./authorizer.ts";
 const line = (spec: object, version = "abac.authorization.kubernetes.io/v1beta1"): string =>
   JSON.stringify({ apiVersion: version, kind: "Policy", spec });
 
-/** Decides by one policy, or several. */
+/** Decides by one policy, or by several. */
 async function decide(text: string, of: Attributes): Promise<string> {
   return (await abac(readPolicies(text, kubernetesDomain)).authorize(of)).decision;
 }

@@ -1,5 +1,5 @@
 /**
- * ABAC: a file with one JSON policy a line; the first match allows. Source: upstream's `pkg/auth/authorizer/abac` and
+ * ABAC: a file with one JSON policy per line; the first match allows. Source: upstream's `pkg/auth/authorizer/abac` and
  * the conversions of `abac.authorization.kubernetes.io` (`v1beta1`, and lines without a version).
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
@@ -9,7 +9,10 @@ import { isObject } from "#std/is-object.ts";
 import { allowed, type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import { matchesUrl } from "./rules.ts";
 
-/** One line. Empty strings match nothing; `*` matches everything, and as a subject every authenticated user. */
+/**
+ * The policy of one line. Empty strings match nothing; `*` matches everything, and as a subject every authenticated
+ * user.
+ */
 export interface Policy {
   readonly user: string;
   readonly group: string;
@@ -20,7 +23,7 @@ export interface Policy {
   readonly nonResourcePath: string;
 }
 
-/** Lines and bytes of them that are read. */
+/** The maximum number of lines, and of bytes in them. */
 const linesMax = 100_000;
 
 /** Reads a policy file. Throws an `Error` that names line and fault. */
@@ -57,7 +60,7 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
   return known ? { ...policy, user: "", group: groupAuthenticated } : policy;
 }
 
-/** Upstream: omitted fields of such a line match everything. */
+/** Reads a policy without a version. Upstream: omitted fields of such a line match everything. */
 function unversioned(value: Readonly<Record<string, unknown>>): Policy {
   const policy = fieldsOf(value, "");
   const { user, group, namespace, resource } = policy;
@@ -95,7 +98,7 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, path: string): Polic
 const unmatched: Verdict = { ...noOpinion, reason: "No policy matched." };
 
 export function abac(policies: readonly Policy[]): Required<Authorizer> {
-  // A policy for a user and a group is looked for by its user.
+  // A policy for a user and a group is indexed by its user.
   const byUser = Map.groupBy(
     policies.filter(({ user }) => user !== ""),
     ({ user }) => user,

@@ -15,7 +15,7 @@ export const alwaysAllow: Required<Authorizer> = {
   explain: () => "AlwaysAllow: everybody may do everything",
 };
 
-/** Upstream: has no opinion, so that a later authorizer may still allow. */
+/** Upstream: it has no opinion, so that a later authorizer may still allow. */
 export const alwaysDeny: Required<Authorizer> = {
   authorize: () => ({ ...noOpinion, reason: "Everything is forbidden." }),
   rulesFor: () => nothing,

@@ -1,7 +1,7 @@
 /** Attributes of requests, for tests of authorizers. */
 import type { Attributes } from "./authorizer.ts";
 
-/** User bob gets a config map, with the changes of `over`. */
+/** The attributes of a GET of a config map by the user bob, with the changes of `over`. */
 export const attributes = (over: Partial<Attributes> = {}): Attributes => ({
   user: { name: "bob", groups: ["devs", "system:authenticated"] },
   verb: "get",
@@ -16,6 +16,6 @@ export const attributes = (over: Partial<Attributes> = {}): Attributes => ({
   ...over,
 });
 
-/** User bob gets a path outside the API. */
+/** The attributes of a GET of a path outside the API by the user bob. */
 export const pathAttributes = (path: string, over: Partial<Attributes> = {}): Attributes =>
   attributes({ isResourceRequest: false, path, version: "", resource: "", namespace: "", name: "", ...over });

@@ -7,7 +7,7 @@ import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
-/** One action, as rules name it. */
+/** The attributes of one action, as rules name them. */
 export interface Attributes extends RequestAttributes {
   readonly user: UserInfo;
   /** The field selector of a list, watch or deletecollection. Absent when there is none or it cannot be parsed. */
@@ -19,36 +19,36 @@ export type Decision = "allow" | "deny" | "noOpinion";
 
 export interface Verdict {
   readonly decision: Decision;
-  /** A sentence for the audit log and, of a refusal, for the client. */
+  /** A sentence for the audit log and, if it refuses, for the client. */
   readonly reason: string;
-  /** Errors during evaluation, shown in reviews. */
+  /** Errors of the evaluation, which reviews show. */
   readonly error?: string;
 }
 
-/** Longest time a webhook has for its answer. */
+/** The maximum timeout of a webhook. */
 export const webhookTimeoutMaxMs = 30_000;
 
 export const allowed: Verdict = { decision: "allow", reason: "" };
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
-/** The rules of a user in a namespace, as far as an authorizer can list them. */
+/** The rules of a user in a namespace that an authorizer can list. */
 export interface Rules {
   readonly resourceRules: readonly PolicyRule[];
   readonly nonResourceRules: readonly PolicyRule[];
-  /** Whether there may be more. */
+  /** Whether there may be more rules. */
   readonly incomplete: boolean;
   readonly errors: readonly string[];
 }
 
 export interface Authorizer {
   authorize(attributes: Attributes): MaybePromise<Verdict>;
-  /** Answers rules reviews. Left out when this authorizer cannot list rules. */
+  /** Lists rules for reviews. Left out when this authorizer cannot list rules. */
   rulesFor?(user: UserInfo, namespace: string): Rules;
   /** Explains a decision in a sentence for users with permission. Left out when the verdict's reason is enough. */
   explain?(attributes: Attributes): string;
 }
 
-/** Asks in order; the first allow or deny is final. Without either, the reasons of all are put together. */
+/** Asks in order; the first allow or deny is final. Without either, the reasons of all are joined. */
 export function union(authorizers: readonly Authorizer[]): Required<Authorizer> {
   return {
     authorize: (attributes) => firstDecision(authorizers, attributes, 0, "", ""),

@@ -44,7 +44,7 @@ const read = (authorizers: readonly object[], compile: ConditionCompiler = anyCo
     compile,
   });
 
-/** The error, without the brackets around several ones. */
+/** Returns the error, without the brackets around several ones. */
 function problem(authorizers: readonly object[], compile?: ConditionCompiler): string {
   try {
     read(authorizers, compile);

@@ -47,7 +47,10 @@ export type AuthorizerEntry =
   | { readonly type: "Node" | "RBAC"; readonly name: string }
   | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookSettings };
 
-/** Knows the language of match conditions. `isInternal`: upstream calls the problem an internal error. */
+/**
+ * Compiles a match condition, and returns its problem if it has one. `isInternal`: upstream calls the problem an
+ * internal error.
+ */
 export type ConditionCompiler = (
   expression: string,
 ) => MatchCondition | { readonly problem: string; readonly isInternal: boolean };
@@ -78,7 +81,7 @@ const conditionsMax = 64;
 
 const authorizersPath = FieldPath.of("authorizers");
 
-/** Throws `ConfigError` with everything that is wrong. */
+/** Reads the file. Throws `ConfigError` with all errors. */
 export function readAuthorizationConfig(text: string, rules: AuthorizationRules): readonly AuthorizerEntry[] {
   const group = rules.domain.rename("apiserver.config.k8s.io");
   const { authorizers = [] } = readDocument(text, {
@@ -142,7 +145,7 @@ function checkName(name: string, path: FieldPath, seen: Set<string>, errors: Fie
   seen.add(name);
 }
 
-/** `undefined` when something is wrong that was added to `errors`. */
+/** Reads the settings of a webhook; `undefined` when errors were added to `errors`. */
 function checkWebhook(
   config: WebhookConfig,
   path: FieldPath,
@@ -181,7 +184,9 @@ function checkWebhook(
   return { ...settings, connection, version, failurePolicy, timeoutMs, conditions };
 }
 
-/** 0 when there is none; the document was decoded, so it is a duration. */
+/**
+ * Returns the milliseconds of a duration; 0 when there is none. The document was decoded, so the text is a duration.
+ */
 const milliseconds = (text: string | undefined): number => parseGoDuration(text ?? "0") ?? 0;
 
 function checkTimeout(text: string | undefined, path: FieldPath, errors: FieldError[]): number {

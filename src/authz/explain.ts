@@ -1,6 +1,6 @@
 /**
- * Explains an RBAC decision in one sentence: the rule that allowed, or the closest rule and what it lacks. Looks at a
- * bounded number of rules. Shown only to users with permission to see it.
+ * Explains an RBAC decision in one sentence: the rule that allowed, or the closest rule and its missing part. It
+ * examines a bounded number of rules. Only users with permission see it.
  */
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -9,9 +9,9 @@ import { type IndexedBinding, describeBinding, type RbacIndex } from "./rbac-ind
 import { type PreparedRule, allows, matchesUrl, ruleResource } from "./rules.ts";
 import { quotedList, ruleText } from "./rules-cover.ts";
 
-/** Rules and bindings examined for one explanation. */
+/** The maximum number of rules and bindings that are examined for one explanation. */
 const looksMax = 5000;
-/** Characters of a rule that are shown, and groups of a user. */
+/** The maximum number of characters of a rule that are shown, and of groups of a user. */
 const ruleTextMax = 400;
 const groupsMax = 20;
 
@@ -71,13 +71,14 @@ function short({ rule }: PreparedRule): string {
   return text.length <= ruleTextMax ? text : `${text.slice(0, ruleTextMax)}…`;
 }
 
-// The bits say what keeps a rule from allowing an action: most rules of a refusal are looked at and never told.
+// The bits say which parts keep a rule from allowing an action. They cost little: most examined rules of a refusal are
+// never shown.
 const verbBit = 1;
 const groupBit = 2;
 const resourceBit = 4;
 const nameBit = 8;
 const pathBit = 16;
-/** It is for resources, and the action for a path, or the other way round. */
+/** Marks a rule for resources if the action is for a path, or the other way round. */
 const otherKind = -1;
 
 function lacking(rule: PreparedRule, attributes: Attributes, resource: string): number {

@@ -6,7 +6,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { forbidden, type StatusError } from "#meta/status-error.ts";
 import type { Attributes } from "./authorizer.ts";
 
-/** `reason` is the authorizer's, possibly empty. */
+/** Makes the refusal. `reason` is the authorizer's, possibly empty. */
 export function forbiddenError(attributes: Attributes, reason: string): StatusError {
   const sentence = escapeMarkup(describe(attributes));
   return forbidden(
@@ -24,7 +24,7 @@ function describe(of: Attributes): string {
   return `${subject} resource ${goQuote(resource)} in API group ${goQuote(of.group)} ${where}`;
 }
 
-/** Upstream: the text must not look like a page to a browser. */
+/** Escapes markup. Upstream: a browser must not take the text for a page. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -16,7 +16,7 @@ const namespaces = ["n", "m"];
 const names = ["a", "b", "c", "__proto__"];
 const nodes = ["one", "two"];
 
-/** Whether the node has to do with the object, by looking at everything. */
+/** Whether the object belongs to the node, by a search of all objects. */
 function related(
   pods: ReadonlyMap<string, Pod>,
   volumes: ReadonlyMap<string, PersistentVolume>,

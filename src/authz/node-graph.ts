@@ -21,7 +21,7 @@ type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" 
 /** Resources whose objects belong to nodes. */
 export type Related = Used | "persistentvolumes" | "resourceslices" | "volumeattachments";
 
-/** Objects that say which node they are for. */
+/** The objects that name their node. */
 export type OfNode = ResourceSlice | VolumeAttachment;
 
 interface Placed {
@@ -39,10 +39,10 @@ const place = (kind: Used, namespace: string, name: string): string => `${kind}/
 export class NodeGraph {
   readonly #mirror: string;
   readonly #pods = new Map<string, Placed>();
-  /** Nodes by what is used there, with the number of pods that do. */
+  /** The nodes that use each object, with the number of their pods that do. */
   readonly #uses = new Map<string, Map<string, number>>();
   readonly #volumes = new Map<string, Mounted>();
-  /** Volumes by the secrets they need. */
+  /** The volumes that need each secret. */
   readonly #mounts = new Map<string, Set<string>>();
   readonly #owned = { resourceslices: new Map<string, string>(), volumeattachments: new Map<string, string>() };
 
@@ -51,7 +51,7 @@ export class NodeGraph {
     this.#mirror = mirror;
   }
 
-  /** Forgets all objects of a resource; the current ones follow. */
+  /** Removes all objects of a resource; the current ones follow. */
   clear(resource: "persistentvolumes" | "pods" | "resourceslices" | "volumeattachments"): void {
     if (resource === "pods") {
       this.#pods.clear();
@@ -92,14 +92,14 @@ export class NodeGraph {
     this.#volumes.set(name, { claim: key, secrets });
   }
 
-  /** Objects that say in `spec.nodeName` whose they are. */
+  /** Sets an object that names its node in `spec.nodeName`; `undefined` when it is deleted. */
   setOwned(resource: "resourceslices" | "volumeattachments", name: string, object: OfNode | undefined): void {
     const node = object?.spec.nodeName ?? "";
     if (node === "") this.#owned[resource].delete(name);
     else this.#owned[resource].set(name, node);
   }
 
-  /** Whether the object has to do with the node. */
+  /** Whether the object belongs to the node. */
   relates(node: string, resource: Related, namespace: string, name: string): boolean {
     switch (resource) {
       case "persistentvolumes":
@@ -126,7 +126,7 @@ export class NodeGraph {
     return claim !== undefined && this.#usedAt(node, claim);
   }
 
-  /** A mirror pod, made by a node itself, gives it no rights. */
+  /** Returns the objects that a pod names. A mirror pod, which a node made itself, gives the node no rights. */
   #named(namespace: string, pod: Pod): readonly string[] {
     if (pod.metadata.annotations?.[this.#mirror] !== undefined) return [];
     const account = pod.spec.serviceAccountName ?? "";

@@ -7,7 +7,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 const groupNodes = "system:nodes";
 const prefix = "system:node:";
 
-/** Name of the node, possibly empty; `undefined` for others. */
+/** Returns the name of a node, possibly empty; `undefined` for other users. */
 export function nodeNameOf({ name, groups }: UserInfo): string | undefined {
   return name.startsWith(prefix) && groups.includes(groupNodes) ? name.slice(prefix.length) : undefined;
 }

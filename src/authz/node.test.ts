@@ -1,4 +1,4 @@
-/** The Node authorizer: what kubelets may do, and when they lose it. */
+/** The Node authorizer: the rights of kubelets, and their end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolume, Pod } from "#api/core/v1.ts";

@@ -12,9 +12,12 @@ import { allows, type PreparedRule, ruleResource } from "./rules.ts";
 interface NodeOptions {
   readonly domain: ApiDomain;
   readonly graph: Pick<NodeGraph, "relates">;
-  /** The role `system:node` has these rules, for resources that need no closer look. */
+  /** The rules of the role `system:node`, for resources that need no further check. */
   readonly rules: readonly PreparedRule[];
-  /** Nodes read only themselves, and lists only with a selector for themselves: `AuthorizeNodeWithSelectors`. */
+  /**
+   * Whether nodes read only themselves, and lists only with a selector for themselves (gate
+   * `AuthorizeNodeWithSelectors`).
+   */
   readonly selectors: boolean;
 }
 
@@ -170,7 +173,7 @@ const ownNode: Decide = (name, attributes) => {
         : `node '${name}' cannot read '${attributes.name}', only its own Node object`,
     );
   }
-  // NodeRestriction sees to it that it is its own.
+  // NodeRestriction ensures that the object is the node's own.
   const writes =
     subresource === "" ? ["create", "update", "patch"] : subresource === "status" ? ["update", "patch"] : [];
   return writes.includes(verb) ? allowed : noOpinion;
@@ -188,7 +191,7 @@ const ownPods =
         return undecided("can only list/watch pods with spec.nodeName field selector");
       }
     }
-    // NodeRestriction sees to it that the pod is on this node.
+    // NodeRestriction ensures that the pod is on this node.
     const writes: Readonly<Record<string, readonly string[]>> = {
       "": ["create", "delete"],
       status: ["update", "patch"],

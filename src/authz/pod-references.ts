@@ -3,7 +3,7 @@
  */
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from "#api/core/v1.ts";
 
-/** Names in the pod's namespace. */
+/** The names of objects in the pod's namespace. */
 interface PodReferences {
   readonly secrets: ReadonlySet<string>;
   readonly configMaps: ReadonlySet<string>;
@@ -63,7 +63,7 @@ const secretRefs = (volume: Volume | PersistentVolumeSpec): readonly Named[] =>
     (source) => source?.secretRef ?? [],
   );
 
-/** Secrets that a node needs for a bound volume. Those without a namespace are in the claim's. */
+/** Returns the secrets that a node needs for a bound volume. Secrets without a namespace are in that of the claim. */
 export function volumeSecrets({
   spec,
 }: PersistentVolume): readonly { readonly namespace: string; readonly name: string }[] {

@@ -12,39 +12,39 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Verdict } from "./authorizer.ts";
 import { type PreparedRule, compileRule } from "./rules.ts";
 
-/** The parts of Role and ClusterRole that count. */
+/** The parts of Role and ClusterRole that the index reads. */
 type RoleRules = Pick<Role, "rules">;
 
 type RoleReference = Pick<RoleRef, "kind" | "name">;
 
-/** The parts of RoleBinding and ClusterRoleBinding that count. */
+/** The parts of RoleBinding and ClusterRoleBinding that the index reads. */
 interface BindingContent extends Pick<RoleBinding, "subjects"> {
   readonly roleRef: RoleReference;
 }
 
-/** An indexed binding. */
+/** A binding in the index. */
 export interface IndexedBinding {
-  /** Empty for a ClusterRoleBinding. */
+  /** The namespace; empty for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly name: string;
   readonly roleRef: RoleReference;
-  /** Key of the role: that of a ClusterRole has no namespace. `undefined` for a kind of role there is not. */
+  /** The key of the role; that of a ClusterRole has no namespace. `undefined` for an unknown kind of role. */
   readonly roleKey: string | undefined;
   readonly subjects: readonly Subject[];
-  /** First subject that names the user or the group. Service accounts are users. */
+  /** The index of the first subject that names each user or group. Service accounts are users. */
   readonly users: ReadonlyMap<string, number>;
   readonly groups: ReadonlyMap<string, number>;
-  /** Verdicts that were given, by subject. */
+  /** The verdicts that were given, by subject. */
   readonly verdicts: Verdict[];
 }
 
-/** Bindings by namespace; the cluster's own have the empty one. */
+/** Bindings by namespace; ClusterRoleBindings have the empty one. */
 type Scopes = Map<string, Set<IndexedBinding>>;
 
 const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
 
 export class RbacIndex {
-  /** Name of the API group, for messages. */
+  /** The name of the API group, for messages. */
   readonly group: string;
   readonly #roles = new Map<string, readonly PreparedRule[]>();
   readonly #bindings = new Map<string, IndexedBinding>();
@@ -55,14 +55,14 @@ export class RbacIndex {
     this.group = group;
   }
 
-  /** Takes note of a role; of none when `role` is `undefined`. `namespace` is empty for cluster roles. */
+  /** Sets a role, or removes it when `role` is `undefined`. `namespace` is empty for cluster roles. */
   setRole(namespace: string, name: string, role: RoleRules | undefined): void {
     const key = keyOf(namespace, name);
     if (role === undefined) this.#roles.delete(key);
     else this.#roles.set(key, (role.rules ?? []).map(compileRule));
   }
 
-  /** Takes note of a binding; of none when `content` is `undefined`. */
+  /** Sets a binding, or removes it when `content` is `undefined`. */
   setBinding(namespace: string, name: string, content: BindingContent | undefined): void {
     const key = keyOf(namespace, name);
     const old = this.#bindings.get(key);
@@ -78,7 +78,7 @@ export class RbacIndex {
     for (const group of binding.groups.keys()) add(this.#byGroup, group, binding);
   }
 
-  /** Forgets all roles or bindings of the cluster, or all of namespaces. */
+  /** Removes all roles or bindings of the cluster, or all of namespaces. */
   clear(what: "roles" | "bindings", isNamespaced: boolean): void {
     for (const key of (what === "roles" ? this.#roles : this.#bindings).keys()) {
       const slash = key.indexOf("/");
@@ -88,7 +88,7 @@ export class RbacIndex {
     }
   }
 
-  /** Bindings of a user name in one scope. */
+  /** Returns the bindings of a user name in one scope. */
   ofUser(user: string, scope: string): Iterable<IndexedBinding> | undefined {
     return this.#byUser.get(user)?.get(scope);
   }
@@ -97,7 +97,7 @@ export class RbacIndex {
     return this.#byGroup.get(group)?.get(scope);
   }
 
-  /** Bindings that concern a user, each once: those of the cluster, then those of the namespace. */
+  /** Returns the bindings that concern a user, each once: those of the cluster, then those of the namespace. */
   bindingsOf(user: UserInfo, namespace: string): ReadonlySet<IndexedBinding> {
     const found = new Set<IndexedBinding>();
     for (const scope of namespace === "" ? [""] : ["", namespace]) {
@@ -107,12 +107,12 @@ export class RbacIndex {
     return found;
   }
 
-  /** Rules of a binding's role; `undefined` when there is no such role. */
+  /** Returns the rules of a binding's role; `undefined` when there is no such role. */
   rulesOf({ roleKey }: IndexedBinding): readonly PreparedRule[] | undefined {
     return roleKey === undefined ? undefined : this.#roles.get(roleKey);
   }
 
-  /** Rules a reference gives in a namespace; `undefined` when there is no such role. */
+  /** Returns the rules that a reference gives in a namespace; `undefined` when there is no such role. */
   referenced(ref: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
     const key = referenceKey(ref, namespace);
     return key === undefined ? undefined : this.#roles.get(key)?.map(({ rule }) => rule);
@@ -129,7 +129,7 @@ export class RbacIndex {
     return `${resource}.${this.group} ${goQuote(ref.name)} not found`;
   }
 
-  /** The allowance of a binding, in upstream's words. The same object each time. */
+  /** Returns the verdict that a binding allows, in upstream's words. It is the same object each time. */
   allowance(binding: IndexedBinding, user: UserInfo): Verdict {
     const at = firstSubject(binding, user);
     let verdict = binding.verdicts[at];
@@ -141,7 +141,7 @@ export class RbacIndex {
   }
 }
 
-/** `RoleBinding "b/shop" of Role "reader" to User "eve"`, by the first subject that is this user. */
+/** Returns `RoleBinding "b/shop" of Role "reader" to User "eve"`, by the first subject that is this user. */
 export function describeBinding(binding: IndexedBinding, user: UserInfo): string {
   const { namespace, name, roleRef, subjects } = binding;
   const which =
@@ -164,7 +164,7 @@ function firstSubject({ users, groups }: IndexedBinding, user: UserInfo): number
   return first;
 }
 
-/** Names have no slashes. */
+/** Returns the key of a role. Names have no slashes. */
 const keyOf = (namespace: string, name: string): string => `${namespace}/${name}`;
 
 function referenceKey({ kind, name }: RoleReference, namespace: string): string | undefined {

@@ -91,7 +91,7 @@ test("a role of another namespace, or one that is not there, gives nothing and i
   index.setBinding("", "c", { roleRef: { kind: "ClusterRole", name: "gone" }, subjects: [user("eve")] });
   index.setBinding("", "d", { roleRef: { kind: "ClusterRole", name: "gone" }, subjects: [user("eve")] });
   assert.equal(decide().reason, `RBAC: [clusterrole.${group} "gone" not found, role.${group} "reader" not found]`);
-  // A cluster binding cannot mean a role of a namespace, whatever it says.
+  // A cluster binding cannot refer to a role of a namespace, whatever it says.
   index.setBinding("", "e", { roleRef: { kind: "Role", name: "reader" }, subjects: [user("eve")] });
   assert.ok(!isAllowed(decide({ namespace: "other" })));
 });

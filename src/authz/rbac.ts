@@ -1,6 +1,6 @@
 /**
- * RBAC: allows what the roles bound to a user or the user's groups allow. It never denies. Source of reasons:
- * upstream's `plugin/pkg/auth/authorizer/rbac`.
+ * RBAC: allows what the roles of a user or of the user's groups allow. It never denies. Source of reasons: upstream's
+ * `plugin/pkg/auth/authorizer/rbac`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { aggregate } from "#meta/field-error.ts";
@@ -12,10 +12,10 @@ import { explainRbac } from "./explain.ts";
 import type { IndexedBinding, RbacIndex } from "./rbac-index.ts";
 import { allows, type PreparedRule, listsOf, ruleResource } from "./rules.ts";
 
-/** Rules, bindings and groups that a decision examines without a pause. */
+/** The number of rules, bindings and groups that a decision examines without a pause. */
 const looksMax = 1000;
 
-/** The remaining budget of them. */
+/** The number that may still be examined. */
 interface Looks {
   left: number;
 }
@@ -55,7 +55,7 @@ function inScope(
   return undefined;
 }
 
-/** If none allows, `looks` tells whether all were examined. */
+/** Finds the first binding that allows. If none does, `looks` tells whether all were examined. */
 function firstAllowing(
   index: RbacIndex,
   bindings: Iterable<IndexedBinding> | undefined,
@@ -77,11 +77,11 @@ function firstAllowing(
   return undefined;
 }
 
-/** Other lists of a rule are looked up, not searched. */
+/** The cost of examining a rule: URLs are searched, other lists are looked up. */
 const looksOf = ({ urls }: PreparedRule, { isResourceRequest }: Attributes): number =>
   isResourceRequest ? 1 : 1 + urls.length;
 
-/** The same for a user with a great many rules, bindings or groups: others have turns meanwhile. */
+/** Decides for a user with very many rules, bindings or groups: others have turns in between. */
 async function decideInPieces(
   index: RbacIndex,
   attributes: Attributes,
@@ -96,7 +96,7 @@ async function decideInPieces(
   for (const binding of index.bindingsOf(user, namespace)) {
     const rules = index.rulesOf(binding) ?? [];
     looks++;
-    // Many bindings may name one role.
+    // Many bindings may name the same role.
     for (const rule of seen.has(rules) ? [] : rules) {
       looks += looksOf(rule, attributes);
       if (looks > looksMax) {
@@ -110,7 +110,7 @@ async function decideInPieces(
   return undecided(index, attributes);
 }
 
-/** The reason of no decision: names missing roles. */
+/** The verdict without an opinion; its reason names missing roles. */
 function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   const errors = new Set<string>();
   for (const binding of index.bindingsOf(user, namespace)) {
@@ -121,19 +121,19 @@ function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   return errors.size === 0 ? noOpinion : { decision: "noOpinion", reason: `RBAC: ${aggregate(errors)}` };
 }
 
-/** Roles that are not there and are named in one answer. */
+/** The maximum number of missing roles that one answer names. */
 const missingMax = 100;
-/** Words of the rules that one answer shows, a role as large as objects may be. */
+/** The maximum number of words of rules in one answer; a role may be as large as an object. */
 const shownWordsMax = 100_000;
 
 interface RulesOptions {
-  /** The resource name in messages about missing roles, if it differs. */
+  /** The name of the resource in messages about missing roles, if it is another one. */
   readonly resource?: string;
   /** The limit of words of all rules together; beyond it rules are left out and reported. No limit by default. */
   readonly wordsMax?: number;
 }
 
-/** All rules that apply to a user in a namespace (empty: at the cluster scope). */
+/** Returns all rules that apply to a user in a namespace (empty: at the cluster scope). */
 export function rulesFor(
   index: RbacIndex,
   user: UserInfo,

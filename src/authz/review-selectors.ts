@@ -1,5 +1,5 @@
 /**
- * Selectors in access reviews. Requirements that cannot be parsed are dropped, which widens the question, and the
+ * Reads selectors in access reviews. Requirements that cannot be parsed are dropped, which widens the question, and the
  * answer reports them. Source: upstream's `registry/authorization/util`.
  */
 import type { FieldSelectorAttributes, LabelSelectorAttributes } from "#api/authorization/v1.ts";
@@ -20,7 +20,7 @@ export interface ReviewSelectors {
   readonly labelSelector?: readonly LabelRequirement[];
 }
 
-/** The parsed selectors, and the errors to report. */
+/** Returns the parsed selectors, and the errors to report. */
 export function reviewSelectors(
   fields: SelectorAttributes | undefined,
   labels: SelectorAttributes | undefined,
@@ -64,7 +64,7 @@ function read<T>(
   return { found, isWhole: found.length === converted.length };
 }
 
-/** Upstream: one value, equal or not. */
+/** Parses a requirement of a field selector. Upstream: it has one value, equal or not. */
 function fieldRequirement({ key, operator, values }: SelectorRequirement): FieldRequirement | undefined {
   const [value, ...more] = values ?? [];
   if (value === undefined || more.length > 0 || (operator !== "In" && operator !== "NotIn")) return undefined;

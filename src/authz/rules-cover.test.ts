@@ -14,7 +14,7 @@ const rule = (groups: string, resources: string, verbs: string, names?: string):
 });
 const paths = (urls: string, verbs = "get"): PolicyRule => ({ nonResourceURLs: list(urls), verbs: list(verbs) });
 
-/** Lines of what is missing; `true` when nothing is. */
+/** Compares the lines about missing rights; `true` when none is missing. */
 function check(held: readonly PolicyRule[], wanted: readonly PolicyRule[], expected: true | readonly string[]): void {
   const coverage = covers(held, wanted);
   assert.deepEqual(coverage.covered || coverage.missing.split("\n"), expected);

@@ -1,6 +1,6 @@
 /**
- * Whether the rules that a user holds cover the rules to be granted, and which are missing. This prevents privilege
- * escalation. Source of wording: upstream's `component-helpers/auth/rbac/validation` and
+ * Tells whether the rules of a user cover the rules to be granted, and which rights are missing. This prevents
+ * privilege escalation. Source of wording: upstream's `component-helpers/auth/rbac/validation` and
  * `pkg/registry/rbac/validation`.
  *
  * Rules are products of lists, so a small role can name very many single rights. A rule that no single held rule covers
@@ -10,17 +10,20 @@ import type { PolicyRule } from "#api/rbac/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type PreparedRule, compileRule, listsOf, matchesUrl, type Words } from "./rules.ts";
 
-/** Most single rights that are compared one by one; a role with all of a large cluster's rights has some thousands. */
+/**
+ * The maximum number of single rights that are compared one by one; a role with all rights of a large cluster has some
+ * thousands.
+ */
 const rightsMax = 50_000;
 /** The limit of comparisons of a right with a rule for one answer, about a tenth of a second. */
 const comparisonsMax = 5_000_000;
-/** Most missing rights that are gathered, and most lines of them in a message. */
+/** The maximum number of missing rights that are collected, and of lines about them in a message. */
 const missingMax = 5000;
 const linesMax = 500;
 
 type Coverage =
   | { readonly covered: true }
-  /** Sentences, one a line, that describe what is missing. */
+  /** Sentences, one per line, about the missing rights. */
   | { readonly covered: false; readonly missing: string };
 
 /** Whether `held` covers all of `wanted`. */
@@ -51,7 +54,10 @@ const tooDear: Coverage = {
   missing: "more combinations of group, resource, verb and name than can be compared with all rules that are held",
 };
 
-/** Rights of a reconciliation: those of `wanted` that `held` lacks, one a rule. Not bounded: for rules of our own. */
+/**
+ * Returns the rights of `wanted` that `held` lacks, one per rule, for reconciliation. Their number has no bound: it is
+ * for rules of this server.
+ */
 export function missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
   const index = new HeldRules(held);
   return wanted.flatMap((rule) =>
@@ -66,7 +72,7 @@ function countRights(rule: PolicyRule): number {
   );
 }
 
-/** A rule as rules of one group, resource, verb and name, or of one path and verb. */
+/** Splits a rule into rules of one group, resource, verb and name, or of one path and verb. */
 function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
   const { apiGroups, resources, verbs, resourceNames, nonResourceURLs } = listsOf(rule);
   for (const group of apiGroups) {
@@ -81,11 +87,11 @@ function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
   for (const url of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [url], verbs: [verb] };
 }
 
-/** The rules that a user holds, indexed by resource. */
+/** The rules that a user has, indexed by resource. */
 class HeldRules {
   readonly #byResource = new Map<string, PreparedRule[]>();
   readonly #ofUrls: readonly PreparedRule[];
-  /** Comparisons so far. */
+  /** The number of comparisons so far. */
   comparisons = 0;
 
   constructor(rules: readonly PolicyRule[]) {
@@ -136,7 +142,7 @@ class HeldRules {
     );
   }
 
-  /** Whether a rule that names the resource, or all, or all of its subresource, fits. */
+  /** Whether `fits` holds for a rule that names the resource, or all resources, or all with its subresource. */
   #someOf(resource: string, fits: (held: PreparedRule) => boolean): boolean {
     if (this.#some(this.#byResource.get(resource), fits) || this.#some(this.#byResource.get("*"), fits)) return true;
     const slash = resource.indexOf("/");
@@ -158,7 +164,7 @@ function hasResource(held: Words, resource: string): boolean {
   return slash >= 0 && held.has(`*${resource.slice(slash)}`);
 }
 
-/** Puts the verbs of rules on the same single resource together. */
+/** Joins the verbs of rules about the same single resource. */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const other: PolicyRule[] = [];
   const simple = new Map<string, { rule: PolicyRule; verbs: Set<string> }>();
@@ -176,14 +182,14 @@ function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   return [...other, ...[...simple.values()].map(({ rule, verbs }) => ({ ...rule, verbs: [...verbs] }))];
 }
 
-/** `atLeast` precedes the number of omitted lines. */
+/** Describes rules, one per line. `atLeast` precedes the number of omitted lines. */
 function describe(rules: readonly PolicyRule[], atLeast = ""): string {
   const lines = [...new Set(rules.map(ruleText))].sort((a, b) => (a < b ? -1 : 1));
   if (lines.length <= linesMax) return lines.join("\n");
   return [...lines.slice(0, linesMax), `and ${atLeast}${lines.length - linesMax} more`].join("\n");
 }
 
-/** A rule in one line: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`. */
+/** Prints a rule in one line: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`. */
 export function ruleText(rule: PolicyRule): string {
   const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
   const parts = [
@@ -197,5 +203,5 @@ export function ruleText(rule: PolicyRule): string {
   return `{${given.join(", ")}}`;
 }
 
-/** A list of texts as Go prints it: `["a" "b"]`. */
+/** Prints a list of texts as Go does: `["a" "b"]`. */
 export const quotedList = (list: readonly string[]): string => `[${list.map(goQuote).join(" ")}]`;

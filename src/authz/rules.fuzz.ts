@@ -1,4 +1,4 @@
-/** Coverage compared with its definition: some held rule covers every single right. */
+/** Coverage compared with its definition: some rule that the user has covers every single right. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "#api/rbac/v1.ts";
@@ -42,7 +42,7 @@ test(`rules that are covered allow nothing that the others do not (seed ${seed})
     for (const action of actions()) if (can(wanted, action) && !can(held, action)) gained ??= action;
     const text = JSON.stringify({ held, wanted, gained, run });
     if (isCovered) assert.equal(gained, undefined, text);
-    // The words above are all words there are, but for a star, which means more than they do.
+    // The words above are all that exist, except for a star, which means more than all of them.
     else if (!JSON.stringify(wanted).includes("*")) assert.notEqual(gained, undefined, text);
   }
 });

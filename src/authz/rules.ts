@@ -1,29 +1,29 @@
 /**
- * Rules of roles, and whether one allows an action. Source: upstream's `pkg/apis/rbac/v1` evaluation helpers. Hot path:
- * a decision reads only rules of the caller's roles and allocates nothing; see `rbac-index.ts`.
+ * Rules of roles, and the decision whether one allows an action. Source: upstream's `pkg/apis/rbac/v1` evaluation
+ * helpers. Hot path: a decision reads only rules of the caller's roles and allocates nothing; see `rbac-index.ts`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { Attributes } from "./authorizer.ts";
 
-/** A rule made ready for decisions. */
+/** A rule prepared for decisions. */
 export interface PreparedRule {
   readonly rule: PolicyRule;
   readonly verbs: Words;
   readonly groups: Words;
   readonly resources: Words;
-  /** `undefined` for any name. */
+  /** The names of objects; `undefined` for any name. */
   readonly names: Words | undefined;
   readonly urls: readonly string[];
 }
 
 /** A list of words as a set. */
 export interface Words {
-  /** Whether the word for all is among them. */
+  /** Whether the list contains the word for all. */
   readonly all: boolean;
   has(word: string): boolean;
 }
 
-/** Longer lists are looked up by hash. */
+/** The length above which lists are looked up by hash. */
 const listLengthMax = 8;
 
 function words(list: readonly string[]): Words {
@@ -37,7 +37,7 @@ function words(list: readonly string[]): Words {
 
 const none: readonly string[] = [];
 
-/** All lists of a rule; decoded rules may lack lists, or have null in their place. */
+/** Returns all lists of a rule; decoded rules may lack lists, or have null in their place. */
 export function listsOf(rule: PolicyRule): Readonly<Record<keyof PolicyRule, readonly string[]>> {
   const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = rule;
   return {
@@ -61,12 +61,12 @@ export function compileRule(rule: PolicyRule): PreparedRule {
   };
 }
 
-/** The resource of an action as rules write it: with its subresource. */
+/** Returns the resource of an action as rules write it, with its subresource. */
 export function ruleResource({ resource, subresource }: Attributes): string {
   return subresource === "" ? resource : `${resource}/${subresource}`;
 }
 
-/** Whether a rule allows the action. `resource` is `ruleResource(attributes)`, made once a decision. */
+/** Whether a rule allows the action. `resource` is `ruleResource(attributes)`, made once per decision. */
 export function allows(rule: PreparedRule, attributes: Attributes, resource: string): boolean {
   const { verbs, groups, resources, names } = rule;
   if (!verbs.all && !verbs.has(attributes.verb)) return false;
@@ -78,7 +78,7 @@ export function allows(rule: PreparedRule, attributes: Attributes, resource: str
   return names === undefined || names.has(attributes.name);
 }
 
-/** Whether one of the URLs of a rule is this path, or ends with `*` and begins it. */
+/** Whether one of the URLs of a rule is this path, or ends with `*` and is a prefix of it. */
 export function matchesUrl(urls: readonly string[], path: string): boolean {
   for (const url of urls) {
     if (url === path || url === "*") return true;
@@ -87,7 +87,7 @@ export function matchesUrl(urls: readonly string[], path: string): boolean {
   return false;
 }
 
-/** Upstream: all stars at the end go, not only the last. */
+/** Removes the stars at the end. Upstream: all of them, not only the last. */
 function withoutStars(url: string): string {
   let end = url.length;
   while (end > 0 && url[end - 1] === "*") end--;

@@ -93,7 +93,7 @@ test("the answer says what was decided and why [AUTHRES-13] [AUTHRES-14]", async
   });
 });
 
-/** Field and message of each cause. */
+/** Returns field and message of each cause. */
 async function refused(resource: string, object: Parameters<typeof ask>[1], namespace = ""): Promise<unknown> {
   const error: unknown = await ask(resource, object, { namespace }).catch((thrown: unknown) => thrown);
   assert.ok(error instanceof StatusError, "it was not refused");

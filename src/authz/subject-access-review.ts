@@ -30,7 +30,10 @@ import {
 type Review = SubjectAccessReview;
 type Spec = SubjectAccessReviewSpec;
 
-/** Actions by resource. `group` is the API group of the reviews; without `hasSelectors` questions have no selectors. */
+/**
+ * Makes the actions by resource. `group` is the API group of the reviews; without `hasSelectors` questions have no
+ * selectors.
+ */
 export function accessReviews(
   authorizer: Authorizer,
   group: string,
@@ -46,7 +49,7 @@ export function accessReviews(
       const asked = hasSelectors ? given : { ...given, spec: withoutSelectors(given.spec) };
       const { spec } = asked;
       const errors = check(asked, namespace);
-      // Upstream: the kind of these is not known where they are refused.
+      // Upstream: the kind of these reviews is unknown at the place that refuses them.
       if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
       return andThen(admitted(asked), () =>
         andThen(decide(authorizer, subject(spec, context.user), spec), (status): Review => ({ ...asked, status })),
@@ -79,12 +82,12 @@ function withoutSelectors(spec: Spec): Spec {
   return { ...spec, resourceAttributes: rest };
 }
 
-/** SelfSubjectRulesReview: the caller's rules in a namespace, as far as they can be listed. */
+/** Answers SelfSubjectRulesReview: the caller's rules in a namespace that can be listed. */
 export function rulesReview(authorizer: Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
     const { namespace = "" } = (object as SelfSubjectRulesReview).spec; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
-    // Users with many rules take milliseconds.
+    // Rules of users with many of them take milliseconds.
     return andThen(admitted(object), async () => {
       await yieldToEventLoop();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);
@@ -102,7 +105,7 @@ export function rulesReview(authorizer: Required<Authorizer>): Action {
         incomplete,
         ...(errors.length === 0 ? {} : { evaluationError: aggregate(errors) }),
       };
-      // Upstream answers with a new object, without what was asked.
+      // Upstream answers with a new object, without the question.
       const { kind = "", apiVersion = "" } = object;
       const answer: SelfSubjectRulesReview = {
         kind,
@@ -116,7 +119,7 @@ export function rulesReview(authorizer: Required<Authorizer>): Action {
   };
 }
 
-/** The answer, as the reviews' status. */
+/** Returns the decision as the status of a review. */
 function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): MaybePromise<SubjectAccessReviewStatus> {
   const { fieldSelector, labelSelector } = spec.resourceAttributes ?? {};
   const { selectors, errors } = reviewSelectors(fieldSelector, labelSelector);
@@ -186,7 +189,7 @@ function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): 
   ];
 }
 
-/** Unknown operators are accepted, since newer clients may use them. */
+/** Validates a selector. Unknown operators are accepted, since newer clients may use them. */
 function validateSelector(
   selector: SelectorAttributes | undefined,
   field: FieldPath,
@@ -239,11 +242,11 @@ function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): Fie
   return errors;
 }
 
-/** Go writes the structure in this way. */
+/** Prints the structure as Go does. */
 const goAttributes = ({ path = "", verb = "" }: NonResourceAttributes): GoSyntax =>
   new GoSyntax(`authorization.NonResourceAttributes{Path:${goQuote(path)}, Verb:${goQuote(verb)}}`);
 
-/** Reviews are no objects: they have no name, labels or anything else. */
+/** Checks that a review has no metadata: reviews are no objects, and have no name, labels or anything else. */
 function emptyMetadata(metadata: ObjectMeta, detail = "must be empty"): FieldError[] {
   const { managedFields: _managers, ...other } = metadata;
   const isGiven = (value: unknown): boolean => {

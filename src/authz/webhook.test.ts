@@ -176,7 +176,7 @@ test("what it allows is kept, and what it does not for a shorter time [AUTHRES-5
   clock.advance(270_000);
   await decide(yes);
   assert.equal(calls.length, 4);
-  // Another user, another question.
+  // Another user makes another question.
   await decide({ ...yes, user: { name: "bob", groups: ["devs"] } });
   await decide({ ...yes, user: { name: "bobdevs", groups: [] } });
   assert.equal(calls.length, 6);

@@ -17,7 +17,10 @@ import { type Attributes, type Authorizer, type Decision, noOpinion, type Verdic
 
 export type FailurePolicy = "NoOpinion" | "Deny";
 
-/** Whether the webhook is called, given the question to it in the form of version v1. Throws when the condition cannot be evaluated. */
+/**
+ * Returns whether the webhook is called, given the question to it in the form of version v1. Throws when the condition
+ * cannot be evaluated.
+ */
 export type MatchCondition = (spec: SubjectAccessReviewSpec) => boolean;
 
 /** The outcome of a question, in upstream's words. */
@@ -26,20 +29,20 @@ type WebhookResult = "success" | "error" | "timeout" | "canceled";
 export interface WebhookOptions {
   readonly name: string;
   readonly url: string;
-  /** Credentials for the webhook. */
+  /** Headers with the credentials for the webhook. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outgoing: Outgoing;
-  /** Group of access reviews in the domain. */
+  /** The group of access reviews in the API domain. */
   readonly group: string;
   readonly version: "v1" | "v1beta1";
   /** The time for which answers are cached; 0 caches none. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** The limit of one question with all its retries. */
+  /** The time limit of one question with all its retries. */
   readonly timeoutMs: number;
   readonly failurePolicy: FailurePolicy;
   readonly conditions: readonly MatchCondition[];
-  /** Tells the webhook about selectors. */
+  /** Whether the webhook is told about selectors. */
   readonly selectors: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -47,27 +50,27 @@ export interface WebhookOptions {
 }
 
 export interface AuthorizationObserver {
-  /** It was asked, answer or not. */
+  /** Called after each question, with or without an answer. */
   asked(result: WebhookResult, seconds: number): void;
-  /** Without an answer, others may decide. */
+  /** Called when there is no answer and other authorizers may decide. */
   failedOpen(result: WebhookResult): void;
-  /** A condition was false. */
+  /** Called when a condition was false. */
   excluded(): void;
-  /** A match condition could not be evaluated. */
+  /** Called when a match condition could not be evaluated. */
   conditionFailed(): void;
   failed(error: unknown): void;
 }
 
-/** Decisions kept, of each kind. */
+/** The maximum number of cached decisions of each kind. */
 const keptMax = 8192;
 const answerBytesMax = 1024 * 1024;
-/** Characters of the webhook's reason. */
+/** The maximum number of characters of the webhook's reason. */
 const reasonMax = 1024;
-/** Different questions that wait for the webhook; more count as not answered. */
+/** The maximum number of different questions that wait for the webhook; further ones count as not answered. */
 const waitingMax = 2000;
 const firstPauseMs = 500;
 
-/** `close` aborts pending questions. */
+/** Makes the authorizer; `close` aborts pending questions. */
 export function webhookAuthorizer(options: WebhookOptions): Required<Authorizer> & { close(): void } {
   const reviews = new SubjectAccessReviews(options);
   return {
@@ -171,7 +174,7 @@ const answers: Readonly<Record<Decision, string>> = {
   noOpinion: "has no opinion",
 };
 
-/** A false condition decides, even when others fail. */
+/** Evaluates match conditions. A false condition decides, even if others fail. */
 function matching(conditions: readonly MatchCondition[], spec: SubjectAccessReviewSpec): "all" | "not" | "unknown" {
   let result: "all" | "unknown" = "all";
   for (const condition of conditions) {
@@ -184,7 +187,7 @@ function matching(conditions: readonly MatchCondition[], spec: SubjectAccessRevi
   return result;
 }
 
-/** Empty texts and lists are left out, as on the wire. */
+/** Makes the question. Empty texts and lists are left out, as in JSON. */
 function specOf(attributes: Attributes, selectors: boolean): SubjectAccessReviewSpec {
   const { user, verb, path } = attributes;
   const { name, groups, uid = "", extra = {} } = user;
@@ -229,13 +232,16 @@ const labelOperators: Readonly<Partial<Record<LabelRequirement["operator"], stri
   "!": "DoesNotExist",
 };
 
-/** Operators that a review cannot express are left out; the webhook then decides about a wider request. */
+/**
+ * Converts a requirement. Operators that a review cannot express are left out; the webhook then decides about a wider
+ * request.
+ */
 function labelRequirement({ key, operator, values }: LabelRequirement): LabelSelectorRequirement[] {
   const word = labelOperators[operator];
   return word === undefined ? [] : [{ key, operator: word, ...(values.length === 0 ? {} : { values }) }];
 }
 
-/** The review's `status`. Throws when there is none. */
+/** Returns the `status` of the review. Throws when there is none. */
 async function review(
   options: WebhookOptions,
   spec: SubjectAccessReviewSpec,
