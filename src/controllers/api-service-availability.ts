@@ -14,9 +14,11 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { workQueue } from "./reconcile.ts";
 
 interface AvailabilityOptions {
-  /** Asks the server for the discovery document of its group version. Resolves with what is wrong, if anything. */
+  /**
+   * Requests the discovery document of the group version from its server. Resolves with the problem, if there is one.
+   */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Whether a service is reached at an address that was given, so that it need not exist. */
+  /** Whether a service has a configured address, so that it need not exist. */
   hasGivenAddress(namespace: string, name: string, port: number): boolean;
   /** The maximum time between two checks of a service. */
   readonly periodMs?: number;
@@ -26,7 +28,7 @@ const usualPeriodMs = 30_000;
 const workersMax = 8;
 const httpsPort = 443;
 
-/** This is found out about one APIService. */
+/** The result of a check of one APIService. */
 type Finding = Pick<APIServiceCondition, "status"> & { readonly reason: string; readonly message: string };
 
 export const apiServiceAvailabilityController =
@@ -42,7 +44,7 @@ class AvailabilityWatcher {
   readonly #path: string;
   readonly #queue: WorkQueue;
   #services = new Map<string, APIService>();
-  /** Services and endpoints are followed from the first APIService on that names a service. */
+  /** Follows services and endpoints, from the first APIService on that names a service. */
   #following: Promise<unknown> | undefined;
 
   constructor(environment: ControllerEnvironment, options: AvailabilityOptions) {
@@ -76,7 +78,7 @@ class AvailabilityWatcher {
         else {
           const before = this.#services.get(name);
           this.#services.set(name, object);
-          // Its own writes of the status are no news.
+          // Its own writes of the status are ignored.
           if (before === undefined || !isSameSpec(before, object) || type === "ADDED") this.#look(object);
         }
       },
@@ -90,7 +92,7 @@ class AvailabilityWatcher {
     this.#following ??= Promise.all(["services", "endpoints"].map((resource) => this.#follow(resource)));
   }
 
-  /** Checks APIServices again whose service, or its endpoints, changed. */
+  /** Checks an APIService again when its service or the endpoints of the service change. */
   #follow(resource: string): Promise<void> {
     const { client, clock, signal } = this.#environment;
     const changed = ({ metadata }: ApiObject): void => {
@@ -109,7 +111,7 @@ class AvailabilityWatcher {
     });
   }
 
-  /** An unavailable one is checked again soon, with growing delays. */
+  /** Checks an APIService. An unavailable one is checked again soon, with growing delays. */
   async #reconcile(name: string): Promise<"again" | void> {
     const { client, signal } = this.#environment;
     const known = this.#services.get(name);
@@ -170,7 +172,7 @@ const local: Finding = { status: "True", reason: "Local", message: "Local APISer
 const isSameSpec = (one: APIService, other: APIService): boolean =>
   one.metadata.uid === other.metadata.uid && JSON.stringify(one.spec) === JSON.stringify(other.spec);
 
-/** Returns what keeps requests from the service; `undefined` when there is nothing. */
+/** Returns the reason why requests cannot reach the service; `undefined` when there is none. */
 async function reachable(
   client: RestClient,
   { namespace, name, port }: Required<ServiceReference>,
@@ -181,7 +183,7 @@ async function reachable(
   const where = `service/${name} in ${goQuote(namespace)}`;
   const service = await found(client.get<Service>(path("services")));
   if (service === undefined) return no("ServiceNotFound", `${where} is not present`);
-  // Others are reached elsewhere, so nothing is known of their endpoints.
+  // Services of other types are reached elsewhere, so nothing is known of their endpoints.
   if ((service.spec.type ?? "ClusterIP") !== "ClusterIP") return undefined;
   const wanted = (service.spec.ports ?? []).find((candidate) => candidate.port === port);
   if (wanted === undefined) return no("ServicePortError", `${where} is not listening on port ${port}`);

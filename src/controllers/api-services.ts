@@ -1,7 +1,7 @@
 /**
- * Keeps an APIService for each group version that this server serves: built-in ones from the start, those of custom
- * resources while they are served. Objects that users marked as their own are left alone. Source of labels and rules:
- * upstream's `kube-aggregator/pkg/controllers/autoregister`.
+ * Maintains an APIService for each group version that this server serves: for built-in ones from the start, for those
+ * of custom resources while they are served. Objects that users marked as their own are left alone. Source of labels
+ * and rules: upstream's `kube-aggregator/pkg/controllers/autoregister`.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
@@ -16,20 +16,20 @@ import { workQueue } from "./reconcile.ts";
 type Priorities = Pick<APIServiceSpec, "groupPriorityMinimum" | "versionPriority">;
 type Management = "onstart" | "true";
 
-/** A group version this server answers for. */
+/** A group version that this server serves itself. */
 export interface LocalVersion {
   readonly group: string;
   readonly version: string;
-  /** Left out: those of `groupPriorities`. */
+  /** The priorities; left out: those of `groupPriorities`. */
   readonly priorities?: Priorities;
-  /** `onstart`: the APIService is written once; `true`: it is kept as it should be. */
+  /** `onstart`: the APIService is written once; `true`: it is restored when others change it. */
   readonly management: Management;
 }
 
 export interface LocalVersions {
-  /** All of them, each at least once. */
+  /** Lists all versions, each at least once. */
   list(): Iterable<LocalVersion>;
-  /** `changed` is called after every change, and sometimes without one. */
+  /** Sets a listener that is called after every change, and sometimes without one. */
   onChange(changed: () => void): void;
 }
 
@@ -45,7 +45,7 @@ export const apiServicesController =
     await keeper.run();
   };
 
-/** Objects that are written at the same time; they share a commit. */
+/** The number of objects that are written at the same time; they share a commit. */
 const workersMax = 16;
 
 class Keeper {
@@ -59,7 +59,7 @@ class Keeper {
   #wanted = new Map<string, Wanted>();
   /** The current objects, by name. */
   #present = new Map<string, APIService>();
-  /** Names of those there were at the start; `undefined` before it. */
+  /** The names of the objects that existed at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;
   /** Names of objects that this process has written or removed. */
   readonly #done = new Set<string>();
@@ -99,7 +99,7 @@ class Keeper {
         const before = this.#present;
         this.#present = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
         this.#atStart ??= new Set(this.#present.keys());
-        // Wanted objects first, then removal of the others.
+        // The wanted objects are written first, then the others are removed.
         this.#refresh();
         for (const name of [...before.keys(), ...this.#present.keys()]) this.#queue.add(name);
       },
@@ -112,7 +112,7 @@ class Keeper {
     });
   }
 
-  /** Looks at what is served now, and at every object that concerns. */
+  /** Queues every object that a change of the served versions may affect. */
   #refresh(): void {
     if (this.#atStart === undefined || this.#environment.signal.aborted) return;
     const before = this.#wanted;
@@ -146,7 +146,7 @@ class Keeper {
     }
     const management = object.metadata.labels?.[this.#label];
     if (management !== "onstart" && management !== "true") return;
-    // Created by another client while this server was running.
+    // Another client created it while this server was running.
     if (management === "onstart" && this.#atStart?.has(name) !== true) return;
     if (wanted === undefined) await this.#remove(name, object, management);
     else await this.#update(name, object, wanted, management);

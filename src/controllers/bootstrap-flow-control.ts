@@ -13,7 +13,7 @@ import { expecting } from "./expecting.ts";
 
 const manager = "api-priority-and-fairness-config-producer-v1";
 
-/** Brings the store in line. Rejects with the first failure after everything was tried. */
+/** Reconciles the stored objects. Rejects with the first failure after everything was tried. */
 export async function reconcileFlowControl(client: RestClient, domain: ApiDomain): Promise<void> {
   const { levels, schemas } = bootstrapFlowControl(domain);
   const root = `/apis/${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
@@ -37,7 +37,7 @@ interface Collection<T extends Configuration> {
   readonly path: string;
   readonly annotation: string;
   readonly wanted: readonly T[];
-  /** Shares of the exempt level are the administrator's. */
+  /** Returns a spec with the present shares: those of the exempt level are the administrator's. */
   keepShares?(wanted: T["spec"], present: T): T["spec"];
 }
 
@@ -87,7 +87,7 @@ function readMark({ metadata }: ApiObject, annotation: string): boolean | undefi
   return typeof mark === "boolean" ? mark : undefined;
 }
 
-/** An object of a release before this one. */
+/** Deletes an object that an earlier release made. */
 async function forget(client: RestClient, path: string, { metadata }: ApiObject): Promise<void> {
   const { name = "", uid, resourceVersion } = metadata;
   const preconditions = { uid, resourceVersion };

@@ -13,7 +13,7 @@ interface BootstrapPolicyOptions {
   readonly client: RestClient;
   readonly domain: ApiDomain;
   readonly policy: readonly PolicyObject[];
-  /** Single rights of `wanted` that `held` does not cover. */
+  /** Returns single rights of `wanted` that `held` does not cover. */
   missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
 }
 
@@ -24,10 +24,13 @@ const resources: Readonly<Record<string, string>> = {
   RoleBinding: "rolebindings",
 };
 
-/** Enough that a commit holds many. What all of them need at once would stay in the heap. */
+/**
+ * The number of objects written at the same time: enough that a commit has many, and few enough that the heap does not
+ * keep what all of them need at once.
+ */
 const underWayMax = 32;
 
-/** Brings the store in line with the policy. Rejects with the first failure after everything was tried. */
+/** Reconciles the stored objects with the policy. Rejects with the first failure after everything was tried. */
 export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions): Promise<void> {
   const { client, domain, policy } = options;
   const root = `/apis/${domain.rename("rbac.authorization.k8s.io")}/v1`;
@@ -52,7 +55,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
     const path = `${collection}/${encodeURIComponent(name)}`;
     if (isBinding(wanted) && isBinding(object) && !isDeepStrictEqual(object.roleRef, wanted.roleRef)) {
-      // The role that a binding refers to never changes: the binding is made anew.
+      // The role of a binding is immutable, so the binding is created again.
       await client.delete(path, { preconditions: { uid: object.metadata.uid } });
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
@@ -69,14 +72,14 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
   if (failures.length > 0) throw failures[0];
 }
 
-/** Names have no slashes. */
+/** Returns the key of an object. Names have no slashes. */
 function keyOf(kind: string, { metadata }: ApiObject): string {
   return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
 const isBinding = (object: PolicyObject): object is ClusterRoleBinding => "roleRef" in object;
 
-/** The object with missing parts added; itself when it lacks nothing. Both are of one kind. */
+/** Returns the object with missing parts added; the object itself when it lacks nothing. Both are of one kind. */
 function reconciled(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
   const next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
   if (isBinding(next)) return isBinding(wanted) ? withSubjects(next, wanted) : next;

@@ -1,4 +1,4 @@
-/** The controllers of bootstrap tokens: they sign the ConfigMap `cluster-info`, and expired ones are deleted. */
+/** The controllers of bootstrap tokens: one signs the ConfigMap `cluster-info`, the other deletes expired tokens. */
 import { tokenCleanerController } from "./bootstrap-tokens/cleaner.ts";
 import { bootstrapSignerController } from "./bootstrap-tokens/signer.ts";
 

@@ -1,4 +1,7 @@
-/** The controllers of certificate signing requests: those of kubelets are approved, approved ones signed, old ones deleted. */
+/**
+ * The controllers of certificate signing requests: they approve those of kubelets, sign approved ones, and delete old
+ * ones.
+ */
 import { csrApprovingController } from "./certificate-requests/approving.ts";
 import { csrCleanerController } from "./certificate-requests/cleaner.ts";
 import { csrSigningController } from "./certificate-requests/signing.ts";

@@ -7,7 +7,7 @@ import { found } from "#client/rest-client.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
-/** `version` is the served version of the classes. */
+/** Makes the controller. `version` is the served version of the classes. */
 export const claimAttributesClassController =
   (version: string): Controller =>
   (environment) => {
@@ -25,7 +25,7 @@ export const claimAttributesClassController =
     });
   };
 
-/** The class a claim waits for, if its status does not say so yet. */
+/** Returns the class that a claim waits for, if its status does not name it yet. */
 function waitsFor(claim: PersistentVolumeClaim): string | undefined {
   const wanted = claim.spec.volumeAttributesClassName ?? "";
   if (wanted === "" || wanted === claim.status.currentVolumeAttributesClassName) return undefined;

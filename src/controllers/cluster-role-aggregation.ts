@@ -8,7 +8,7 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { expecting } from "./expecting.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
-/** A role that gathers, and whom it gathers from. */
+/** A role that aggregates others, and the selectors of these. */
 interface Gathering {
   readonly role: ClusterRole;
   selects(labels: Readonly<Record<string, string>> | undefined): boolean;
@@ -25,12 +25,12 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     logKey: "role",
     failure: "could not aggregate a cluster role; trying again",
   });
-  /** Names of roles that aggregate a role in its present or earlier state. */
+  /** Returns the names of roles that aggregate a role in its present or earlier state. */
   const gatherers = (role: ClusterRole | undefined): string[] =>
     role === undefined
       ? []
       : [...gathering].filter(([, one]) => one.selects(role.metadata.labels)).map(([name]) => name);
-  /** Takes note of a role; names those that have something to do about it. */
+  /** Records a role, and returns the names of roles that must be aggregated again. */
   const learn = (name: string, role: ClusterRole | undefined): string[] => {
     const before = gatherers(roles.get(name));
     const own = role === undefined ? undefined : gatheringOf(role);
@@ -65,7 +65,7 @@ function gatheringOf(role: ClusterRole): Gathering | undefined {
   return { role, selects: (labels) => selectors.some((selector) => selector.matches(labels)) };
 }
 
-/** Writes what a role has to hold, if it holds anything else. */
+/** Writes the aggregated rules of a role, if it has other ones. */
 async function gather(
   { client }: ControllerEnvironment,
   apiVersion: string,
@@ -90,10 +90,10 @@ async function gather(
   // The uid prevents the creation of a role that was just deleted.
   const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
   const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
-  // Gone, or another by now: the watch will tell.
+  // The role is gone, or is another one by now: the watch will report it.
   await expecting([409], client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied));
 }
 
-/** The same for rules that say the same. */
+/** Returns a text that is equal for equal rules. */
 const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
   JSON.stringify([verbs, apiGroups ?? [], resources ?? [], resourceNames ?? [], nonResourceURLs ?? []]);

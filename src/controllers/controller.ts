@@ -5,9 +5,9 @@ import type { WorkQueueMetrics } from "#client/work-queue-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
 export interface ControllerEnvironment {
-  /** Acts as the controller's own user, with the rights of its role only. */
+  /** A client with the controller's own user, which has only the rights of its role. */
   readonly client: RestClient;
-  /** Lists and watches everything, and gets accounts and namespaces. It never writes. */
+  /** A client that lists and watches everything, and gets accounts and namespaces. It never writes. */
   readonly reader: RestClient;
   readonly clock: Clock;
   readonly domain: ApiDomain;
@@ -17,5 +17,5 @@ export interface ControllerEnvironment {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** Starts a controller; it works until the environment's signal is aborted. Resolves then. */
+/** Starts a controller, which works until the environment's signal is aborted. Resolves then. */
 export type Controller = (environment: ControllerEnvironment) => Promise<void>;

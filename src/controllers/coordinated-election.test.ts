@@ -39,7 +39,7 @@ class World {
     await this.api.settled();
   }
 
-  /** The candidate answers: it renews. */
+  /** Answers for a candidate by a renewal. */
   async answer(name: string): Promise<void> {
     this.candidate(name, this.specOf(name).emulationVersion ?? "", { pingTime: this.specOf(name).pingTime });
     await this.api.settled();

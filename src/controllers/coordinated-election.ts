@@ -1,8 +1,8 @@
 /**
  * Coordinated leader election: chooses among the LeaseCandidates of a Lease the one with the oldest emulation version,
- * so that during an upgrade no newer leader writes what older servers cannot read. Candidates are pinged (`pingTime`)
- * and answer by a renewal. A leader that should yield is told the `preferredHolder`. Source: upstream's leader election
- * controller.
+ * so that during an upgrade no newer leader writes objects that older servers cannot read. Candidates are pinged
+ * (`pingTime`) and answer by a renewal. A leader that should yield sees the `preferredHolder`. Source: upstream's
+ * leader election controller.
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
@@ -14,11 +14,11 @@ import { best, strategyOf } from "./coordinated-election/choice.ts";
 import { follow, workQueue } from "./reconcile.ts";
 import { SharedInformer } from "./shared-informer.ts";
 
-/** Upstream: how long candidates have to answer, and how long an answer counts. */
+/** Upstream's time in which candidates have to answer, and for which an answer counts. */
 const electionMs = 5000;
-/** Upstream: of a Lease that this controller makes. */
+/** Upstream's duration of a Lease that this controller makes. */
 const leaseSeconds = 5;
-/** Upstream: how long a candidate counts that does not renew; then it is deleted. */
+/** Upstream's time after which a candidate that does not renew is deleted. */
 const candidateMs = 30 * 60_000;
 const workersMax = 1;
 
@@ -55,7 +55,7 @@ class Elections {
       this.#queue.add(`${metadata.namespace}/${spec.leaseName}`);
     });
     const changed = ({ metadata: { namespace = "", name = "" } }: Lease): void => {
-      // Most leases are of nodes and of elections without candidates.
+      // Most leases are those of nodes and of elections without candidates.
       if (this.#of(namespace, name).length > 0) this.#queue.add(`${namespace}/${name}`);
     };
     await follow<Lease>(this.#environment, {
@@ -86,7 +86,7 @@ class Elections {
     if (strategy !== "OldestEmulationVersion") return;
     const path = `/apis/${this.#group}/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
     const lease = await found(client.get<Lease>(`${path}/${encodeURIComponent(name)}`));
-    // Comes back: nobody tells when a lease runs out.
+    // The election is examined again: nobody reports the expiry of a lease.
     this.#queue.addAfter(key, electionMs);
     if (lease !== undefined && !isFree(lease.spec, now)) {
       const isRight = lease.spec.holderIdentity === best(candidates)?.metadata.name && lease.spec.strategy === strategy;
@@ -118,7 +118,7 @@ class Elections {
     return isComplete;
   }
 
-  /** A candidate that has gone without a word. */
+  /** Deletes a candidate that has disappeared. */
   async #remove({ metadata: { namespace = "", name = "", uid, resourceVersion } }: LeaseCandidate): Promise<void> {
     const preconditions = { uid, resourceVersion };
     await found(this.#environment.client.delete(this.#pathOf(namespace, name), { preconditions }));
@@ -149,7 +149,7 @@ class Elections {
     const { preferredHolder, ...before } = lease.spec;
     const isFreeNow = isFree(lease.spec, now);
     const preferred = before.holderIdentity === electee ? undefined : electee;
-    // Written once: each write is heard of, and looked at again.
+    // The Lease is written only once: each write is an event, after which it is examined again.
     if (!isFreeNow && before.strategy === strategy && preferredHolder === preferred) return;
     // Only the holder writes when it acquired the lease, and how often.
     const spec: LeaseSpec = isFreeNow

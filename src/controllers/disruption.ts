@@ -1,6 +1,6 @@
 /**
- * Counts the pods of disruption budgets and writes the number of allowed disruptions into their status; evictions count
- * down from it. Source: upstream's disruption controller.
+ * Counts the pods of disruption budgets and writes the number of allowed disruptions into their status; evictions
+ * decrease it. Source: upstream's disruption controller.
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
@@ -90,7 +90,7 @@ class Disruption {
     await Promise.all([this.#budgets.synced, this.#pods.synced]);
     const [namespace = "", name = ""] = key.split("/");
     const path = `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets/${encodeURIComponent(name)}`;
-    // The budget may be late: a write over an eviction that spent from it meanwhile is refused, and done again.
+    // The budget may be late: a write over an eviction that used it meanwhile is refused, and repeated.
     const budget = this.#budgets.get(namespace, name);
     if (budget === undefined) return;
     const status = await this.#statusOf(budget);
@@ -110,7 +110,7 @@ class Disruption {
     const pods = [...this.#pods.in(budget.metadata.namespace ?? "")].filter(selectorOf(budget));
     const counts = await this.#countsOf(budget, pods);
     if (typeof counts === "string") {
-      // The budget is looked at again, because nobody tells of changes of controllers.
+      // The budget is examined again, because nobody reports changes of controllers.
       this.#queue.addAfter(keyOf(budget), askAgainMs);
       return unknownStatus(budget, counts, now);
     }
@@ -125,7 +125,7 @@ class Disruption {
     return countedStatus(budget, counts, health, now);
   }
 
-  /** A text when they cannot be known. */
+  /** Returns the counts; a text when they cannot be known. */
   async #countsOf(budget: PodDisruptionBudget, pods: readonly Pod[]): Promise<ExpectedCounts | string> {
     try {
       return await this.#expected.of(budget, pods);
@@ -148,7 +148,7 @@ const unmanagedMessage = ({ spec: { selector } }: PodDisruptionBudget): string =
   "As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
   'To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.';
 
-/** A budget without a selector means no pod, one with an empty selector each. */
+/** Returns the selector of a budget. A budget without a selector means no pod, one with an empty selector each. */
 function selectorOf({ spec: { selector } }: PodDisruptionBudget): (pod: Pod) => boolean {
   const matches = selector === undefined ? undefined : compileLabelSelector(selector)?.matches;
   return ({ metadata: { labels } }) => matches?.(labels) === true;

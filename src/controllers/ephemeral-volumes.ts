@@ -29,7 +29,7 @@ export const ephemeralVolumesController =
     pods.listen((before, after) => {
       if (after !== undefined && before === undefined && hasEphemeral(after)) queue.add(keyOf(after));
     });
-    // A claim that is deleted while its pod is there is made again.
+    // A claim that is deleted while its pod exists is created again.
     await follow<PersistentVolumeClaim>(environment, {
       what: "claims",
       path: "/api/v1/persistentvolumeclaims",

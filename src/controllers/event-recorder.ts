@@ -19,7 +19,7 @@ export class EventRecorder {
     this.#component = component;
   }
 
-  /** Does not wait: an event that cannot be written is lost, with a line in the log. */
+  /** Records an event, without waiting: an event that cannot be written is lost, with a line in the log. */
   tell(
     about: ApiObject & { readonly kind: string },
     type: "Normal" | "Warning",
@@ -33,11 +33,11 @@ export class EventRecorder {
     if (this.#told.size >= toldMax) this.#told.clear();
     this.#told.add(key);
     const { client, clock, log } = this.#environment;
-    // Upstream: events about objects of the cluster are in this namespace.
+    // Upstream: events about cluster-scoped objects are in this namespace.
     const place = namespace === "" ? "default" : namespace;
     const ms = clock.now();
     const now = timestampOf(ms);
-    // Upstream: the time in nanoseconds. Several may be told in a millisecond.
+    // Upstream: the time in nanoseconds. Several events may be recorded in a millisecond.
     const suffix = (BigInt(Math.floor(ms)) * 1_000_000n + (this.#count++ % 1_000_000n)).toString(16);
     const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
       apiVersion: "v1",

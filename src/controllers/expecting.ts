@@ -1,7 +1,10 @@
-/** Error codes that a controller expects. */
+/** Handles error codes that a controller expects. */
 import { StatusError } from "#meta/status-error.ts";
 
-/** `undefined` instead of a rejection with one of these codes: 404 for what is gone, 409 for what another wrote first. */
+/**
+ * Returns `undefined` instead of a rejection with one of these codes: 404 for an object that is gone, 409 for one that
+ * another client wrote first.
+ */
 export async function expecting<T>(codes: readonly number[], answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -11,7 +14,10 @@ export async function expecting<T>(codes: readonly number[], answer: Promise<T>)
   }
 }
 
-/** Does work that makes objects, unless their namespace is being deleted or gone: then there is nothing to do. */
+/**
+ * Waits for work that creates objects; ignores its failure if the namespace is being deleted or gone, since there is
+ * then nothing to do.
+ */
 export async function whileNamespaceLives(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -1,6 +1,6 @@
 /**
- * Keeps the ConfigMap `extension-apiserver-authentication`, which tells aggregated API servers which certificates and
- * headers to trust. Source: upstream's `clusterauthenticationtrust`.
+ * Maintains the ConfigMap `extension-apiserver-authentication`, which tells aggregated API servers which certificates
+ * and headers to trust. Source: upstream's `clusterauthenticationtrust`.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap } from "#api/core/v1.ts";
@@ -11,10 +11,10 @@ import { expecting } from "./expecting.ts";
 import { workQueue } from "./reconcile.ts";
 
 const name = "extension-apiserver-authentication";
-/** Authorities change in files, without a notification. */
+/** The time between two looks: authorities change in files, without a notification. */
 const periodMs = 60_000;
 
-/** `data` returns the wanted content of the ConfigMap; other keys are not changed. */
+/** Makes the controller. `data` returns the wanted content of the ConfigMap; other keys are not changed. */
 export const extensionAuthenticationController =
   (data: () => Readonly<Record<string, string>>): Controller =>
   async (environment) => {

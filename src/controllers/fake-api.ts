@@ -16,7 +16,7 @@ interface Watcher {
 }
 
 export class FakeApi {
-  /** All requests, including watches: `GET /api/v1/secrets`, without query. */
+  /** All requests so far, watches included: `GET /api/v1/secrets`, without query. */
   readonly requests: string[] = [];
   readonly logged: string[] = [];
   readonly #objects = new Map<string, Unstructured>();
@@ -24,7 +24,7 @@ export class FakeApi {
   readonly #stop = new AbortController();
   readonly #clock: FakeClock;
   #version = 1;
-  /** Given each request, as in `requests`; a code other than 0 is the answer. */
+  /** Is given each request in the form of `requests`; a code other than 0 is the answer. */
   fails: (request: string) => number = () => 0;
 
   constructor(clock: FakeClock) {
@@ -76,7 +76,7 @@ export class FakeApi {
     return this.#objects.get(path);
   }
 
-  /** Lets everything that can happen now happen. */
+  /** Resolves when everything has happened that waits for no clock. */
   async settled(): Promise<void> {
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   }

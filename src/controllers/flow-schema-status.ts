@@ -11,13 +11,13 @@ import { follow, workQueue } from "./reconcile.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
-/** Whether the schema has this condition; its time does not matter. */
+/** Whether the schema has this condition, at any time. */
 const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaCondition): boolean =>
   schema.status.conditions?.some(
     (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,
   ) === true;
 
-/** The condition of a schema whose priority level has this name. */
+/** Makes the condition of a schema whose priority level has this name. */
 const dangling = (level: string, isThere: boolean, nowMs: number): FlowSchemaCondition => ({
   type: "Dangling",
   status: isThere ? "False" : "True",
@@ -28,13 +28,13 @@ const dangling = (level: string, isThere: boolean, nowMs: number): FlowSchemaCon
   }`,
 });
 
-/** The server itself runs it, and reads and writes as one user. */
+/** Makes the controller. The server itself runs it, and reads and writes as one user. */
 export const flowSchemaStatusController = async (environment: Omit<ControllerEnvironment, "reader">): Promise<void> => {
   const { client, clock, domain } = environment;
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
   let schemas = new Map<string, FlowSchema>();
-  /** Names; `undefined` before they are known. */
+  /** The names of priority levels; `undefined` before they are known. */
   let levels: Set<string> | undefined;
 
   const work = async (name: string): Promise<void> => {

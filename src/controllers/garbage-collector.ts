@@ -41,13 +41,13 @@ class GarbageCollector {
   readonly #graph: OwnershipGraph;
   readonly #collector: Collector;
   readonly #monitors: Monitors;
-  /** Uids of objects to look at. */
+  /** The uids of objects to examine. */
   readonly #looks: WorkQueue;
-  /** Uids of owners whose dependents are to be orphaned. */
+  /** The uids of owners whose dependents are to be orphaned. */
   readonly #orphans: WorkQueue;
   /** Objects to examine once all resources have been listed; `undefined` afterwards. */
   #early: Set<string> | undefined = new Set();
-  /** These have to wait until other kinds are served. */
+  /** Uids of objects that have to wait until other kinds are served. */
   #parked = new Set<string>();
   #resources: ResourceMap;
   #isStale = false;
@@ -76,7 +76,7 @@ class GarbageCollector {
     this.#looks = workQueue(environment, {
       name: "garbage_collector_attempt_to_delete",
       workersMax,
-      // The look begins a little later: the graph speaks in the middle of a change.
+      // The examination begins a little later, since the graph calls in the middle of a change.
       work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.look(one))),
       logKey: "uid",
       failure: "could not collect an object; trying again",
@@ -109,7 +109,7 @@ class GarbageCollector {
     return new ResourceMap(this.#served.list(), this.#environment.domain.rename("events.k8s.io"));
   }
 
-  /** Other resources are served. */
+  /** Called when other resources are served. */
   #changed(): void {
     this.#isStale = true;
     this.#syncing ??= this.#sync().finally(() => {
@@ -133,7 +133,7 @@ class GarbageCollector {
     }
   }
 
-  /** All resources have been listed: examines the objects found meanwhile. */
+  /** Examines the objects found so far, once all resources have been listed. */
   #start(): void {
     const early = this.#early;
     if (early === undefined) return;
@@ -148,7 +148,7 @@ class GarbageCollector {
   }
 
   #unverified({ uid }: GraphNode): void {
-    // At the start, most owners are seen before anybody has to ask.
+    // Most owners are seen at the start before anybody has to verify them.
     if (this.#early === undefined) this.#looks.add(uid);
   }
 
@@ -167,7 +167,7 @@ class GarbageCollector {
   #settled(uid: string, outcome: LookOutcome): "again" | undefined {
     if (outcome !== "unknown kind") return outcome === "again" ? "again" : undefined;
     this.#parked.add(uid);
-    // Objects that are gone need not be kept.
+    // Uids of objects that are gone need not be kept.
     if (this.#parked.size > 2 * this.#graph.size + 1000) {
       this.#parked = new Set([...this.#parked].filter((one) => this.#graph.get(one) !== undefined));
     }

@@ -13,7 +13,7 @@ import { inPages } from "./pages.ts";
 import { periodically } from "./repeat.ts";
 
 export interface ServerIdentity {
-  /** The name of its Lease. */
+  /** The name of the server's Lease. */
   readonly id: string;
   readonly hostname: string;
   /** The value of the label by which identity Leases are found. */
@@ -73,7 +73,7 @@ async function collect({ client, clock, domain }: ControllerEnvironment, own: Se
   const labelSelector = `${label}=${own.labelValue}`;
   for await (const { metadata, spec } of inPages<Lease>(client, path, { labelSelector })) {
     const { name = "", uid = "", resourceVersion = "" } = metadata;
-    // Its own Lease can look expired after the machine slept.
+    // The server's own Lease can look expired after the machine slept.
     if (name === own.id || !hasRunOut(spec, clock.now())) continue;
     // The version is a precondition: the Lease may have been renewed since.
     const preconditions = { uid, resourceVersion };

@@ -1,6 +1,6 @@
 /**
- * Keeps one object of a given name in every active namespace: creates it when missing and repairs it when changed.
- * Shared by several controllers.
+ * Maintains one object of a given name in every active namespace: creates it when missing and repairs it when changed.
+ * Several controllers use it.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import type { Draft } from "#client/rest-client.ts";
@@ -15,14 +15,14 @@ import { follow, workQueue } from "./reconcile.ts";
 interface NamespacedObject<T extends ApiObject> {
   /** The object's description, for logs: `service account`. */
   readonly what: string;
-  /** The queue of namespaces has this name in metrics. */
+  /** The name of the queue of namespaces in metrics. */
   readonly queue: string;
-  /** Plural, in the core group. */
+  /** The resource, a plural in the core group. */
   readonly resource: string;
   readonly name: string;
-  /** The object as it is made. */
+  /** The object that is created. */
   readonly object: Draft<T>;
-  /** The repaired object; the given one when it is right. Left out when any content is accepted. */
+  /** Returns the repaired object; the given one when it is right. Left out when any content is accepted. */
   mend?(object: T): T;
 }
 
@@ -39,7 +39,7 @@ class Keeper<T extends ApiObject> {
   readonly #kept: NamespacedObject<T>;
   readonly #queue: WorkQueue;
   readonly #active = new Set<string>();
-  /** Namespaces where it is, and is right. */
+  /** Namespaces in which the object exists and is right. */
   readonly #settled = new Set<string>();
   /** Existing objects that differ, by namespace. */
   readonly #wrong = new Map<string, T>();
@@ -58,7 +58,7 @@ class Keeper<T extends ApiObject> {
 
   async run(): Promise<void> {
     const { signal } = this.#environment;
-    /** Existing objects are known before any is created. */
+    /** Resolves when existing objects are known, before any is created. */
     const known = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => known.resolve(), { once: true });
     const objects = this.#followObjects(() => known.resolve());
@@ -128,7 +128,7 @@ class Keeper<T extends ApiObject> {
     this.#queue.add(namespace);
   }
 
-  /** A concurrent write arrives as an event and is checked again. */
+  /** Creates or repairs the object. A concurrent write arrives as an event and is checked again. */
   async #reconcile(namespace: string): Promise<void> {
     if (!this.#active.has(namespace) || this.#settled.has(namespace)) return;
     const { client } = this.#environment;
@@ -139,7 +139,7 @@ class Keeper<T extends ApiObject> {
       if (mend !== undefined && wrong !== undefined) await client.update<T>(`${path}/${name}`, mend(wrong));
       else await client.create<T>(path, object);
     } catch (error) {
-      // Another client was first; or the namespace is gone or ending, and needs nothing.
+      // Another client was first; or the namespace is gone or being deleted, and needs nothing.
       const isExpected = error instanceof StatusError && [404, 409].includes(error.status.code);
       if (!isExpected && !isNamespaceEnding(error)) throw error;
     }

@@ -1,6 +1,6 @@
 /**
- * Keeps the service `default/kubernetes` and its endpoints, by which programs in the cluster reach this server. Source:
- * upstream's kubernetes service controller and endpoint reconcilers.
+ * Maintains the service `default/kubernetes` and its endpoints, by which programs in the cluster reach this server.
+ * Source: upstream's kubernetes service controller and endpoint reconcilers.
  */
 import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
 import type { EndpointSlice } from "#api/discovery/v1.ts";
@@ -12,7 +12,7 @@ import { periodically } from "./repeat.ts";
 export interface KubernetesServiceOptions {
   /** The first address of the range of cluster addresses. */
   readonly clusterIp: string;
-  /** Port at which the server listens. */
+  /** The port at which the server listens. */
   readonly port: number;
   /** The address in the endpoints; `undefined` when the server does not write endpoints. */
   readonly endpoint: { readonly ip: string; readonly family: "IPv4" | "IPv6" } | undefined;
@@ -35,7 +35,7 @@ export const kubernetesServiceController =
 interface Wanted<T extends ApiObject> {
   readonly collection: string;
   readonly object: Draft<T>;
-  /** The object there is as it should be; itself when it is. */
+  /** Returns the repaired object; the given one when it is right. */
   mend(object: T): T;
 }
 
@@ -45,13 +45,13 @@ const keeper =
   async (): Promise<void> => {
     const path = `${collection}/${name}`;
     const present = await found(client.get<T>(path));
-    // Resources can be switched off.
+    // The resource may be switched off.
     if (present === undefined) return void (await found(client.create<T>(collection, object)));
     const mended = mend(present);
     if (mended !== present) await client.update<T>(path, mended);
   };
 
-/** Each keeps one object when it is called. */
+/** Returns functions that each maintain one object when they are called. */
 function wantedObjects(
   { clusterIp, port, endpoint }: KubernetesServiceOptions,
   environment: ControllerEnvironment,
@@ -109,7 +109,7 @@ function wantedObjects(
   return [service, endpoints, slice];
 }
 
-/** The ports of an existing service reduced to the server's own, with its node port kept. */
+/** Returns the ports of the existing service, with their node port, if they are the server's own; else its own. */
 function servicePorts({ spec: { ports = [] } }: Service, port: number): readonly ServicePort[] {
   const wanted = { name: "https", protocol: "TCP", port: 443, targetPort: port };
   const [first] = ports;

@@ -1,4 +1,7 @@
-/** The controllers of tokens that lie in Secrets: since when their use is tracked, and which are unused for so long that they go. */
+/**
+ * The controllers of tokens in Secrets: one records since when their use is tracked, the other deletes tokens that are
+ * unused for long.
+ */
 import { legacyTokenCleanerController } from "./legacy-tokens/cleaner.ts";
 import { legacyTokenTrackingController } from "./legacy-tokens/tracking.ts";
 

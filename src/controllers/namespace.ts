@@ -13,21 +13,21 @@ import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
-/** The finalizer that is this controller's to remove. */
+/** The finalizer that this controller removes. */
 const finalizer = "kubernetes";
 /** Pauses before remaining content is checked again, since its deletion causes no event here. */
 const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
-/** Dependents are in the namespace as well, so nothing needs to wait for them or be orphaned. */
+/** Dependents are in the namespace as well, so no deletion needs to wait for them or to orphan them. */
 const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
 
 /** The result of emptying a namespace. */
 interface Findings {
-  /** Objects left, by resource. */
+  /** The number of remaining objects, by resource. */
   readonly left: ReadonlyMap<string, number>;
-  /** Left objects by the finalizer that holds them. */
+  /** The number of remaining objects, by the finalizer that keeps them. */
   readonly held: ReadonlyMap<string, number>;
   readonly failures: readonly string[];
-  /** Group versions whose resources are not known, as their server does not answer. */
+  /** Group versions whose resources are not known, because their server does not answer. */
   readonly undiscovered: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export const namespaceController: Controller = (environment) =>
     work: (name) => finalize(environment, name),
   });
 
-/** `"again"`: something is left. */
+/** Empties and finalizes a namespace. Returns `"again"` while objects remain. */
 async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {
   const { client } = environment;
   const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
@@ -107,8 +107,8 @@ interface Deletable {
 }
 
 /**
- * One version of every namespaced resource whose objects can be listed and deleted. A server beside this one that does
- * not answer keeps its own from being known, and no others.
+ * Returns one version of every namespaced resource whose objects can be listed and deleted. If another server does not
+ * answer, only its own resources are unknown.
  */
 async function deletable(environment: ControllerEnvironment): Promise<Deletable> {
   const { client } = environment;
@@ -161,7 +161,7 @@ async function deletable(environment: ControllerEnvironment): Promise<Deletable>
 
 const isUnavailable = (error: unknown): boolean => error instanceof StatusError && error.status.code === 503;
 
-/** Writes the conditions when they differ from what the namespace shows. */
+/** Writes the conditions when they differ from those of the namespace. */
 async function report(
   environment: ControllerEnvironment,
   path: string,

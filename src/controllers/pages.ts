@@ -7,11 +7,11 @@ const pageLength = 500;
 interface PagesOptions {
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
-  /** Reads the objects as they were at this revision. */
+  /** The revision at which the objects are read; left out: the present one. */
   readonly revision?: number;
 }
 
-/** Every object of a collection, as it was when the first page was read. `path` has no query. */
+/** Yields every object of a collection, as it was when the first page was read. `path` has no query. */
 export async function* inPages<T extends ApiObject = ApiObject>(
   client: RestClient,
   path: string,

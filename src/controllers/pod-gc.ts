@@ -17,13 +17,13 @@ import type { SharedInformers } from "./shared-informers.ts";
 
 interface PodGcOptions {
   readonly informers: SharedInformers;
-  /** Pods that have ended are kept up to this number; 0: all of them. */
+  /** The maximum number of ended pods that are kept; 0 keeps all. */
   readonly terminatedMax: number;
 }
 
-/** Upstream: how long a node may be missing before its pods go. */
+/** Upstream's time for which a node may be missing before its pods are deleted. */
 const quarantineMs = 40_000;
-/** Pods that have ended are counted so long after one has. */
+/** The time after the end of a pod at which ended pods are counted. */
 const gatherMs = 1000;
 const workersMax = 4;
 
@@ -41,15 +41,15 @@ class PodGc {
   readonly #informers: SharedInformers;
   readonly #terminatedMax: number;
   readonly #outOfService: string;
-  /** Keys of pods that may have to go. */
+  /** The keys of pods that may have to be deleted. */
   readonly #pods: WorkQueue;
-  /** Names of nodes that are missing. */
+  /** The names of nodes that are missing. */
   readonly #nodes: WorkQueue;
-  /** One key: all pods that have ended. */
+  /** A queue with only one key, for all pods that have ended. */
   readonly #terminated: WorkQueue;
-  /** Keys of pods by the name of their node, where that is missing. */
+  /** The keys of pods by the name of their node, if the node is missing. */
   readonly #orphans = new Map<string, Set<string>>();
-  /** Keys of pods that have ended. */
+  /** The keys of pods that have ended. */
   readonly #ended = new Set<string>();
   #isGathering = false;
 
@@ -137,7 +137,7 @@ class PodGc {
     return !isReady && taints.some(({ key }) => key === this.#outOfService);
   }
 
-  /** The node has been missing for long: its pods go, if it is not there by now. */
+  /** Deletes the pods of a node that has been missing for long, unless the node exists by now. */
   async #collectOrphans(name: string): Promise<void> {
     const keys = this.#orphans.get(name);
     if (keys === undefined) return;
@@ -150,7 +150,7 @@ class PodGc {
     });
   }
 
-  /** A pod that is being deleted, where no kubelet will. */
+  /** Deletes a pod that is being deleted if no kubelet will do it. */
   async #look(key: string): Promise<void> {
     const pod = this.#get(key);
     if (pod?.metadata.deletionTimestamp === undefined) return;
@@ -160,7 +160,7 @@ class PodGc {
     if (node !== undefined && this.#isOutOfService(node)) await this.#delete(pod);
   }
 
-  /** Evicted ones go first, then those that were made first. */
+  /** Deletes ended pods beyond the limit: first evicted ones, then those that were created first. */
   async #collectTerminated(): Promise<void> {
     this.#isGathering = false;
     const count = this.#ended.size - this.#terminatedMax;
@@ -177,7 +177,7 @@ class PodGc {
     return this.#informers.pods.get(namespace, name);
   }
 
-  /** Tries all; rejects at the end when some could not be deleted, which `failed` hears of. */
+  /** Deletes all pods; rejects at the end if some could not be deleted. `failed` is called for each of these. */
   async #deleteEach(pods: readonly Pod[], why?: string, failed?: (pod: Pod) => void): Promise<void> {
     const errors: unknown[] = [];
     for (const pod of pods) {

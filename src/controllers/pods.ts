@@ -5,14 +5,14 @@ import type { OwnerReference } from "#meta/object-meta.ts";
 export const isReady = ({ status }: Pod): boolean =>
   status.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
 
-/** Whether it has run to its end. */
+/** Whether a pod has ended. */
 export const isTerminal = ({ status: { phase } }: Pod): boolean => phase === "Succeeded" || phase === "Failed";
 
-/** The owner that controls it. */
+/** Returns the owner that controls a pod. */
 export const controllerOf = ({ metadata }: Pod): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 
-/** The reference of what is made for a pod and goes with it. */
+/** Returns the reference to a pod for an object that is made for it and deleted with it. */
 export const ownerOf = ({ metadata: { name = "", uid = "" } }: Pod): OwnerReference => ({
   apiVersion: "v1",
   kind: "Pod",

@@ -28,7 +28,7 @@ const rule = (resources: readonly string[], apiGroups: readonly string[] = ["app
   resources,
 });
 
-/** The findings of one expression about deployments, without the place in it. */
+/** Returns the findings of one expression about deployments, without the position in it. */
 function findings(expression: string, more: Partial<ValidatingAdmissionPolicySpec> = {}): readonly string[] {
   const matchConstraints = { resourceRules: [rule(["deployments"])] };
   const warnings = runToEnd(typeWarnings({ matchConstraints, validations: [{ expression }], ...more }, kinds));

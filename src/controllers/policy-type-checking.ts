@@ -32,7 +32,7 @@ export const policyTypeCheckingController =
         const object = `${path}/${encodeURIComponent(name)}`;
         const policy = await found(client.get<ValidatingAdmissionPolicy>(object));
         if (policy === undefined || !isUnchecked(policy)) return;
-        // It needs the expression language, which is loaded for the first policy.
+        // The check needs the expression language, which is loaded for the first policy.
         const { typeWarnings } = await import("./policy-type-checking/type-warnings.ts");
         const expressionWarnings = await runCooperatively(typeWarnings(policy.spec, kinds));
         const status = {

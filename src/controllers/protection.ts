@@ -9,17 +9,17 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
-/** `T` is the type of what is protected. */
+/** `T` is the type of the protected objects. */
 interface Protection<T extends ApiObject> {
   /** The finalizer, with Kubernetes' name. */
   readonly finalizer: string;
   /** The protected kind, for logs: `claim`. */
   readonly what: string;
-  /** The queue has this name in metrics. */
+  /** The name of the queue in metrics. */
   readonly queue: string;
-  /** Path of all of them. */
+  /** The path of the collection in all namespaces. */
   readonly path: string;
-  /** Path of one. */
+  /** Returns the path of one object. */
   pathOf(namespace: string, name: string): string;
   isUsed(object: T, client: RestClient): MaybePromise<boolean>;
 }
@@ -52,7 +52,7 @@ const protectionController =
 const waits = ({ metadata }: ApiObject, finalizer: string): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
 
-/** Whether the object needs no more looks. */
+/** Removes the finalizer if nobody uses the object. Returns whether the object needs no further examination. */
 async function release<T extends ApiObject>(
   { client }: ControllerEnvironment,
   protection: Protection<T>,
@@ -67,7 +67,7 @@ async function release<T extends ApiObject>(
   return true;
 }
 
-/** Keeps claims until no scheduled pod of their namespace uses them. */
+/** Protects claims while a scheduled pod of their namespace uses them. */
 export const claimProtectionController = protectionController<PersistentVolumeClaim>({
   finalizer: "kubernetes.io/pvc-protection",
   what: "claim",
@@ -80,7 +80,7 @@ export const claimProtectionController = protectionController<PersistentVolumeCl
   },
 });
 
-/** An unscheduled pod does not use the claim, and will not start with a claim that is being deleted. */
+/** Whether a pod uses the claim. An unscheduled pod does not, and will not start with a claim that is being deleted. */
 function uses(pod: Pod, claim: string): boolean {
   if ((pod.spec.nodeName ?? "") === "") return false;
   return (pod.spec.volumes ?? []).some(
@@ -90,7 +90,7 @@ function uses(pod: Pod, claim: string): boolean {
   );
 }
 
-/** Keeps volumes until no claim is bound to them. */
+/** Protects volumes while a claim is bound to them. */
 export const volumeProtectionController = protectionController<PersistentVolume>({
   finalizer: "kubernetes.io/pv-protection",
   what: "volume",

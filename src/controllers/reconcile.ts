@@ -5,15 +5,15 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed" | "measured"> {
-  /** The queue has this name in metrics, as upstream's controllers call theirs. */
+  /** The name of the queue in metrics, which is that of upstream's controller. */
   readonly name: string;
-  /** Logs call a key by this name: `claim`. */
+  /** The name of a key in logs: `claim`. */
   readonly logKey: string;
-  /** This is logged when the work fails. */
+  /** The message of the log when the work fails. */
   readonly failure: string;
 }
 
-/** A queue that is closed when the environment's signal is aborted. */
+/** Makes a queue that is closed when the environment's signal is aborted. */
 export function workQueue(
   { clock, signal, log, queueMetrics }: Omit<ControllerEnvironment, "reader">,
   { name, logKey, failure, ...options }: QueueOptions,
@@ -34,7 +34,7 @@ interface Followed<T extends ApiObject> extends Omit<ReflectorOptions<T>, "clien
   readonly what: string;
 }
 
-/** Tells all objects of a collection, and each change, until the environment's signal is aborted. */
+/** Delivers all objects of a collection, and each change, until the environment's signal is aborted. */
 export function follow<T extends ApiObject = ApiObject>(
   { reader, clock, signal, log }: Omit<ControllerEnvironment, "client">,
   { what, ...options }: Followed<NoInfer<T>>,
@@ -47,13 +47,13 @@ export function follow<T extends ApiObject = ApiObject>(
 interface Reconciled<T extends ApiObject>
   extends Pick<Followed<T>, "path" | "fieldSelector" | "what">,
     Omit<QueueOptions, "work"> {
-  /** The key of an object that there is something to do about; `undefined` for others. */
+  /** Returns the key of an object that has to be reconciled; `undefined` for others. */
   keyOf(object: T): string | undefined;
   /** Works on a key, as `work` of the queue does; `queue` takes keys to reconcile later. */
   work(key: string, queue: WorkQueue): ReturnType<WorkQueueOptions["work"]>;
 }
 
-/** Looks at all objects, and at each again when it changes, until the environment's signal is aborted. */
+/** Reconciles all objects, and each again when it changes, until the environment's signal is aborted. */
 export function reconcile<T extends ApiObject = ApiObject>(
   environment: ControllerEnvironment,
   { path, fieldSelector, what, keyOf, work, ...options }: Reconciled<NoInfer<T>>,

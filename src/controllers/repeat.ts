@@ -2,7 +2,7 @@
 import { pause } from "#client/reflector.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-/** `failure` is the sentence for the log when `work` rejects, which is tried again after `retryMs`. */
+/** Repeats `work`. `failure` is the sentence for the log when it rejects; it is then tried again after `retryMs`. */
 export async function periodically(
   { clock, signal, log }: ControllerEnvironment,
   periodMs: number,

@@ -12,7 +12,7 @@ const claim = "/apis/resource.k8s.io/v1beta1/namespaces/shop/resourceclaims/p-de
 
 async function started() {
   const api = new FakeApi(new FakeClock());
-  // The watch of pods is so late that it tells nothing.
+  // The watch of pods is so late that it reports nothing.
   const reader = new RestClient({
     request: api.transport.request,
     stream: (request, onEvent) =>

@@ -24,15 +24,15 @@ interface ResourceClaimsOptions {
   readonly version: string;
 }
 
-/** Upstream's number. */
+/** Upstream's number of claims that are processed at a time. */
 const workersMax = 50;
-/** Upstream: pods of a claim. */
+/** Upstream's maximum number of pods that use a claim. */
 const reservedMax = 256;
-/** A claim that the scheduler allocated has it. */
+/** The finalizer of claims that the scheduler allocated. */
 const protectionFinalizer = "resource.kubernetes.io/delete-protection";
-/** Says of a claim which of the pod's claims it is. */
+/** The annotation of a claim that says which of the pod's claims it is. */
 const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
-/** Upstream: who applies the names of claims to the status of pods. */
+/** Upstream's field manager for the names of claims in the status of pods. */
 const manager = "ResourceClaimController";
 
 export const resourceClaimsController =
@@ -95,17 +95,17 @@ class ResourceClaims {
     const claim = after ?? before!; // one of them is there
     const owner = podOwner(claim);
     if (after !== undefined) this.#claimQueue.add(keyOf(after));
-    // Its pod may need another, or wait for what has been allocated.
+    // The pod of the claim may need another one, or wait for what was allocated to this one.
     if (owner !== undefined) this.#podQueue.add(`${claim.metadata.namespace}/${owner.name}`);
     else if (after?.status.allocation !== undefined && before?.status.allocation === undefined) this.#wakeUsers(after);
   }
 
-  /** Pods with nodes, which no scheduler reserves the claim for. */
+  /** Queues the pods that use a claim and have a node, for which no scheduler reserves it. */
   #wakeUsers({ metadata: { namespace = "", name = "" } }: ResourceClaim): void {
     for (const pod of this.#pods.in(namespace)) if (claimNames(pod).includes(name)) this.#podQueue.add(keyOf(pod));
   }
 
-  /** Claims that were made for a pod. */
+  /** Returns the claims that were made for a pod. */
   #claimsOf(pod: Pod): ResourceClaim[] {
     return [...this.#claims.in(pod.metadata.namespace ?? "")].filter(
       (claim) => podOwner(claim)?.uid === pod.metadata.uid,
@@ -127,7 +127,7 @@ class ResourceClaims {
     if ((pod.spec.nodeName ?? "") !== "") await this.#reserveAll(pod);
   }
 
-  /** The name of the claim made from a template, which is made if there is none. */
+  /** Returns the name of the claim made from a template, which is created if there is none. */
   async #claimOf(pod: Pod, wanted: PodResourceClaim, known: string | undefined): Promise<string | undefined> {
     const { resourceClaimTemplateName: template } = wanted;
     if (template === undefined) return undefined;
@@ -156,7 +156,7 @@ class ResourceClaims {
     const { namespace = "", name = "" } = pod.metadata;
     const root = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}`;
     const path = `${root}/resourceclaimtemplates/${encodeURIComponent(templateName)}`;
-    // The account that may read everything gets it: the controller's role does not name templates.
+    // The client that may read everything gets the template: the controller's role does not name templates.
     const template = await templateAt(this.#environment, path, templateName);
     const { labels, annotations } = template.spec.metadata;
     return client.create<ResourceClaim>(this.#path(namespace, ""), {
@@ -260,7 +260,7 @@ class ResourceClaims {
     const owner = podOwner(claim);
     const known = owner && this.#pods.get(namespace, owner.name);
     if (owner === undefined || known === undefined) return;
-    // One of another uid may be an older one: the claim can be heard of before its pod.
+    // A pod with another uid may be an older one: a claim may be seen before its pod.
     const pod = known.metadata.uid === owner.uid ? known : await this.#livePod(namespace, owner.name);
     if (pod === undefined || (pod.metadata.uid === owner.uid && !isDone(pod))) return;
     await expecting(
@@ -288,7 +288,7 @@ class ResourceClaims {
     return { apiVersion: this.#apiVersion, kind: "ResourceClaim" };
   }
 
-  /** `name` may be empty: the collection. */
+  /** Returns the path of a claim; that of the collection when `name` is empty. */
   #path(namespace: string, name: string): string {
     const collection = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}/resourceclaims`;
     return name === "" ? collection : `${collection}/${encodeURIComponent(name)}`;
@@ -299,13 +299,13 @@ class ResourceClaims {
 const isDone = (pod: Pod): boolean =>
   isTerminal(pod) || (pod.metadata.deletionTimestamp !== undefined && (pod.spec.nodeName ?? "") === "");
 
-/** The pod that a claim was made for. */
+/** Returns the pod that a claim was made for. */
 const podOwner = (claim: ApiObject | undefined): OwnerReference | undefined =>
   claim?.metadata.ownerReferences?.find(
     ({ apiVersion, kind, controller }) => controller === true && apiVersion === "v1" && kind === "Pod",
   );
 
-/** Names of the claims of a pod, as far as they are known. */
+/** Returns the known names of the claims of a pod. */
 function claimNames({ spec, status }: Pod): string[] {
   return (spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => {
     const made = status.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
@@ -313,7 +313,10 @@ function claimNames({ spec, status }: Pod): string[] {
   });
 }
 
-/** Upstream: what a name begins with that the server completes; both parts get half where they are too long. */
+/**
+ * Upstream's maximum length of the beginning of a name that the server completes; if the two parts are too long, each
+ * gets half.
+ */
 const baseMax = 57;
 
 function generatedBase(pod: string, podClaim: string): string {

@@ -17,7 +17,7 @@ const quota: ResourceQuota = {
   status: {},
 };
 
-/** Returns what a count of roles adds while some are being written. */
+/** Returns the number that a count of roles adds while some are being written. */
 async function counted(present: readonly string[], beingWritten: readonly string[]) {
   const api = new FakeApi(new FakeClock());
   const found: { count: number; existing: readonly string[] }[] = [];

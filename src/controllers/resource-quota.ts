@@ -18,47 +18,53 @@ interface GroupResource {
   readonly resource: string;
 }
 
-/** The objects of one resource. */
+/** The objects of one resource that are counted. */
 interface CountedPart extends GroupResource {
   add(object: ApiObject): void;
   /** The names of the objects that are being written, if only the number of objects counts and none has to be read. */
   readonly beingWritten: readonly string[] | undefined;
   /** Adds `count` objects at once, among them `existing` of those that are being written. */
   addCounted(count: number, existing: readonly string[]): void;
-  /** All have been added. */
+  /** Called when all objects have been added. */
   done(): void;
 }
 
-/** A count of what a namespace uses of a quota, which knows of writes that are on their way. */
+/** A count of the usage of a quota in its namespace, which knows pending writes. */
 export interface QuotaCount {
   readonly quota: ResourceQuota;
-  /** Objects are read as they were at this revision. */
+  /** The revision at which the objects have to be read. */
   readonly revision: number;
   readonly parts: readonly CountedPart[];
-  /** Returns what the status of the quota, as it is now, should be; `undefined` when it is so already. */
+  /**
+   * Returns the status that the quota has by this count, given its present version; `undefined` when it is the present
+   * one.
+   */
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
 export interface QuotaCountOptions {
-  /** Everything is counted again so often. */
+  /** The time after which everything is counted again. */
   readonly periodMs: number;
   /** Begins a count; `undefined` when there is no such quota. */
   measure(namespace: string, name: string): Promise<QuotaCount | undefined>;
-  /** The quota as it is stored. */
+  /** Returns the quota as it is stored. */
   current(namespace: string, name: string): ResourceQuota | undefined;
   /** Runs work while nothing is charged to the quotas of a namespace. */
   alone<T>(namespace: string, work: () => Promise<T>): Promise<T>;
-  /** Hears of namespaces whose quotas were charged for nothing. */
+  /** Sets the listener for namespaces whose quotas were charged for writes that were not stored. */
   onOvercharged(listener: (namespace: string) => void): void;
-  /** The resource that a name in a quota is about. */
+  /** Returns the resource that a name in a quota is about. */
   resourceOf(name: string): GroupResource | undefined;
-  /** Whether all objects of a resource use the same, so that only their number counts. */
+  /** Whether all objects of a resource use the same amounts, so that only their number counts. */
   isConstant(resource: GroupResource): boolean;
-  /** Returns what an object uses, as a text that is the same for the same use. */
+  /** Returns the amounts that an object uses, as a text that is equal for equal amounts. */
   useOf(resource: GroupResource, object: ApiObject): string;
-  /** Path of a resource's group version, and whether its objects have namespaces; `undefined` when it is not served. */
+  /**
+   * Returns the path of a resource's group version; `undefined` when it is not served, or its objects have no
+   * namespaces.
+   */
   place(resource: GroupResource): string | undefined;
-  /** Hears when other resources are served. */
+  /** Sets the listener for changes of the served resources. */
   onServed(listener: () => void): void;
 }
 
@@ -102,11 +108,11 @@ async function countAllAgain(
   }
 }
 
-/** A quota that is followed. */
+/** A quota that the controller knows. */
 interface Known {
-  /** The resources it counts. */
+  /** The resources that the quota counts. */
   readonly resources: ReadonlyMap<string, GroupResource>;
-  /** Its limits, and those that its status names. */
+  /** The limits of the quota, and those in its status, as text. */
   readonly hard: string;
   readonly told: string;
 }
@@ -157,7 +163,7 @@ class KnownQuotas {
     this.#queue.add(key);
   }
 
-  /** All quotas of a namespace, or those that count a resource. */
+  /** Queues all quotas of a namespace, or those that count a resource. */
   recount(namespace: string, resource?: string): void {
     const now = this.#environment.clock.monotonic();
     for (const [key, { resources }] of this.#quotas.get(namespace) ?? []) {
@@ -172,7 +178,7 @@ class KnownQuotas {
     for (const namespace of this.#quotas.keys()) this.recount(namespace, resource);
   }
 
-  /** A count has taken so long. The next one starts when others have had most of the time. */
+  /** Records the duration of a count. The next one starts when others have had most of the time. */
   counted(key: string, tookMs: number): void {
     this.#restMs.set(key, this.#environment.clock.monotonic() + tookMs * restFactor);
   }
@@ -186,7 +192,7 @@ class KnownQuotas {
     );
   }
 
-  /** Follows the objects of resources where they are served now. */
+  /** Follows the objects of resources that are served now. */
   followServed(): void {
     for (const [key, counted] of this.#counted) this.#follow(key, counted);
   }
@@ -234,20 +240,20 @@ class KnownQuotas {
   }
 }
 
-/** Counting takes a fifth of the time at most. */
+/** The pause after a count, as a multiple of its duration: counting takes a fifth of the time at most. */
 const restFactor = 4;
 
 const sortedText = (list: Readonly<Record<string, string>> | undefined): string =>
   list === undefined ? "" : JSON.stringify(Object.entries(list).sort(([one], [other]) => (one < other ? -1 : 1)));
 
-/** Has quotas counted again when objects go, or use something else than before. */
+/** Has quotas counted again when objects are deleted, or use other amounts than before. */
 function followObjects(
   environment: ControllerEnvironment,
   { useOf, isConstant }: QuotaCountOptions,
   about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
 ): Promise<void> {
   const { id, resource, path, known } = about;
-  /** Objects in namespaces with such quotas have their use here. */
+  /** The amounts of objects in namespaces with such quotas. */
   const uses = new Map<string, string>();
   const learn = (object: ApiObject): boolean => {
     const { namespace = "", name = "" } = object.metadata;
@@ -265,14 +271,14 @@ function followObjects(
     deletionsOnly: isConstant(resource),
     replaced() {
       uses.clear();
-      // This counts what went while nobody followed.
+      // This finds deletions while nobody followed.
       known.recountAll(id);
     },
     changed(type, object) {
       const { namespace = "", name = "" } = object.metadata;
       if (type === "DELETED") uses.delete(`${namespace}/${name}`);
       const usesOther = type !== "DELETED" && learn(object);
-      // Admission has charged what is new.
+      // Admission has charged new objects.
       if (type === "DELETED" || (type === "MODIFIED" && usesOther)) known.recount(namespace, id);
     },
   });
@@ -281,7 +287,7 @@ function followObjects(
 /** The maximum number of written names that are requested one by one; with more names, all objects are read. */
 const namesMax = 200;
 
-/** Adds objects by their number alone; false where that is not enough, or where the server does not tell it. */
+/** Adds objects by their number alone; returns false if that is not enough, or the server does not say the number. */
 async function addNumber(client: RestClient, objects: string, revision: number, part: CountedPart): Promise<boolean> {
   const { beingWritten } = part;
   if (beingWritten === undefined || beingWritten.length > namesMax) return false;
@@ -327,7 +333,7 @@ async function count(
     if (status === undefined) return undefined;
     const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
     const write = client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
-    // It may have gone meanwhile, with its namespace.
+    // The quota may have been deleted meanwhile, with its namespace.
     await expecting([404], write);
     return undefined;
   });

@@ -8,7 +8,7 @@ import { type QueueOptions, workQueue } from "./reconcile.ts";
 
 /** The length of the pause after a reconciliation, as a multiple of its duration. */
 const restFactor = 2;
-/** Shorter pauses are not worth a timer. */
+/** The shortest pause that is worth a timer. */
 const restMinMs = 20;
 const restMaxMs = 2000;
 
@@ -25,7 +25,7 @@ export class RestingQueue {
   /** The times until which keys rest. */
   readonly #restUntilMs = new Map<string, number>();
   readonly #running = new Set<string>();
-  /** Keys added during their reconciliation: they wait first. */
+  /** Keys that were added during their reconciliation: they rest first. */
   readonly #again = new Set<string>();
 
   constructor(environment: ControllerEnvironment, { work, ...options }: RestingQueueOptions) {
@@ -49,7 +49,7 @@ export class RestingQueue {
     });
   }
 
-  /** Keys that nobody adds again are forgotten when there are many. */
+  /** Lets a key rest. When there are many, keys that have rested are removed. */
   #rest(key: string, untilMs: number): void {
     if (this.#restUntilMs.size >= restingMax) {
       const now = this.#environment.clock.monotonic();

@@ -9,7 +9,7 @@ import { keepInEveryNamespace } from "./in-every-namespace.ts";
 const rootCertificatesName = "kube-root-ca.crt";
 const key = "ca.crt";
 
-/** `certificates` is PEM. */
+/** Makes the controller. `certificates` are PEM. */
 export const rootCaController =
   (certificates: string): Controller =>
   (environment) => {

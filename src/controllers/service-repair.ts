@@ -6,7 +6,7 @@ import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
 import { untilDone } from "./repeat.ts";
 
-/** `isIncomplete` tells which services these are. */
+/** Makes the controller. `isIncomplete` finds services without an address. */
 export const serviceRepairController =
   (isIncomplete: (service: Service) => boolean): Controller =>
   (environment) =>

@@ -12,7 +12,7 @@ test("an object recreated during a gap is reported as deleted and added", async 
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const ended = Promise.withResolvers<void>();
-  // A watch that tells nothing, and ends.
+  // The watch reports nothing, and ends.
   const reader = new RestClient({
     request: api.transport.request,
     stream: async () => {

@@ -6,16 +6,19 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { follow } from "./reconcile.ts";
 
-/** `before` is absent for what is new to the listener, `after` for what is gone. Both are versions of one object. */
+/**
+ * Called with each change. `before` is absent for an object that is new to the listener, `after` for one that is gone.
+ * Both are versions of one object.
+ */
 type InformerListener<T extends ApiObject> = (before: T | undefined, after: T | undefined) => void;
 
 /** `T` is the type of the objects. */
 interface SharedInformerOptions<T extends ApiObject> {
   /** The objects, for logs: `pods`. */
   readonly what: string;
-  /** Path of all of them. */
+  /** The path of the collection in all namespaces. */
   readonly path: string;
-  /** Returns what is kept of an object. */
+  /** Returns the part of an object that is kept. */
   trim(object: T): T;
 }
 
@@ -39,7 +42,7 @@ export class SharedInformer<T extends ApiObject> {
     return this.#synced.promise;
   }
 
-  /** Calls for every object there is, and for each change, in order. */
+  /** Calls the listener for every present object, and for each change, in order. */
   listen(listener: InformerListener<T>): void {
     this.#listeners.push(listener);
     if (this.#listeners.length === 1) void this.#follow();
@@ -50,7 +53,7 @@ export class SharedInformer<T extends ApiObject> {
     return this.#objects.get(namespace)?.get(name);
   }
 
-  /** Lists the objects of a namespace; those of the whole cluster for kinds without namespaces and "". */
+  /** Yields the objects of a namespace; those of the whole cluster for cluster-scoped kinds and "". */
   in(namespace: string): Iterable<T> {
     return this.#objects.get(namespace)?.values() ?? [];
   }
@@ -82,7 +85,7 @@ export class SharedInformer<T extends ApiObject> {
 
   #set({ metadata: { namespace = "", name = "" } }: T, after: T | undefined): void {
     const known = this.get(namespace, name);
-    // Another object of that name: the one before it went while nobody followed.
+    // It is another object of that name: the one before was deleted while nobody followed.
     if (known !== undefined && after !== undefined && known.metadata.uid !== after.metadata.uid)
       this.#set(known, undefined);
     const objects = this.#objects.get(namespace) ?? new Map<string, T>();
@@ -96,5 +99,5 @@ export class SharedInformer<T extends ApiObject> {
   }
 }
 
-/** The key of an object in queues: its namespace, which may be empty, and its name. */
+/** Returns the key of an object in queues: its namespace, which may be empty, and its name. */
 export const keyOf = ({ metadata: { namespace = "", name = "" } }: ApiObject): string => `${namespace}/${name}`;

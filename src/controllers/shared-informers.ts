@@ -10,7 +10,7 @@ export interface SharedInformers {
    * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
    */
   readonly pods: SharedInformer<Pod>;
-  /** Nodes with labels, taints, what can be allocated, and the condition `Ready`. */
+  /** Nodes with labels, taints, allocatable resources, and the condition `Ready`. */
   readonly nodes: SharedInformer<Node>;
   readonly services: SharedInformer<Service>;
 }
@@ -27,7 +27,10 @@ export function sharedInformers(environment: Omit<ControllerEnvironment, "client
   };
 }
 
-/** The annotation of what a client applied last can be as large as the object, and no controller asks for it. */
+/**
+ * Leaves out the annotation with the last applied configuration, which can be as large as the object, and which no
+ * controller reads.
+ */
 const trimmedMeta = ({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta =>
   withoutAnnotations(metadata, (name) => name.endsWith("/last-applied-configuration"));
 
@@ -62,7 +65,7 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
   });
 }
 
-// Shared by all pods, of which there may be many.
+// All pods share this list; there may be many.
 const none: readonly never[] = [];
 const noResources = {};
 
@@ -92,7 +95,7 @@ function trimmedNode({ metadata, spec, status }: Node): Node {
   });
 }
 
-/** The object without the fields that are undefined, which are optional ones. */
+/** Returns the object without optional fields that are undefined. */
 function defined<T extends object>(fields: { readonly [Field in keyof T]: T[Field] | undefined }): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // says the caller
 }

@@ -1,4 +1,7 @@
-/** The controllers of storage versions: what each server stores, which servers are gone, and migrations of stored objects. */
+/**
+ * The controllers of storage versions: they record what each server stores, remove servers that are gone, and migrate
+ * stored objects.
+ */
 import { storageVersionCollector } from "./storage-versions/collector.ts";
 import { storageVersionMigrationController } from "./storage-versions/migration.ts";
 import { storageVersionsController } from "./storage-versions/updater.ts";

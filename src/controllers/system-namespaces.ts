@@ -3,12 +3,12 @@ import type { Namespace } from "#api/core/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
-/** Names of the namespaces that exist after start, the domain applied. */
+/** Returns the names of the system namespaces, in the API domain. */
 function systemNamespaces(domain: ApiDomain): readonly string[] {
   return ["default", ...["kube-system", "kube-public", "kube-node-lease"].map((name) => domain.rename(name))];
 }
 
-/** Creates those that are missing. */
+/** Creates the system namespaces that are missing. */
 export async function ensureSystemNamespaces(client: RestClient, domain: ApiDomain): Promise<void> {
   for (const name of systemNamespaces(domain)) {
     if ((await found(client.get(`/api/v1/namespaces/${name}`))) !== undefined) continue;

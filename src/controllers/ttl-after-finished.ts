@@ -25,7 +25,7 @@ export const ttlAfterFinishedController: Controller = (environment) =>
     work: (key, queue) => look(environment, key, queue),
   });
 
-/** Deletes the job if its time is over, by what it is now; comes back when it will be. */
+/** Reads a job and deletes it if its time is over; else queues it for the time when it will be. */
 async function look({ client, clock }: ControllerEnvironment, key: string, queue: WorkQueue): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const path = `/apis/batch/v1/namespaces/${encodeURIComponent(namespace)}/jobs/${encodeURIComponent(name)}`;
@@ -35,7 +35,7 @@ async function look({ client, clock }: ControllerEnvironment, key: string, queue
   const leftMs = dueMs - clock.now();
   if (leftMs > 0) return queue.addAfter(key, leftMs);
   const { uid, resourceVersion } = job.metadata;
-  // The version too: the time may have been extended meanwhile.
+  // The version is a precondition, too: the time may have been extended meanwhile.
   const preconditions = { uid, resourceVersion };
   await expecting([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
 }

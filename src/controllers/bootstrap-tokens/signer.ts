@@ -16,8 +16,8 @@ const contentKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
 /**
- * `kubeconfig`, a cluster without a user, is published if there is no config map at the start. The client `publisher`
- * does this, as the signer itself may only change the map.
+ * Makes the controller. It publishes `kubeconfig`, a cluster without a user, if there is no config map at the start.
+ * The client `publisher` does this, as the signer itself may only change the map.
  */
 export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
@@ -92,7 +92,7 @@ interface Signed {
   readonly next: number;
 }
 
-/** Signatures of a content with all tokens that are valid now, by key. */
+/** Returns the signatures of a content with all valid tokens, by key. */
 function signed(content: string, secrets: Iterable<Secret>, nowMs: number): Signed {
   const signatures: Record<string, string> = {};
   let next = Infinity;
@@ -106,7 +106,7 @@ function signed(content: string, secrets: Iterable<Secret>, nowMs: number): Sign
   return { signatures, next };
 }
 
-/** Header and signature of a compact JWS, its payload left out. The key is the whole token. */
+/** Returns header and signature of a compact JWS, without its payload. The key is the whole token. */
 function detachedSignature(payload: string, id: string, token: string): string {
   const header = Buffer.from(JSON.stringify({ alg: "HS256", kid: id })).toString("base64url");
   const signed = `${header}.${Buffer.from(payload).toString("base64url")}`;

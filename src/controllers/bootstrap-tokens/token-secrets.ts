@@ -3,14 +3,17 @@ import type { Secret } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { timeToMs } from "#meta/time.ts";
 
-/** Namespace and type of the Secrets. */
+/** The namespace and the type of the Secrets. */
 export const tokenSecrets = ({ rename }: ApiDomain) =>
   ({
     path: `/api/v1/namespaces/${rename("kube-system")}/secrets`,
     fieldSelector: `type=${rename("bootstrap.kubernetes.io/token")}`,
   }) as const;
 
-/** Expiry of a token, in milliseconds since the epoch; `undefined` for never. An unreadable time counts as expired. */
+/**
+ * Returns the expiry of a token, in milliseconds since the epoch; `undefined` for never. An unreadable time counts as
+ * expired.
+ */
 export function tokenEnd(secret: Secret): number | undefined {
   const expiration = text(secret, "expiration");
   return expiration === "" ? undefined : (timeToMs(expiration) ?? 0);
@@ -18,11 +21,11 @@ export function tokenEnd(secret: Secret): number | undefined {
 
 interface SigningToken {
   readonly id: string;
-  /** Id and secret, as who joins has it. */
+  /** Id and secret together, as the machine that joins sends them. */
   readonly token: string;
 }
 
-/** The token of a Secret that allows signing; `undefined` for others. Expiry is not checked. */
+/** Returns the token of a Secret that allows signing; `undefined` for others. Expiry is not checked. */
 export function signingToken(secret: Secret): SigningToken | undefined {
   const id = text(secret, "token-id");
   const rest = text(secret, "token-secret");
@@ -30,10 +33,10 @@ export function signingToken(secret: Secret): SigningToken | undefined {
   return text(secret, "usage-bootstrap-signing") === "true" ? { id, token: `${id}.${rest}` } : undefined;
 }
 
-/** A value of a Secret; empty when it is missing. */
+/** Returns a value of a Secret as text; empty when it is missing. */
 function text({ data = {} }: Secret, key: string): string {
   return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
-/** The longest timer; longer waits are checked again then. */
+/** The longest timer; after a longer wait the expiry is checked again. */
 export const waitMaxMs = 86_400_000;

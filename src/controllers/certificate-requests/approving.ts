@@ -25,7 +25,7 @@ export const csrApprovingController: Controller = (environment) => {
   });
 };
 
-/** `"again"` for a node's request whose requester is not authorized yet. */
+/** Approves a request. Returns `"again"` for a node's request whose requester is not authorized yet. */
 async function approve(
   environment: ControllerEnvironment,
   request: CertificateSigningRequest,
@@ -42,7 +42,7 @@ async function approve(
   ];
   for (const [subresource, message] of tries) {
     if (!(await mayAsk(environment, request, subresource))) continue;
-    // The server says when.
+    // The server sets the times.
     const times = { lastUpdateTime: null, lastTransitionTime: null };
     const condition = { type: "Approved", status: "True", reason: "AutoApproved", message, ...times };
     const conditions = [...(status.conditions ?? []), condition];

@@ -30,7 +30,7 @@ interface Case {
   readonly status?: object;
 }
 
-/** Names of those that are deleted in the first round. */
+/** Returns the names of the requests that are deleted in the first round. */
 async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["fails"]): Promise<string[]> {
   const clock = new FakeClock();
   const api = new FakeApi(clock);

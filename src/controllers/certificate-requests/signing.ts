@@ -31,7 +31,7 @@ export const signers = [
 export type Signer = (typeof signers)[number];
 
 interface CsrSigningOptions {
-  /** The authority of a signer; `undefined` when this server has none for it. */
+  /** Returns the authority of a signer; `undefined` when this server has none for it. */
   authority(signer: Signer): Authority | undefined;
   /** The longest validity of a certificate. */
   readonly durationMs: number;
@@ -39,9 +39,9 @@ interface CsrSigningOptions {
 }
 
 const minDurationMs = 600_000;
-/** Clocks of others may be behind. */
+/** The time by which certificates are backdated, since other clocks may be behind. */
 const backdateMs = 5 * 60_000;
-/** Certificates shorter than this keep their full duration despite the backdated start. */
+/** Certificates with a shorter validity than this keep their full duration despite the backdated start. */
 const shortMs = 8 * 3_600_000;
 
 export const csrSigningController =

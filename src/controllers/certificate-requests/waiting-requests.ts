@@ -1,4 +1,7 @@
-/** Shared by the certificate controllers: request types, retries of waiting requests, and the form of node requests. */
+/**
+ * Parts that the certificate controllers share: request types, retries of waiting requests, and the form of node
+ * requests.
+ */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
@@ -13,17 +16,17 @@ export const requestsPath = ({ domain }: ControllerEnvironment): string =>
 interface WaitingRequests {
   /** The action, for logs: `sign`. */
   readonly verb: string;
-  /** The signer whose requests are processed; left out: requests to any. */
+  /** The signer whose requests are processed; left out: requests to any signer. */
   readonly signerName?: string;
   isWaiting(request: CertificateSigningRequest): boolean;
   /** Processes a current, still waiting request. `"again"`: it stays and is retried. */
   reconcile(request: CertificateSigningRequest): Promise<"again" | void>;
 }
 
-/** The pauses before another look: rights may be given later. */
+/** The pauses before a request is examined again: rights may be given later. */
 const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
 
-/** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */
+/** Processes requests when they begin to wait. Runs until the environment's signal is aborted. */
 export function reconcileWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
   const { client } = environment;
   const { verb, signerName, isWaiting } = waiting;
@@ -48,7 +51,7 @@ export function reconcileWaiting(environment: ControllerEnvironment, waiting: Wa
 export const parsedRequest = ({ spec }: CertificateSigningRequest): MaybePromise<ParsedRequest> =>
   parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
 
-/** The condition of a type that is true. */
+/** Returns the condition of a type, if it is true. */
 export const trueCondition = (
   { status }: CertificateSigningRequest,
   type: string,
@@ -57,7 +60,7 @@ export const trueCondition = (
 
 export const hasCertificate = ({ status }: CertificateSigningRequest): boolean => (status.certificate ?? "") !== "";
 
-/** Decided either way. */
+/** Whether a request was approved or denied. */
 export const isDecided = (request: CertificateSigningRequest): boolean =>
   request.status.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
 
@@ -85,7 +88,7 @@ export function nodeServingProblem(request: CertificateRequest, usages: readonly
 const isNodes = ({ organizations }: CertificateRequest): boolean =>
   organizations.length === 1 && organizations[0] === "system:nodes";
 
-/** Elliptic curve keys cannot encipher, so that usage may be omitted. */
+/** Returns the problem of usages. Elliptic curve keys cannot encipher, so that usage may be omitted. */
 function usagesProblem(usages: readonly string[], purpose: string): string | undefined {
   const rest = usages.filter((usage) => usage !== "key encipherment");
   const isGood = rest.length === 2 && rest.includes("digital signature") && rest.includes(purpose);

@@ -1,7 +1,7 @@
 /** Chooses the leader of a coordinated election. Pure functions. */
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 
-/** Strategy of the candidates whose programs are the newest; `undefined` when they do not agree. */
+/** Returns the strategy of the candidates with the newest programs; `undefined` when they do not agree. */
 export function strategyOf(candidates: readonly LeaseCandidate[]): string | undefined {
   const newest = candidates.reduce<readonly LeaseCandidate[]>((found, one) => {
     const order = found[0] === undefined ? 1 : compare(one.spec.binaryVersion, found[0].spec.binaryVersion);
@@ -11,7 +11,10 @@ export function strategyOf(candidates: readonly LeaseCandidate[]): string | unde
   return strategies.size === 1 ? newest[0]?.spec.strategy : undefined;
 }
 
-/** The one that acts as the oldest version, then the one whose program is the oldest, then the one made first. */
+/**
+ * Returns the candidate with the oldest emulation version, of these the one with the oldest program, and of these the
+ * one created first.
+ */
 export function best(candidates: readonly LeaseCandidate[]): LeaseCandidate | undefined {
   return candidates.toSorted(
     (one, other) =>
@@ -26,7 +29,7 @@ const emulated = ({ spec }: LeaseCandidate): string => spec.emulationVersion ?? 
 
 const texts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Semantic versions, whose first three numbers count: those that are none are the oldest. */
+/** Compares semantic versions by their first three numbers; other texts are the oldest. */
 function compare(one: string, other: string): number {
   const [left, right] = [one, other].map(
     (text) => /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(text)?.slice(1).map(Number) ?? [],

@@ -13,9 +13,9 @@ import { StatusError } from "#meta/status-error.ts";
 import { controllerOf } from "../pods.ts";
 import type { Counts } from "./status.ts";
 
-/** The controller asks this of the served kinds. */
+/** The information about served kinds that the controller needs. */
 export interface ScaledKinds {
-  /** The resource of a kind, and whether its objects have namespaces; `undefined` when none is served. */
+  /** Returns the resource of a kind, and whether its objects have namespaces; `undefined` when none is served. */
   resourceOf(apiVersion: string, kind: string): (GroupVersionResource & { readonly namespaced: boolean }) | undefined;
 }
 
@@ -26,11 +26,11 @@ interface Scaled extends ApiObject {
 
 interface Expected {
   readonly count: number;
-  /** Pods that no controller keeps. */
+  /** Pods without a controller. */
   readonly unmanaged: readonly Pod[];
 }
 
-/** Counts of a budget, and the pods that could not be counted where the number of all is needed. */
+/** The counts of a budget, and the pods that could not be counted if the number of all is needed. */
 export interface ExpectedCounts extends Counts {
   readonly unmanaged: readonly Pod[];
 }
@@ -44,7 +44,7 @@ export class ExpectedPods {
     this.#kinds = kinds;
   }
 
-  /** `pods` are those that the budget selects. Rejects when a controller cannot be found or asked. */
+  /** Returns the counts of `pods`, which the budget selects. Rejects when a controller cannot be found or read. */
   async of({ spec }: PodDisruptionBudget, pods: readonly Pod[]): Promise<ExpectedCounts> {
     const { minAvailable, maxUnavailable } = spec;
     if (maxUnavailable !== undefined) {
@@ -61,7 +61,7 @@ export class ExpectedPods {
   }
 
   async #expected(pods: readonly Pod[]): Promise<Expected> {
-    /** Numbers of pods by uid of their controller. */
+    /** The number of pods of each controller, by its uid. */
     const scales = new Map<string, number>();
     const asked = new Set<string>();
     const unmanaged: Pod[] = [];
@@ -114,7 +114,7 @@ export class ExpectedPods {
       scale = await this.#client.get<Scaled>(path);
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-      // A missing object is named in the answer, a missing subresource is not.
+      // An answer about a missing object names it, one about a missing subresource does not.
       if (error.status.details?.name === name) return undefined;
       throw new Error(`${qualifiedResource(resource)} does not implement the scale subresource`);
     }
@@ -122,6 +122,6 @@ export class ExpectedPods {
   }
 }
 
-/** A number, or a share of `total`, rounded up. */
+/** Returns a number, or a share of `total`, rounded up. */
 const numberOf = (value: number | string, total: number): number =>
   typeof value === "number" ? value : Math.ceil((Number(value.replace("%", "")) * total) / 100);

@@ -5,9 +5,9 @@ import { isReady } from "../pods.ts";
 
 export interface PodHealth {
   readonly currentHealthy: number;
-  /** Pods whose eviction was allowed and which are still there, with the time of the eviction. */
+  /** Pods whose eviction was allowed and which still exist, with the time of the eviction. */
   readonly disruptedPods: Readonly<Record<string, string>>;
-  /** These should have gone long ago; they count again. */
+  /** Pods that should have been deleted long ago; they count again. */
   readonly overdue: readonly Pod[];
   /** The time in milliseconds until one of the disrupted pods is overdue; `undefined` when there are none. */
   readonly nextMs: number | undefined;
@@ -16,7 +16,7 @@ export interface PodHealth {
 /** The maximum time between the eviction of a pod and its deletion. */
 const deletionMaxMs = 120_000;
 
-/** `disrupted`: names and times that the status of the budget has. */
+/** Counts the pods. `disrupted` are the names and times in the status of the budget. */
 export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<string, string>>, now: number): PodHealth {
   const disruptedPods: Record<string, string> = {};
   const overdue: Pod[] = [];
@@ -24,7 +24,7 @@ export function countHealth(pods: readonly Pod[], disrupted: Readonly<Record<str
   let nextMs: number | undefined;
   for (const pod of pods) {
     const { name = "", deletionTimestamp } = pod.metadata;
-    // Its deletion is seen: it has gone, as far as the budget is concerned.
+    // The deletion of the pod has begun: it has gone, as far as the budget is concerned.
     if (deletionTimestamp !== undefined) continue;
     const takenMs = Object.hasOwn(disrupted, name) ? timeToMs(disrupted[name] ?? "") : undefined;
     const leftMs = takenMs === undefined ? 0 : takenMs + deletionMaxMs - now;

@@ -1,6 +1,6 @@
 /**
  * Resets the condition `DisruptionTarget` of pods that still run two minutes after it was set: the disruption did not
- * happen. Conditions set by the kubelet stay, and those of pods that have ended.
+ * happen. Conditions set by the kubelet stay, and so do those of pods that have ended.
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
@@ -13,7 +13,7 @@ import { keyOf, type SharedInformer } from "../shared-informer.ts";
 
 const staleAfterMs = 120_000;
 const type = "DisruptionTarget";
-/** The reason that the kubelet gives. */
+/** The reason of conditions that the kubelet sets. */
 const terminationByKubelet = "TerminationByKubelet";
 
 export class StaleDisruptions {

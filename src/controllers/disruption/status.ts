@@ -11,7 +11,7 @@ export interface Counts {
   readonly desiredHealthy: number;
 }
 
-/** `now` in milliseconds. */
+/** Makes the status. `now` is in milliseconds. */
 export function countedStatus(
   budget: PodDisruptionBudget,
   { expectedPods, desiredHealthy }: Counts,
@@ -39,7 +39,10 @@ export function countedStatus(
   };
 }
 
-/** Nothing may be disrupted while it is not known how many pods there should be; `message` says why. */
+/**
+ * Makes the status while the expected number of pods is unknown: nothing may be disrupted. `message` says why it is
+ * unknown.
+ */
 export function unknownStatus(
   { status }: PodDisruptionBudget,
   message: string,
@@ -64,7 +67,7 @@ function withCondition(
   return at < 0 ? [...conditions, next] : conditions.with(at, next);
 }
 
-/** The same for statuses that say the same. */
+/** Returns a text that is equal for equal statuses. */
 export function statusText(status: PodDisruptionBudgetStatus): string {
   const { observedGeneration = 0, disruptedPods = {}, disruptionsAllowed, currentHealthy } = status;
   const { desiredHealthy, expectedPods, conditions = [] } = status;

@@ -1,5 +1,5 @@
 /**
- * Keeps the Endpoints of services with selectors, and deletes those of services that are gone. Source: upstream's
+ * Maintains the Endpoints of services with selectors, and deletes those of services that are gone. Source: upstream's
  * endpoints controller.
  */
 import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
@@ -18,10 +18,10 @@ import { keyOf } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
-/** Upstream: addresses of all subsets together. Slices have no such bound. */
+/** Upstream's maximum number of addresses in all subsets together. Slices have no such bound. */
 const addressesMax = 1000;
 
-/** Upstream: services at a time. */
+/** Upstream's number of services that are processed at a time. */
 const workersMax = 5;
 
 export const endpointsController =
@@ -58,7 +58,7 @@ class ServiceEndpoints {
       what: "endpoints",
       path: "/api/v1/endpoints",
       replaced(all) {
-        // Endpoints of services that went while nobody followed are found here, too.
+        // This also finds Endpoints of services that were deleted while nobody followed.
         for (const endpoints of all) {
           const isElection = endpoints.metadata.annotations?.[rename(electionAnnotation)] !== undefined;
           if (!isElection) queue.add(keyOf(endpoints));
@@ -94,7 +94,7 @@ class ServiceEndpoints {
     }
   }
 
-  /** The known state may be stale, so the service is read live. */
+  /** Deletes Endpoints whose service is gone. The service is read live, since the known state may be stale. */
   async #removeWithoutService(service: string, path: string): Promise<void> {
     const { client } = this.#environment;
     if ((await found(client.get(service))) !== undefined) return;
@@ -104,7 +104,7 @@ class ServiceEndpoints {
     await expecting([404, 409], client.delete(path, { preconditions: { uid } }));
   }
 
-  /** The endpoints as they should be; `undefined` when they are. */
+  /** Returns the wanted Endpoints; `undefined` when the present ones are equal. */
   #wanted(
     service: Service,
     pods: readonly Pod[],
@@ -143,7 +143,7 @@ class ServiceEndpoints {
 const sortedText = (labels: Readonly<Record<string, string>>): string =>
   JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 
-/** Returns what a pod adds: its address once for each port that it has, in the service's first family. */
+/** Returns the entries of a pod: its address once for each port that it has, in the service's first family. */
 function entriesOf(pod: Pod, service: Service): PortAddress[] {
   const { ports = [], publishNotReadyAddresses = false, ipFamilies = [] } = service.spec;
   if (!isEndpoint(pod, publishNotReadyAddresses)) return [];

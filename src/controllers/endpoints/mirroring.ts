@@ -17,10 +17,10 @@ import { keyOf } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
-/** Upstream: addresses of a subset that are mirrored, at most; as many fit a slice. */
+/** Upstream's maximum number of mirrored addresses of a subset; as many fit into a slice. */
 const addressesMax = 1000;
 
-/** Upstream: services at a time. */
+/** Upstream's number of services that are processed at a time. */
 const workersMax = 5;
 
 export const endpointSliceMirroringController =
@@ -41,7 +41,7 @@ export const endpointSliceMirroringController =
     const changed = (endpoints: Endpoints): void => {
       const { namespace = "", name = "" } = endpoints.metadata;
       const service = services.get(namespace, name);
-      // Endpoints of services with selectors are another controller's.
+      // Another controller writes the slices of services with selectors.
       if (service === undefined || isMirrored(service)) queue.add(`${namespace}/${name}`);
     };
     await Promise.all([
@@ -58,7 +58,7 @@ export const endpointSliceMirroringController =
 
 const isMirrored = ({ spec: { selector } }: Service): boolean => Object.keys(selector ?? {}).length === 0;
 
-/** Asks for the present state, so that events may be late. */
+/** Mirrors Endpoints by their present state, which is read live, so that events may be late. */
 async function mirror(environment: ControllerEnvironment, keeper: SliceKeeper, key: string): Promise<void> {
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
@@ -107,7 +107,7 @@ const ownerOf = ({ metadata: { name = "", uid = "" } }: Endpoints): OwnerReferen
   blockOwnerDeletion: true,
 });
 
-/** Subsets of the same ports share slices, where addresses are of the same family. */
+/** Groups subsets for slices: subsets with the same ports share slices, if their addresses are of the same family. */
 function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
   const groups = new Map<string, { addressType: string; ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
   /** The first entry of each address; later entries of the same address do not count. */

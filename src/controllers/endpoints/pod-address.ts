@@ -6,7 +6,7 @@ import { isReady, isTerminal } from "../pods.ts";
 
 export const familyOf = (ip: string): IpFamily => (isIPv6(ip) ? "IPv6" : "IPv4");
 
-/** Whether a pod has an address and has not ended. Those that are being deleted count only where they are published. */
+/** Whether a pod has an address and has not ended. Pods that are being deleted count only if they are published. */
 export function isEndpoint(pod: Pod, withTerminating: boolean): boolean {
   if (isTerminal(pod) || addresses(pod).length === 0) return false;
   return withTerminating || pod.metadata.deletionTimestamp === undefined;
@@ -20,7 +20,7 @@ function addresses({ status: { podIP, podIPs } }: Pod): readonly string[] {
 export const addressesOf = (pod: Pod, family: IpFamily): readonly string[] =>
   addresses(pod).filter((ip) => familyOf(ip) === family);
 
-/** The name of the pod below that of a service, if it has one. */
+/** Returns the name of the pod below that of a service, if it has one. */
 export const hostnameOf = ({ spec }: Pod, service: Service): string | undefined =>
   (spec.hostname ?? "") !== "" && spec.subdomain === service.metadata.name ? spec.hostname : undefined;
 
@@ -44,8 +44,9 @@ export function conditionsOf(pod: Pod, { spec }: Service): Conditions {
 }
 
 /**
- * The number of the pod's port that a port of a service means; `undefined` when the pod has no port of that name.
- * `sidecars`: whether init containers that are restarted count. Upstream: for Endpoints they do, for slices not.
+ * Returns the number of the pod's port that a port of a service refers to; `undefined` when the pod has no port of that
+ * name. `sidecars`: whether init containers that are restarted count. Upstream: they do for Endpoints, and do not for
+ * slices.
  */
 export function portOf(
   { spec }: Pod,

@@ -1,4 +1,4 @@
-/** The services that select each pod, and which changes affect their endpoints. */
+/** Tells which services select each pod, and which changes affect their endpoints. */
 import type { Pod, Service } from "#api/core/v1.ts";
 import { keyOf, type SharedInformer } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -14,7 +14,10 @@ export class Selections {
     this.#pods = pods;
   }
 
-  /** Calls with the key of a service that is new, changed or gone, or whose pods are. Pods are read when one is selected. */
+  /**
+   * Calls the listener with the key of a service that is new, changed or deleted, or whose pods are. Pods are read once
+   * a service selects some.
+   */
   listen(listener: (key: string) => void): void {
     this.#services.listen((before, after) => {
       const service = after ?? before!; // one of them is there
@@ -36,7 +39,7 @@ export class Selections {
     return this.#services.get(namespace, name);
   }
 
-  /** Returns them in an order that stays. */
+  /** Returns the pods that a service selects, in an order that stays. */
   podsOf(service: Service): Pod[] {
     const matches = matcher(service);
     return [...this.#pods.in(service.metadata.namespace ?? "")]
@@ -56,7 +59,7 @@ export class Selections {
   }
 }
 
-/** Whether a controller looks after the endpoints of a service. */
+/** Whether a controller maintains the endpoints of a service. */
 export const selects = ({ spec }: Service): boolean =>
   spec.type !== "ExternalName" && spec.selector !== undefined && Object.keys(spec.selector).length > 0;
 
@@ -65,7 +68,7 @@ function matcher({ spec: { selector } }: Service): (pod: Pod) => boolean {
   return ({ metadata: { labels } }) => wanted.every(([key, value]) => labels?.[key] === value);
 }
 
-/** Returns what endpoints depend on, as a text. */
+/** Returns the facts on which endpoints depend, as a text. */
 function facts({ metadata, spec, status }: Pod): string {
   const { uid, labels, deletionTimestamp } = metadata;
   const { nodeName, hostname, subdomain, containers, initContainers } = spec;

@@ -12,12 +12,12 @@ import { follow } from "../reconcile.ts";
 import { triggerTimeAnnotation } from "./annotations.ts";
 import { planSlices, type SliceContent, type SliceGroup } from "./slice-plan.ts";
 
-/** The slices of a service have this in common. */
+/** The properties that all slices of a service share. */
 export interface SliceSet {
   readonly namespace: string;
-  /** The service has this name. */
+  /** The name of the service. */
   readonly name: string;
-  /** The labels beside those that say whose slices they are; all others go. */
+  /** The labels beside those that identify service and manager; other labels are removed. */
   readonly labels: Readonly<Record<string, string>>;
   /** The annotations, with Kubernetes' names; `undefined` leaves the annotations of existing slices alone. */
   readonly annotations: Readonly<Record<string, string>> | undefined;
@@ -25,7 +25,7 @@ export interface SliceSet {
   /** The time of the event that changes the endpoints. */
   readonly triggerTime?: string | undefined;
   readonly endpointsMax: number;
-  /** Whether slices may be made: not for what is being deleted. */
+  /** Whether slices may be created: not for a service that is being deleted. */
   readonly mayCreate: boolean;
   readonly groups: readonly SliceGroup[];
 }
@@ -39,7 +39,7 @@ export class SliceKeeper {
   /** The version of each slice that this controller wrote last, by uid. */
   readonly #written = new Map<string, string>();
 
-  /** `manager`: the value of the label that says whose slices these are, with Kubernetes' names. */
+  /** `manager` is the value of the label that names the manager of these slices, with Kubernetes' names. */
   constructor(environment: ControllerEnvironment, manager: string) {
     const { rename } = environment.domain;
     this.#environment = environment;
@@ -49,7 +49,7 @@ export class SliceKeeper {
     this.#managerLabel = rename("endpointslice.kubernetes.io/managed-by");
   }
 
-  /** Calls with the key of a service when another client changed or deleted one of its slices. */
+  /** Calls `changed` with the key of a service when another client changed or deleted one of its slices. */
   follow(changed: (key: string) => void): Promise<void> {
     const seen = ({ metadata }: EndpointSlice, isGone: boolean): void => {
       const { namespace = "", uid = "", resourceVersion, labels } = metadata;
@@ -70,7 +70,7 @@ export class SliceKeeper {
     });
   }
 
-  /** Makes the slices of a service what they should be. */
+  /** Brings the slices of a service into the wanted state. */
   async keep(set: SliceSet): Promise<void> {
     const existing = await this.#slicesOf(set.namespace, set.name);
     const labels = this.#labelsOf(set);

@@ -24,7 +24,10 @@ const slice = (name: string, ats: readonly number[], ports = [port(80)]): Endpoi
   endpoints: ats.map((at) => endpoint(at)),
 });
 
-/** Numbers of endpoints that are written: new slices, then changed ones by name; and names of those that go. */
+/**
+ * Returns the numbers of endpoints that are written: of new slices, then of changed ones by name; and the names of
+ * removed ones.
+ */
 const told = ({ create, update, remove }: SlicePlan) => ({
   create: create.map(({ endpoints }) => endpoints.length),
   update: Object.fromEntries(update.map((one) => [one.slice.metadata.name, one.content.endpoints.length])),

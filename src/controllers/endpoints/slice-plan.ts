@@ -9,7 +9,7 @@ export interface SliceGroup {
   readonly addressType: string;
   readonly ports: readonly EndpointPort[];
   readonly endpoints: readonly Endpoint[];
-  /** Whether there is to be a slice even without endpoints. */
+  /** Whether there must be a slice even without endpoints. */
   readonly isPlaceholder: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface SlicePlan {
   readonly remove: readonly EndpointSlice[];
 }
 
-/** A slice that stays, with what it will hold. */
+/** A slice that stays, with its new content. */
 interface Kept {
   readonly slice: EndpointSlice;
   readonly ports: readonly EndpointPort[];
@@ -33,7 +33,7 @@ interface Kept {
   isChanged: boolean;
 }
 
-/** `isOutdated`: whether something else than the content of a slice has to be changed. */
+/** Plans the writes. `isOutdated`: whether something other than the content of a slice has to be changed. */
 export function planSlices(
   existing: readonly EndpointSlice[],
   groups: readonly SliceGroup[],
@@ -75,7 +75,7 @@ function planGroup(
   const remove: EndpointSlice[] = [];
   for (const slice of existing) {
     const plan = keep(slice, ports, missing, isOutdated(slice));
-    // A slice beyond its bound loses what is too much, which others get.
+    // A slice beyond its bound loses the excess, which other slices get.
     for (const endpoint of plan.endpoints.splice(endpointsMax)) {
       missing.set(identityOf(endpoint), endpoint);
       plan.isChanged = true;
@@ -106,7 +106,7 @@ function planGroup(
   return { create, kept, remove };
 }
 
-/** Returns what stays of a slice. Endpoints that it has are taken out of `missing`. */
+/** Returns the endpoints that stay in a slice, and removes them from `missing`. */
 function keep(
   slice: EndpointSlice,
   ports: readonly EndpointPort[],
@@ -129,7 +129,10 @@ function keep(
   return { slice, ports, endpoints, isChanged };
 }
 
-/** Adds endpoints to slices that are written anyway, fuller ones first. What found no room is the result. */
+/**
+ * Adds endpoints to slices that are written anyway, fuller ones first. Returns the endpoints for which there was no
+ * room.
+ */
 function fill(slices: readonly Kept[], endpoints: readonly Endpoint[], endpointsMax: number): Endpoint[] {
   const rest = [...endpoints];
   for (const { endpoints: into } of slices.toSorted((a, b) => b.endpoints.length - a.endpoints.length)) {
@@ -163,7 +166,7 @@ function recycled({ create, update, remove }: SlicePlan): SlicePlan {
 
 const groupKey = (addressType: string, ports: readonly EndpointPort[]): string => `${addressType} ${portsText(ports)}`;
 
-/** The same for the same ports in any order. */
+/** Returns a text that is equal for the same ports in any order. */
 export const portsText = (ports: readonly EndpointPort[]): string =>
   JSON.stringify(
     ports
@@ -175,7 +178,7 @@ function identityOf({ addresses, hostname, targetRef }: Endpoint): string {
   return JSON.stringify([addresses, hostname ?? "", targetRef?.namespace, targetRef?.name, targetRef?.uid]);
 }
 
-/** The same for endpoints that say the same. */
+/** Returns a text that is equal for equal endpoints. */
 function endpointText(endpoint: Endpoint): string {
   const { conditions, nodeName, zone, hints, targetRef } = endpoint;
   const { ready, serving, terminating } = conditions;

@@ -1,6 +1,6 @@
 /**
- * Keeps the EndpointSlices of services with selectors: the addresses of the selected pods, by family and ports, with
- * nodes, zones and readiness. Source: upstream's EndpointSlice controller.
+ * Maintains the EndpointSlices of services with selectors: the addresses of the selected pods, by family and ports,
+ * with nodes, zones and readiness. Source: upstream's EndpointSlice controller.
  */
 import type { Node, Pod, Service, ServicePort } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
@@ -19,11 +19,11 @@ import { RestingQueue } from "../resting-queue.ts";
 
 interface EndpointSlicesOptions {
   readonly informers: SharedInformers;
-  /** Endpoints of a slice, at most. */
+  /** The maximum number of endpoints in a slice. */
   readonly endpointsMax: number;
 }
 
-/** Upstream: services at a time. */
+/** Upstream's number of services that are processed at a time. */
 const workersMax = 5;
 
 export const endpointSlicesController =
@@ -39,11 +39,11 @@ class EndpointSlices {
   readonly #keeper: SliceKeeper;
   readonly #triggers = new TriggerTimes();
   readonly #zoneLabel: string;
-  /** Names of the nodes that endpoints depend on, by key of the service. */
+  /** The names of the nodes on which endpoints depend, by key of the service. */
   readonly #nodes = new Map<string, Set<string>>();
-  /** All nodes together have these shares; `"unknown"` when the nodes have changed since. */
+  /** The shares of zones, computed from all nodes; `"unknown"` when the nodes have changed since. */
   #shares: ZoneShares | "unknown" = "unknown";
-  /** Families of services that have hints, or were told why not, by key of the service. */
+  /** The families of services that have hints, or have an event about the reason why not, by key of the service. */
   readonly #hinted = new Map<string, Map<string, boolean>>();
   readonly #events: EventRecorder;
 
@@ -83,7 +83,8 @@ class EndpointSlices {
     const [namespace = "", name = ""] = key.split("/");
     const service = this.#selections.service(namespace, name);
     this.#nodes.delete(key);
-    // The slices of a service that is gone are collected with it. Those of one without selector are another's.
+    // The garbage collector deletes the slices of a service that is gone. Another controller has those of a service
+    // without selector.
     if (service === undefined) {
       this.#hinted.delete(key);
       return this.#triggers.forget(key);
@@ -104,7 +105,7 @@ class EndpointSlices {
     });
   }
 
-  /** The labels of the service, but for those that have a meaning on slices. */
+  /** Returns the labels of the service, without those that have a meaning on slices. */
   #labelsOf(service: Service): Readonly<Record<string, string>> {
     const { rename } = this.#environment.domain;
     const headless = rename("service.kubernetes.io/headless");
@@ -113,7 +114,7 @@ class EndpointSlices {
     return { ...Object.fromEntries(labels), ...(hasNoClusterIp(service) ? { [headless]: "" } : {}) };
   }
 
-  /** Returns the part of a node that matters to shares of zones. */
+  /** Returns the part of a node that affects the shares of zones. */
   #partOf(node: Node | undefined): string {
     const part = node && nodePart(node, this.#environment.domain);
     return part === undefined ? "" : `${part.milliCpus} ${part.zone}`;
@@ -139,7 +140,9 @@ class EndpointSlices {
     return groups.map((group) => ({ ...group, endpoints: group.endpoints.map(hinted) }));
   }
 
-  /** Tells when hints by zones begin, end, or cannot be. `problem`: why not, if they are wanted. */
+  /**
+   * Records an event when hints by zones begin or end, or cannot be given. `problem` is the reason, if they are wanted.
+   */
   #noteHints(key: string, service: Service, family: string, problem: string | undefined): void {
     const had = this.#hinted.get(key)?.get(family) === true;
     const say = (type: "Normal" | "Warning", what: string): void => {
@@ -167,7 +170,7 @@ class EndpointSlices {
       const addresses = addressesOf(pod, family);
       if (addresses.length === 0) continue;
       const node = this.#nodeOf(key, pod);
-      // A pod of a node that is unknown cannot be reached; the service may insist.
+      // A pod of an unknown node cannot be reached; the service may publish it all the same.
       if (node === undefined && service.spec.publishNotReadyAddresses !== true) continue;
       const ports = portsOf(pod, service.spec.ports ?? []);
       const text = portsText(ports);
@@ -198,7 +201,7 @@ class EndpointSlices {
     };
   }
 
-  /** The node of a pod. The service is reconciled when the node is created, deleted or changes its zone. */
+  /** Returns the node of a pod. The service is reconciled when the node is created, deleted or changes its zone. */
   #nodeOf(key: string, { spec: { nodeName = "" } }: Pod): Node | undefined {
     if (nodeName === "") return undefined;
     const nodes = this.#nodes.get(key) ?? new Set();
@@ -211,7 +214,7 @@ class EndpointSlices {
   }
 }
 
-/** The ports of a service at a pod; those that the pod does not have are left out. */
+/** Returns the ports of a service at a pod; ports that the pod does not have are left out. */
 function portsOf(pod: Pod, ports: readonly ServicePort[]): EndpointPort[] {
   return ports.flatMap((port) => {
     const number = portOf(pod, port, false);

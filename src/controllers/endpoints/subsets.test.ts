@@ -11,7 +11,7 @@ const entry = (ip: string, number: number, isReady = true): PortAddress => ({
   isReady,
 });
 
-/** Addresses, those that are not ready, and ports. */
+/** Returns the addresses, those that are not ready, and the ports. */
 const told = (subsets: ReturnType<typeof subsetsOf>) =>
   subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => [
     addresses.map(({ ip }) => ip),

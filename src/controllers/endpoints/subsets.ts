@@ -4,9 +4,9 @@
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset } from "#api/core/v1.ts";
 
-/** An address of a port. */
+/** An address and one port of it. */
 export interface PortAddress {
-  /** `undefined`: without ports, as headless services may be. */
+  /** The port; `undefined` for an address without ports, as headless services may have. */
   readonly port: EndpointPort | undefined;
   readonly address: EndpointAddress;
   readonly isReady: boolean;
@@ -17,7 +17,7 @@ interface Group {
   readonly addresses: readonly PortAddress[];
 }
 
-/** Addresses of a subset are sorted by their text, subsets by their first port. */
+/** Makes subsets. The addresses of a subset are sorted by their text, subsets by their first port. */
 export function subsetsOf(entries: readonly PortAddress[]): EndpointSubset[] {
   const byPort = Map.groupBy(entries, ({ port }) => JSON.stringify(port ?? null));
   const groups = new Map<string, Group>();
@@ -32,7 +32,7 @@ export function subsetsOf(entries: readonly PortAddress[]): EndpointSubset[] {
   return [...groups.values()].map(subsetOf).sort((one, other) => firstPort(one) - firstPort(other));
 }
 
-/** Each address once. It is ready if any of its entries is. */
+/** Returns each address once. It is ready if any of its entries is. */
 function distinct(entries: readonly PortAddress[]): PortAddress[] {
   const byAddress = new Map<string, PortAddress>();
   for (const entry of entries) {
@@ -58,8 +58,8 @@ function subsetOf({ ports, addresses }: Group): EndpointSubset {
 const firstPort = ({ ports }: EndpointSubset): number => Math.min(...(ports ?? []).map(({ port }) => port));
 
 /**
- * The subsets with at most `max` addresses altogether: ready ones before others, and of each subset the same share.
- * `undefined` when there are no more than that.
+ * Returns the subsets with at most `max` addresses altogether: ready ones before others, and the same share of each
+ * subset. `undefined` when there are no more than that.
  */
 export function truncated(subsets: readonly EndpointSubset[], max: number): EndpointSubset[] | undefined {
   const count = (of: (subset: EndpointSubset) => readonly EndpointAddress[] | undefined): number =>
@@ -88,7 +88,7 @@ export function truncated(subsets: readonly EndpointSubset[], max: number): Endp
   });
 }
 
-/** `total` divided as `counts` are; what rounding leaves goes to the first that have more. */
+/** Divides `total` in proportion to `counts`; the rest after rounding goes to the first that have more. */
 function shares(counts: readonly number[], total: number): number[] {
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (all === 0) return counts.map(() => 0);
@@ -101,7 +101,7 @@ function shares(counts: readonly number[], total: number): number[] {
   });
 }
 
-/** The same for subsets that say the same. */
+/** Returns a text that is equal for equal subsets. */
 export const subsetsText = (subsets: readonly EndpointSubset[]): string =>
   JSON.stringify(
     subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => [

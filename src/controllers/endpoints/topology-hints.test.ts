@@ -18,7 +18,7 @@ const node = (zone: string, cpu: string | undefined, more: { ready?: string; lab
 
 const shares = (...nodes: readonly Node[]) => zoneShares(nodes, kubernetesDomain);
 
-/** Ready endpoints of zones `z0`, `z1`, …: so many of each. */
+/** Makes ready endpoints of the zones `z0`, `z1`, …; `counts` are their numbers. */
 const endpointsOf = (counts: readonly number[]): Endpoint[] =>
   counts.flatMap((count, zone) =>
     Array.from({ length: count }, (_, at) => ({

@@ -11,13 +11,13 @@ import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
 /** Each zone's share of all CPUs; `undefined` with fewer than two zones, or when a node lacks its zone or CPUs. */
 export type ZoneShares = ReadonlyMap<string, number> | undefined;
 
-/** The part of a node that matters here. */
+/** The part of a node that affects hints. */
 interface NodePart {
   readonly zone: string;
   readonly milliCpus: number;
 }
 
-/** Whether a service wants hints by zones. Upstream: the older annotation counts, where there are both. */
+/** Whether a service wants hints by zones. Upstream: the older annotation counts if there are both. */
 export function wantsHints({ metadata: { annotations = {} } }: Service, { rename }: ApiDomain): boolean {
   const mode =
     annotations[rename("service.kubernetes.io/topology-aware-hints")] ??
@@ -25,7 +25,10 @@ export function wantsHints({ metadata: { annotations = {} } }: Service, { rename
   return mode === "Auto" || mode === "auto";
 }
 
-/** `undefined` for nodes that do not count: those that are not ready, and those of the control plane. */
+/**
+ * Returns the part of a node; `undefined` for nodes that do not count: those that are not ready, and those of the
+ * control plane.
+ */
 export function nodePart({ metadata: { labels = {} }, status }: Node, { rename }: ApiDomain): NodePart | undefined {
   const roles = ["control-plane", "master"].map((role) => rename(`node-role.kubernetes.io/${role}`));
   if (roles.some((role) => Object.hasOwn(labels, role))) return undefined;
@@ -53,10 +56,12 @@ export function zoneShares(nodes: Iterable<Node>, domain: ApiDomain): ZoneShares
   return new Map([...cpus].map(([zone, milliCpus]) => [zone, milliCpus / total]));
 }
 
-/** The share by which an endpoint's traffic may exceed its own. */
+/** The share by which the traffic of an endpoint may exceed its own. */
 const overload = 0.2;
 
-/** The zone that each ready endpoint serves, or the reason why there are no hints, as the event says it. */
+/**
+ * Returns the zone that each ready endpoint serves, or the reason why there are no hints, in the words of the event.
+ */
 export function zonesOf(
   endpoints: readonly Endpoint[],
   shares: ZoneShares,
@@ -86,9 +91,9 @@ export function zonesOf(
   return withLending(ready, wanted);
 }
 
-/** The zone of each endpoint, after lending. */
+/** Returns the zone of each endpoint, after zones have lent endpoints. */
 function withLending(ready: readonly Endpoint[], wanted: ReadonlyMap<string, number>): Map<Endpoint, string> {
-  // Sorted, so that the same endpoints are lent as long as nothing changes.
+  // The endpoints are sorted, so that the same ones are lent as long as nothing changes.
   const own = Map.groupBy(ready.toSorted(byAddress), ({ zone = "" }) => zone);
   const zones = new Map(ready.map((endpoint) => [endpoint, endpoint.zone ?? ""]));
   const excess = new Map([...wanted].map(([zone, count]) => [zone, (own.get(zone)?.length ?? 0) - count]));
@@ -105,7 +110,7 @@ function withLending(ready: readonly Endpoint[], wanted: ReadonlyMap<string, num
   }
 }
 
-/** The entry whose value comes first; of equal ones the earliest. */
+/** Returns the entry whose value comes first; of equal ones the earliest. */
 function extreme(values: ReadonlyMap<string, number>, isBefore: (a: number, b: number) => boolean): [string, number] {
   let best: [string, number] | undefined;
   for (const [zone, value] of values) if (best === undefined || isBefore(value, best[1])) best = [zone, value];

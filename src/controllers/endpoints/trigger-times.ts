@@ -15,7 +15,9 @@ export class TriggerTimes {
   /** The times by key of the service. */
   readonly #seen = new Map<string, Seen>();
 
-  /** The time of what has changed since the last call for this service; `undefined` when nothing with a time has. */
+  /**
+   * Returns the time of the change since the last call for this service; `undefined` when nothing with a time changed.
+   */
   since(key: string, { metadata }: Service, pods: readonly Pod[]): string | undefined {
     const serviceMs = timeToMs(metadata.creationTimestamp ?? "") ?? 0;
     const podMs = new Map(pods.map((pod) => [pod.metadata.uid ?? "", readinessMs(pod)]));

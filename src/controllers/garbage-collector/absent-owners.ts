@@ -12,7 +12,7 @@ const ownersMax = 4096;
 export class AbsentOwners {
   readonly #keys = new Set<string>();
 
-  /** There is no such object in this namespace, or in the cluster when it is empty. */
+  /** Records that there is no such object in this namespace, or in the cluster when it is empty. */
   add(owner: OwnerClaim, namespace: string): void {
     const key = keyOf(owner, namespace);
     this.#keys.delete(key);
@@ -24,7 +24,7 @@ export class AbsentOwners {
     }
   }
 
-  /** Whether it is known to be absent for dependents in this namespace. */
+  /** Whether the owner is known to be absent for dependents in this namespace. */
   has(owner: OwnerClaim, namespace: string): boolean {
     return this.#keys.has(keyOf(owner, namespace)) || (namespace !== "" && this.#keys.has(keyOf(owner, "")));
   }

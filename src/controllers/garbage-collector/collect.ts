@@ -1,6 +1,6 @@
 /**
- * Decides what to do with an object, by live reads alone, since the graph may be stale. An object is deleted when none
- * of its owners exists; reads prove the absence. Deletions have the observed UID and version as preconditions. Source:
+ * Decides the fate of an object by live reads alone, since the graph may be stale. An object is deleted when none of
+ * its owners exists; reads prove the absence. Deletions have the observed UID and version as preconditions. Source:
  * upstream's garbage collector controller.
  */
 import { pause } from "#client/reflector.ts";
@@ -12,28 +12,28 @@ import type { GraphNode, OwnershipGraph } from "./graph.ts";
 import { deletesDependents, foregroundFinalizer, type LiveObjects, orphanFinalizer, type Propagation } from "./live.ts";
 import type { ResourceMap, ServedResource } from "./served.ts";
 
-/** A look ends with one of these: done, to be repeated later, or to be repeated when other kinds are served. */
+/** The result of an examination: done, to be repeated later, or to be repeated when other kinds are served. */
 export type LookOutcome = "done" | "again" | "unknown kind";
 
 interface CollectOptions extends Pick<ControllerEnvironment, "clock" | "signal"> {
   readonly graph: OwnershipGraph;
   readonly objects: LiveObjects;
   resources(): ResourceMap;
-  /** An object is to be examined. */
+  /** Called with an object to examine. */
   suspect(node: GraphNode): void;
-  /** There is no such owner in the namespace of this dependent. */
+  /** Called when there is no such owner in the namespace of this dependent. */
   absentHere(dependent: GraphNode, owner: OwnerClaim, of: ServedResource): void;
 }
 
-/** Owners of an object by what they are to it. */
+/** The owners of an object, by their state. */
 interface Owners {
   readonly solid: readonly OwnerReference[];
   readonly gone: readonly OwnerReference[];
-  /** These wait for their dependents to go. */
+  /** Owners that wait until their dependents are deleted. */
   readonly waiting: readonly OwnerReference[];
 }
 
-/** Dependents whose references are removed at the same time. */
+/** The number of dependents whose references are removed at the same time. */
 const orphansAtATime = 10;
 
 /**
@@ -50,13 +50,13 @@ export class Collector {
     this.#options = options;
   }
 
-  /** The object was deleted, as a watch said. `isOwn`: a watch of this server, so that it is proven. */
+  /** Handles a deletion that a watch reported. `isOwn`: it was a watch of this server, which proves the deletion. */
   gone(node: GraphNode, isOwn: boolean): void {
     if (isOwn && node.dependentCount > 0) this.#absent.add(node, node.namespace);
     this.#options.graph.remove(node);
   }
 
-  /** Looks at an owner that has to be verified, or at an object that may have to go. */
+  /** Examines an owner that has to be verified, or an object that may have to be deleted. */
   look(uid: string): Promise<LookOutcome> {
     const node = this.#options.graph.get(uid);
     if (node === undefined) return Promise.resolve("done");
@@ -100,7 +100,7 @@ export class Collector {
     return this.#options.resources().find(apiVersion, kind);
   }
 
-  /** The object of the node; `undefined` when there is none, or another of this name. */
+  /** Reads the object of the node; `undefined` when there is none, or another one of this name. */
   async #live(of: ServedResource, { uid, namespace, name }: GraphNode): Promise<ObjectMeta | undefined> {
     const live = await this.#options.objects.get(of, namespace, name);
     return live?.uid === uid ? live : undefined;
@@ -111,16 +111,16 @@ export class Collector {
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
     const namespace = of.namespaced ? node.namespace : "";
-    // An object of the cluster cannot have an owner in a namespace: that is for the dependent to find out.
+    // A cluster-scoped object cannot have an owner in a namespace: the examination of the dependent finds that out.
     const live =
       of.namespaced && namespace === "" ? undefined : await this.#options.objects.get(of, namespace, node.name);
     if (graph.get(node.uid) !== node || node.state === "observed") return "done";
     if (live?.uid === node.uid) {
-      // Nobody would tell of its end.
+      // No watch would report its deletion.
       if (!this.#options.resources().isWatched(of)) return "again";
       graph.confirm(node, { apiVersion: apiVersionOf(of), kind: node.kind, namespace, name: node.name });
     } else if (node.state === "lost") {
-      // A list did not have it, and it was asked for.
+      // A list lacked the object, and a live read confirmed that.
       this.gone(node, true);
     } else {
       if (!of.namespaced || namespace !== "") this.#absent.add(node, namespace);
@@ -134,7 +134,7 @@ export class Collector {
 
   async #examine(node: GraphNode): Promise<LookOutcome> {
     if (node.deletesDependents) return this.#finishForeground(node);
-    // A deleted object goes when its finalizers do; one without owners stays.
+    // A deleted object is removed when its finalizers are; one without owners stays.
     if (node.isBeingDeleted || node.owners.length === 0) return "done";
     const of = this.#resourceOf(node);
     if (of === undefined) return "unknown kind";
@@ -153,7 +153,7 @@ export class Collector {
     return "done";
   }
 
-  /** The owner goes once no dependent holds it any longer. */
+  /** Lets the owner be deleted once no dependent blocks it any longer. */
   async #finishForeground(node: GraphNode): Promise<LookOutcome> {
     if (node.blockers > 0) return "done";
     const { objects, clock, signal } = this.#options;
@@ -166,12 +166,12 @@ export class Collector {
     return "done";
   }
 
-  /** An owner waits for the object, which has dependents of its own: these go first. */
+  /** Deletes an object that an owner waits for and that has dependents of its own: these are deleted first. */
   async #deleteInForeground(of: ServedResource, node: GraphNode, live: ObjectMeta): Promise<void> {
     const { objects } = this.#options;
     let latest: ObjectMeta | undefined = live;
     const blocks = live.ownerReferences?.some(({ blockOwnerDeletion }) => blockOwnerDeletion === true) === true;
-    // A dependent that waits already may wait for this very object: in a circle, somebody has to let go.
+    // A dependent that already waits may wait for this very object: in a circle, one of them must be deleted anyway.
     if (blocks && node.dependents().some(({ deletesDependents }) => deletesDependents)) {
       const ownerReferences = (live.ownerReferences ?? []).map((one) => ({ ...one, blockOwnerDeletion: false }));
       latest = await objects.change(of, live, { ownerReferences });
@@ -203,7 +203,7 @@ export class Collector {
     return { solid, gone, waiting };
   }
 
-  /** `undefined` when there is none. */
+  /** Reads an owner; `undefined` when there is none. */
   async #owner(dependent: GraphNode, reference: OwnerReference, of: ServedResource): Promise<ObjectMeta | undefined> {
     const { graph, objects, resources, absentHere } = this.#options;
     const { uid, name, kind } = reference;
@@ -215,7 +215,7 @@ export class Collector {
       if (of.namespaced) absentHere(dependent, reference, of);
       return undefined;
     }
-    // A node that came after the question may be there because the object went after it was read.
+    // A node that was added after the question may exist because the object was deleted after it was read.
     if (node?.state === "claimed" && graph.get(uid) === node && resources().isWatched(of)) {
       graph.confirm(node, { apiVersion: apiVersionOf(of), kind, namespace, name });
     }

@@ -1,4 +1,4 @@
-/** The contents of the graph, and the checks it asks for. */
+/** The contents of the graph, and the examinations it asks for. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnerReference } from "#meta/object-meta.ts";
@@ -10,7 +10,7 @@ function open() {
     unverified: ({ uid }) => asked.push(`verify ${uid}`),
     suspect: ({ uid }) => asked.push(`examine ${uid}`),
   });
-  /** Returns what has been asked for since the last call. */
+  /** Returns the examinations requested since the last call. */
   const news = (): string[] => asked.splice(0).toSorted();
   return { graph, news };
 }

@@ -1,6 +1,8 @@
 /**
  * The graph of owners and dependents, built from watch events. It decides nothing: it says which owners to verify and
- * which objects to examine, and live reads decide (`collect.ts`).
+ * which objects to examine, and live reads decide (`collect.ts`). It contains only objects with owners or dependents,
+ * and those with a finalizer of the collector. An owner known only from a reference is in it as `claimed`. There may be
+ * a million objects, so a node has few fields, and the dependents of one owner share their list of owners.
  *
  * It holds only objects with owners or dependents, and those with a finalizer of the collector. An owner known only
  * from a reference is in it as `claimed`. There may be a million objects, so a node has few fields, and the dependents
@@ -8,19 +10,19 @@
  */
 import type { OwnerReference } from "#meta/object-meta.ts";
 
-/** A kind in all its versions. There is one of each. */
+/** A kind in all its versions. There is one object for each kind. */
 export interface NodeType {
   readonly group: string;
   readonly kind: string;
-  /** Nodes of this type. */
+  /** The number of nodes of this type. */
   readonly nodes: number;
 }
 
-/** An object's place and kind. */
+/** The namespace, name and version of an object. */
 export interface Coordinates {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Empty for objects of the cluster. */
+  /** The namespace; empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -30,23 +32,23 @@ export interface ObservedObject extends Coordinates {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
   readonly isBeingDeleted: boolean;
-  /** Being deleted, with the finalizer of foreground deletion. */
+  /** Whether it is being deleted with the finalizer of foreground deletion. */
   readonly deletesDependents: boolean;
-  /** Being deleted, with the finalizer that has its dependents orphaned. */
+  /** Whether it is being deleted with the finalizer that asks to orphan its dependents. */
   readonly orphansDependents: boolean;
-  /** Number of the list or watch that it comes from; see `unseen`. */
+  /** The number of the list or watch that reported it; see `unseen`. */
   readonly round: number;
 }
 
-/** Gets the objects to examine. */
+/** Receives the objects to examine. */
 interface GraphListener {
-  /** An owner that no watch has reported, or that a watch reported as deleted: it is to be verified. */
+  /** Called with an owner that no watch has reported, or that a watch reported as deleted: it is to be verified. */
   unverified(node: GraphNode): void;
-  /** An object whose owners, or dependents, may have changed its fate. */
+  /** Called with an object whose fate a change of its owners or dependents may have decided. */
   suspect(node: GraphNode): void;
 }
 
-/** An owner of a node. Shared by all its dependents. */
+/** An owner of a node. All its dependents share the object. */
 interface Link {
   readonly owner: GraphNode;
   /** Whether the owner's foreground deletion waits for the dependent. */
@@ -55,10 +57,10 @@ interface Link {
 
 const noLinks: readonly Link[] = [];
 
-/** The group of an `apiVersion`; the empty one for what is none. */
+/** Returns the group of an `apiVersion`; the empty one for an invalid text. */
 export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(apiVersion.indexOf("/"), 0));
 
-/** Type of nodes with its count, which only the graph changes. */
+/** A type of nodes with its count, which only the graph changes. */
 interface CountedType extends NodeType {
   nodes: number;
   /** The number of calls of `hold` that were not released. */
@@ -159,7 +161,7 @@ export class OwnershipGraph {
     this.#forgetUnused(type);
   }
 
-  /** An object as it is now. The node, if it needs one. */
+  /** Records an object as it is now. Returns its node, if it needs one. */
   observe(seen: ObservedObject): GraphNode | undefined {
     let node = this.#nodes.get(seen.uid);
     if (node === undefined) {
@@ -181,19 +183,19 @@ export class OwnershipGraph {
     if (seen.deletesDependents && !before) {
       for (const dependent of node.dependents()) this.#listener.suspect(dependent);
     }
-    // Always: what was done last may have met it between two of these.
+    // The object is always examined: the last examination may have come between two of these events.
     if (seen.deletesDependents) this.#listener.suspect(node);
     this.#dropUnneeded(node);
     return node;
   }
 
-  /** An owner that a reference named was found, there. */
+  /** Records that an owner named by a reference was found at `at`. */
   confirm(node: GraphNode, at: Coordinates): void {
     this.#place(node, at);
     node.state = "observed";
   }
 
-  /** The object is gone for good. */
+  /** Removes an object that is gone for good. */
   remove(node: GraphNode): void {
     if (this.#nodes.get(node.uid) !== node) return;
     this.#delete(node);
@@ -201,7 +203,7 @@ export class OwnershipGraph {
     this.#setOwners(node, []);
   }
 
-  /** Doubts all nodes of a type that were not seen in this round. Yields now and then. */
+  /** Has all nodes of a type verified that were not seen in this round. Yields now and then. */
   *unseen(type: NodeType, round: number): Generator<undefined, void> {
     if (type.nodes === 0) return;
     let left = nodesPerTurn;
@@ -214,7 +216,7 @@ export class OwnershipGraph {
     }
   }
 
-  /** The type is no longer watched. Yields now and then. */
+  /** Handles that the type is no longer watched. Yields now and then. */
   *unwatched(type: NodeType): Generator<undefined, void> {
     let left = nodesPerTurn;
     for (const node of this.#nodes.values()) {
@@ -236,7 +238,7 @@ export class OwnershipGraph {
   #setOwners(node: GraphNode, references: readonly OwnerReference[]): void {
     const before = node.owners;
     if (isSame(before, references)) {
-      // The same uid with another name is another claim.
+      // A reference with the same uid and another name is another claim.
       if (before.some(({ owner }, at) => isDoubtful(owner, references[at]!, node))) this.#listener.suspect(node);
       return;
     }
@@ -254,7 +256,7 @@ export class OwnershipGraph {
       if (owner.deletesDependents) this.#listener.suspect(node);
     }
     node.owners = after;
-    // The known ones that are left are owners no more.
+    // The remaining known owners are owners no more.
     for (const owner of known.values()) owner.drop(node);
     for (const { owner, blocks } of before) {
       if (holdsUp(node, owner, blocks)) owner.blockers--;
@@ -282,10 +284,10 @@ export class OwnershipGraph {
     this.#uncount(node.type);
   }
 
-  /** Corrects where the object is. Dependents that named another place may have meant another object. */
+  /** Corrects namespace and name of the object. Dependents that named others may have meant another object. */
   #place(node: GraphNode, at: Coordinates): void {
     if (!node.isAt(at)) {
-      // The place of an object of the cluster was taken for that of its dependent.
+      // The namespace of its dependent was taken for that of a cluster-scoped object.
       const isMeant = at.namespace === "" && node.isAt({ ...at, namespace: node.namespace });
       this.#move(node, at);
       if (!isMeant) for (const dependent of node.dependents()) this.#listener.suspect(dependent);
@@ -327,7 +329,10 @@ export class OwnershipGraph {
 
 const nodesPerTurn = 10_000;
 
-/** Whether an owner waits for the dependent. It would wait in vain for itself, and for what it does not own, elsewhere. */
+/**
+ * Whether an owner waits for the dependent. It would wait in vain for itself, and for an object elsewhere that it does
+ * not own.
+ */
 const holdsUp = (dependent: GraphNode, owner: GraphNode, blocks: boolean): boolean =>
   blocks && dependent !== owner && (owner.namespace === "" || owner.namespace === dependent.namespace);
 
@@ -335,7 +340,7 @@ const holdsUp = (dependent: GraphNode, owner: GraphNode, blocks: boolean): boole
 function isDoubtful(owner: GraphNode, claim: Omit<OwnerReference, "uid">, dependent: GraphNode): boolean {
   if (owner.name !== claim.name || !owner.isOf(claim.apiVersion, claim.kind)) return true;
   if (owner.namespace === dependent.namespace) return false;
-  // Objects of the cluster own objects everywhere; whether this is one, nobody knows before it was seen.
+  // Cluster-scoped objects own objects everywhere; whether this one is cluster-scoped is unknown before it was seen.
   return owner.namespace !== "" || owner.state !== "observed";
 }
 
@@ -350,7 +355,7 @@ function isSame(links: readonly Link[], references: readonly OwnerReference[]): 
   );
 }
 
-/** One reference for each owner. */
+/** Returns one reference for each owner. */
 function distinct(references: readonly OwnerReference[]): readonly OwnerReference[] {
   if (references.length === 1) return references;
   const byUid = new Map<string, OwnerReference>();

@@ -17,7 +17,10 @@ export const deletesDependents = ({ deletionTimestamp, finalizers }: ObjectMeta)
 export const orphansDependents = ({ deletionTimestamp, finalizers }: ObjectMeta): boolean =>
   deletionTimestamp !== undefined && finalizers?.includes(orphanFinalizer) === true;
 
-/** Media types of metadata alone, of one object and of a list; objects as they are where that is not known. */
+/**
+ * Returns the media types of metadata alone, for one object and for a list; a server that does not know them answers
+ * with whole objects.
+ */
 export function metadataTypes(domain: ApiDomain): { readonly one: string; readonly list: string } {
   const type = (kind: string): string =>
     `application/json;as=${kind};g=${domain.rename("meta.k8s.io")};v=v1,application/json`;
@@ -34,8 +37,8 @@ export class LiveObjects {
   }
 
   /**
-   * `undefined` when there is none. Rejects, too, with a 404 that does not name the object: then its kind is not served at
-   * present, or what answers is not the server of it, which proves nothing.
+   * Reads an object; `undefined` when there is none. Also rejects with a 404 that does not name the object: then its
+   * kind is not served at present, or another server answers, which proves nothing.
    */
   async get(of: ServedResource, namespace: string, name: string): Promise<ObjectMeta | undefined> {
     const path = objectPath(of, namespace, name);
@@ -57,7 +60,7 @@ export class LiveObjects {
   }
 
   /**
-   * Replaces metadata fields unless the object has changed since; then it throws a conflict. The object as it became,
+   * Replaces metadata fields unless the object has changed since; then it throws a conflict. Returns the new object;
    * `undefined` when it is gone.
    */
   async change(
@@ -80,7 +83,7 @@ export class LiveObjects {
     return object?.metadata;
   }
 
-  /** Removes a finalizer; nothing happens where it is not. */
+  /** Removes a finalizer; does nothing when it is not there. */
   async removeFinalizer(of: ServedResource, live: ObjectMeta, finalizer: string): Promise<void> {
     const { finalizers = [] } = live;
     if (!finalizers.includes(finalizer)) return;

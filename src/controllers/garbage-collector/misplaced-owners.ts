@@ -1,6 +1,6 @@
 /**
- * Events about owner references to another namespace, which are invalid. To find them, a live read looks for the
- * owner's name in all namespaces: rarely, one at a time, from a bounded queue. Reason and message: upstream's.
+ * Records events about owner references to another namespace, which are invalid. To find them, a live read looks for
+ * the owner's name in all namespaces: rarely, one at a time, from a bounded queue. Reason and message: upstream's.
  */
 import { goQuote } from "#meta/field-error.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
@@ -49,7 +49,7 @@ export class MisplacedOwners {
     });
   }
 
-  /** The owner is not where the dependent is. Is it elsewhere? */
+  /** Finds out whether an owner that is not in the namespace of its dependent is in another one. */
   ask({ uid, apiVersion, kind, namespace, name }: Dependent, owner: OwnerClaim, of: ServedResource): void {
     let question = this.#questions.get(owner.uid);
     if (question === undefined) {

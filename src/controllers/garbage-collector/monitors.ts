@@ -16,17 +16,17 @@ import { affectsGraph, objectAffectsGraph, observe } from "./observed-object.ts"
 interface MonitorsOptions {
   readonly environment: ControllerEnvironment;
   readonly graph: OwnershipGraph;
-  /** An object as it is now. */
+  /** Called with an object as it is now. */
   seen(observed: ObservedObject): void;
-  /** An object that was deleted. `isOwn`: as this server says, and no other. */
+  /** Called with an object that was deleted. `isOwn`: this server reports it. */
   gone(node: GraphNode, isOwn: boolean): void;
 }
 
-/** An object is read with so many others at most. */
+/** The maximum number of objects that are read together. */
 const pageLength = 500;
-/** The monitor of a resource that is going ends when so many rounds have found nothing. */
+/** The number of failed rounds in a row, because the resource is not found, that are expected and not logged. */
 const missingMax = 5;
-/** Lists at the same time. */
+/** The number of lists at the same time. */
 const listsMax = 8;
 
 interface Running {
@@ -46,7 +46,9 @@ export class Monitors {
     options.environment.signal.addEventListener("abort", () => this.#stopAll(), { once: true });
   }
 
-  /** Starts and stops what is needed. `read` resolves when each new one has read its objects once, or has failed to. */
+  /**
+   * Starts and stops monitors as needed. `read` resolves when each new one has read its objects once, or has failed to.
+   */
   async sync(resources: ResourceMap): Promise<{ readonly read: Promise<unknown> }> {
     const { graph } = this.#options;
     const stopped = [...this.#running].filter(([key]) => !resources.watched.has(key));
@@ -67,7 +69,7 @@ export class Monitors {
     return { read: Promise.all(first) };
   }
 
-  /** Resolves when all have ended. */
+  /** Resolves when all monitors have ended. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), ({ ended }) => ended));
   }
@@ -97,7 +99,7 @@ export class Monitors {
 interface MonitorOptions extends MonitorsOptions {
   readonly lists: Limit;
   nextRound(): number;
-  /** The objects were read, or that failed. */
+  /** Called when the objects were read, or that failed. */
   tried(): void;
 }
 
@@ -125,7 +127,7 @@ class Monitor {
         clock,
         signal,
         failed: (err) => {
-          // A definition that goes takes its resource with it before this hears of it.
+          // The resource of a removed definition disappears before this monitor hears of it.
           missing = err instanceof StatusError && err.status.code === 404 ? missing + 1 : 0;
           const isExpected = missing > 0 && missing <= missingMax;
           if (!isExpected)
@@ -144,7 +146,7 @@ class Monitor {
     let version = await lists.run(() => this.#list());
     await runCooperatively(graph.unseen(this.#type, this.#round));
     tried();
-    // The stored form of this server's own objects costs nothing to send.
+    // Sending the stored form of this server's own objects costs nothing.
     const accept = this.#of.isLocal ? "application/json" : metadataTypes(domain).one;
     let isCurrent = true;
     while (isCurrent && !signal.aborted) {
@@ -159,7 +161,7 @@ class Monitor {
     }
   }
 
-  /** The version of the collection. */
+  /** Reads all objects; returns the version of the collection. */
   async #list(): Promise<string> {
     const { reader, domain, signal } = this.#options.environment;
     const accept = metadataTypes(domain).list;
@@ -177,7 +179,7 @@ class Monitor {
     return version;
   }
 
-  /** Reads only the head of a page whose objects do not matter. */
+  /** Reads a page; only its head if the graph does not need its objects. */
   #readPage(bytes: Buffer): Page {
     const start = bytes.indexOf(itemsStart);
     if (start >= 0 && !this.#concerns(bytes)) {
@@ -223,7 +225,7 @@ interface Page {
 
 const itemsStart = '"items":[';
 
-/** Lets so much happen at the same time. */
+/** Limits the number of calls that run at the same time. */
 class Limit {
   #free: number;
   readonly #waiting: (() => void)[] = [];

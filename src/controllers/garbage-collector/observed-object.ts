@@ -24,7 +24,7 @@ export function affectsGraph(json: Buffer, graph: Pick<OwnershipGraph, "get">, h
   return json.includes(deletionField) && finalizers.some((text) => json.includes(text));
 }
 
-/** The same for one object that is decoded. */
+/** Does the same for one decoded object. */
 export function objectAffectsGraph(metadata: ObjectMeta, graph: Pick<OwnershipGraph, "get">): boolean {
   if (metadata.ownerReferences !== undefined || graph.get(metadata.uid ?? "") !== undefined) return true;
   return deletesDependents(metadata) || orphansDependents(metadata);

@@ -5,19 +5,19 @@ export interface ServedResource extends GroupVersionResource {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
-  /** Whether this server answers for it, and no other. */
+  /** Whether this server itself serves the resource. */
   readonly isLocal: boolean;
 }
 
-/** This server and those behind it serve these. */
+/** The resources that this server and those behind it serve. */
 export interface ServedResources {
-  /** All main resources, of each group those of the preferred version first. */
+  /** Lists all main resources, in each group those of the preferred version first. */
   list(): Iterable<ServedResource>;
-  /** `changed` is called after every change, and sometimes without one. */
+  /** Sets a listener that is called after every change, and sometimes without one. */
   onChange(changed: () => void): void;
 }
 
-/** Upstream: there are too many of them, and they end by themselves. */
+/** Whether a resource is ignored. Upstream: there are too many events, and they expire by themselves. */
 const isIgnored = ({ group, resource }: ServedResource, eventsGroup: string): boolean =>
   resource === "events" && (group === "" || group === eventsGroup);
 
@@ -29,7 +29,7 @@ export class ResourceMap {
   readonly #kinds = new Map<string, ServedResource>();
   readonly #watchedTypes = new Set<string>();
 
-  /** `eventsGroup`: the group of events, beside the core group. */
+  /** `eventsGroup` is the group of events beside the core group. */
   constructor(resources: Iterable<ServedResource>, eventsGroup: string) {
     const watched = new Map<string, ServedResource>();
     const seen = new Set<string>();
@@ -48,21 +48,21 @@ export class ResourceMap {
     this.watched = watched;
   }
 
-  /** The resource that a reference means; `undefined` when none is served. */
+  /** Finds the resource that a reference means; `undefined` when none is served. */
   find(apiVersion: string, kind: string): ServedResource | undefined {
     return this.#kinds.get(`${apiVersion} ${kind}`);
   }
 
-  /** Whether its objects are watched. */
+  /** Whether the objects of a resource are watched. */
   isWatched({ group, kind }: ServedResource): boolean {
     return this.#watchedTypes.has(`${group}/${kind}`);
   }
 }
 
-/** Path of the collection in all namespaces. */
+/** Returns the path of the collection in all namespaces. */
 export const collectionPath = (of: ServedResource): string => `${apiPathOf(of)}/${of.resource}`;
 
-/** Path of an object; the namespace does not matter where there are none. */
+/** Returns the path of an object; the namespace does not matter for cluster-scoped resources. */
 export function objectPath(of: ServedResource, namespace: string, name: string): string {
   const place = of.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
   return `${apiPathOf(of)}${place}/${of.resource}/${encodeURIComponent(name)}`;

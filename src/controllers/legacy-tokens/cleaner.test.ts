@@ -42,7 +42,7 @@ function openApi(trackedDays = 100) {
       },
     });
   };
-  /** Secrets the account says were made with it. */
+  /** Makes the account list Secrets as its own. */
   const own = (...names: string[]): void => {
     api.put(`${home}/serviceaccounts/robot`, { secrets: names.map((name) => ({ name })) });
   };

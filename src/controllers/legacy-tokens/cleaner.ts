@@ -16,7 +16,7 @@ const dayMs = 86_400_000;
 interface LegacyTokenCleanerOptions {
   /** The time for which a token may go unused. */
   readonly periodMs: number;
-  /** Names of the Secrets a pod uses. */
+  /** Returns the names of the Secrets that a pod uses. */
   secretsOf(pod: Pod): Iterable<string>;
 }
 
@@ -30,7 +30,7 @@ export const legacyTokenCleanerController =
 async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenCleanerOptions): Promise<void> {
   const { clock, domain, log, reader, signal } = environment;
   const since = await trackedSince(environment);
-  // The first day is not noted whole.
+  // The first day was not tracked completely.
   if (since === undefined || clock.now() < since + dayMs + options.periodMs) return;
   const oldestMs = clock.now() - options.periodMs;
   const oldest = { ms: oldestMs, day: dayOf(oldestMs) };
@@ -61,7 +61,7 @@ async function end(
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const fields = { secret: `${namespace}/${name}` };
   const invalidSince = labels[label] ?? "";
-  // The version protects what was used just now.
+  // The version protects a token that has just been used.
   if (dayToMs(invalidSince) === undefined) {
     const marks = { [label]: dayOf(clock.now()) };
     await found(client.patch<Secret>(path, { metadata: { uid, resourceVersion, labels: marks } }));
@@ -72,7 +72,7 @@ async function end(
   }
 }
 
-/** Start of tracking in milliseconds; `undefined` when it is not recorded. */
+/** Returns the start of tracking in milliseconds; `undefined` when it is not recorded. */
 async function trackedSince({ client, domain }: ControllerEnvironment): Promise<number | undefined> {
   const map = await found(client.get<ConfigMap>(`${trackingMaps(domain)}/${trackingName}`));
   return dayToMs(map?.data?.[trackingKey]);
@@ -87,7 +87,7 @@ function isUnused({ metadata }: Secret, label: string, oldest: { readonly ms: nu
   return lastUsed === undefined || (dayToMs(lastUsed) !== undefined && lastUsed < oldest.day);
 }
 
-/** Whether the account lists the Secret as its own, as those that were made for it do. */
+/** Whether the account lists the Secret as its own, as it does for Secrets that were made for it. */
 async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: Secret): Promise<boolean> {
   const { namespace = "", name, annotations = {} } = metadata;
   const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
@@ -99,7 +99,7 @@ async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata
   return account.secrets?.some((secret) => secret.name === name) === true;
 }
 
-/** Names of the Secrets that pods of a namespace use, looked up once for each. */
+/** Returns the names of the Secrets that pods of a namespace use, looked up once for each namespace. */
 function usedSecrets(
   { reader }: ControllerEnvironment,
   { secretsOf }: LegacyTokenCleanerOptions,

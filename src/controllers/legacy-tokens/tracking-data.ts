@@ -11,15 +11,15 @@ export const trackingKey = "since";
 
 export const trackingMaps = ({ rename }: ApiDomain): string => `/api/v1/namespaces/${rename("kube-system")}/configmaps`;
 
-/** Names of the labels of a Secret. */
+/** The names of the labels of a Secret. */
 export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
   /** The last day of use; missing when there was none since tracking began. */
   lastUsed: rename("kubernetes.io/legacy-token-last-used"),
-  /** It has the day from which the token is no longer taken. */
+  /** The day from which the token is no longer accepted. */
   invalidSince: rename("kubernetes.io/legacy-token-invalid-since"),
 });
 
-/** The day a time in milliseconds since the epoch falls on. */
+/** Returns the day of a time in milliseconds since the epoch. */
 export const dayOf = (ms: number): string => timestampOf(ms).slice(0, 10);
 
 /** Returns when a day begins, in milliseconds since the epoch; `undefined` for a text that is no day. */

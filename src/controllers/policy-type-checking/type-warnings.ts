@@ -1,22 +1,22 @@
-/** Findings about the expressions of a validating policy, given the types of the kinds that it names. */
+/** Finds type errors in the expressions of a validating policy, given the types of the kinds that it names. */
 import type { ExpressionWarning, ValidatingAdmissionPolicySpec } from "#api/admissionregistration/v1.ts";
 import { kindEnvironment, type NamedSchema, typeFindings, withTypedVariables } from "#cel/kind-expressions.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { Steps } from "#std/cooperative.ts";
 
-/** The controller asks this of the served kinds. */
+/** The information about served kinds that the controller needs. */
 export interface ServedKinds {
-  /** The kinds of the resources of this name, plural or singular; without a group, those of all groups. */
+  /** Returns the kinds of the resources of this name, plural or singular; without a group, those of all groups. */
   ofResource(of: GroupVersion & { readonly resource: string }): readonly (GroupVersion & NamedSchema)[];
   ofKind(gvk: GroupVersionKind): NamedSchema | undefined;
   /** Whether checks of the authorizer may have selectors. */
   readonly hasSelectors: boolean;
 }
 
-/** Others have a turn after checks of expressions of this length, which take a millisecond. */
+/** The length of expressions after whose check others have a turn; it takes a millisecond. */
 const pieceLength = 1000;
 
-/** Findings about each expression of the validations, with those of all kinds together. */
+/** Returns the findings about each expression of the validations, with those of all kinds together. */
 export function* typeWarnings(
   spec: ValidatingAdmissionPolicySpec,
   kinds: ServedKinds,
@@ -66,12 +66,12 @@ function kindOf(apiVersion: string, kind: string, kinds: ServedKinds): NamedSche
   return version === undefined ? undefined : kinds.ofKind({ ...version, kind });
 }
 
-/** The kinds of one policy that are checked, at most. */
+/** The maximum number of kinds of one policy that are checked. */
 const kindsMax = 10;
 
 /**
- * Returns the kinds that rules name without a wildcard, by group, version and kind; of many, those of the first
- * resources.
+ * Returns the kinds that rules name without a wildcard, by group, version and kind; if there are too many, those of the
+ * first resources.
  */
 function kindsToCheck({ matchConstraints }: ValidatingAdmissionPolicySpec, kinds: ServedKinds) {
   const all = new Map<string, GroupVersion & NamedSchema>();

@@ -33,7 +33,7 @@ test("a Secret that goes and comes again at once gets a token of its own", async
   put("a");
   await api.settled();
   assert.equal(token("a"), "token 1");
-  // While the first is still being taken off the account.
+  // The request comes while the first Secret is still being removed from the account.
   api.fails = (request) => {
     api.fails = () => 0;
     if (request === `GET ${home}/secrets/a`) setImmediate(() => put("a"));

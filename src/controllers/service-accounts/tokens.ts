@@ -11,14 +11,14 @@ import { follow, workQueue } from "../reconcile.ts";
 export interface TokenParties {
   readonly namespace: string;
   readonly account: { readonly name: string; readonly uid: string };
-  /** Name of the Secret. */
+  /** The name of the Secret. */
   readonly secret: string;
 }
 
 interface ServiceAccountTokensOptions {
   /** Signs a token that is valid while Secret and account exist. */
   sign(parties: TokenParties): Promise<string>;
-  /** PEM; empty for none. */
+  /** The root certificates, as PEM; empty for none. */
   readonly rootCertificates: string;
 }
 
@@ -39,7 +39,7 @@ export const serviceAccountTokensController =
   async (environment) => {
     const names = namesIn(environment.domain);
     const known = new SecretsByAccount();
-    /** Existing Secrets; other known ones still have to be removed from their accounts. */
+    /** Existing Secrets; other known Secrets still have to be removed from their accounts. */
     const present = new Set<string>();
     const queue = workQueue(environment, {
       name: "serviceaccount_tokens_secret",
@@ -48,7 +48,7 @@ export const serviceAccountTokensController =
         const account = known.accountOf(key);
         if (account === undefined) return;
         const isThere = await reconcile(environment, options, names, key, account);
-        // One that was made again meanwhile is not forgotten.
+        // A Secret that was created again meanwhile stays known.
         if (!isThere && !present.has(key)) known.forget(key);
       },
       logKey: "secret",
@@ -68,7 +68,7 @@ export const serviceAccountTokensController =
       path: "/api/v1/secrets",
       fieldSelector: `type=${names.type}`,
       replaced(list) {
-        // Finds Secrets deleted while nothing was watched, then forgets them.
+        // This finds Secrets that were deleted while nothing was watched.
         for (const secret of known.secrets()) queue.add(secret);
         present.clear();
         list.forEach(seen);
@@ -77,7 +77,7 @@ export const serviceAccountTokensController =
         if (type !== "DELETED") return seen(secret);
         const key = `${secret.metadata.namespace}/${secret.metadata.name}`;
         present.delete(key);
-        // The account may still name the secret, which is taken back; then the secret is forgotten.
+        // The account may still name the Secret; the name is removed there first.
         queue.add(key);
       },
     });
@@ -131,7 +131,7 @@ class SecretsByAccount {
   }
 }
 
-/** False when there is no such Secret any more. */
+/** Processes a Secret; returns false when it does not exist any more. */
 async function reconcile(
   environment: ControllerEnvironment,
   { sign, rootCertificates }: ServiceAccountTokensOptions,
@@ -145,7 +145,7 @@ async function reconcile(
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
   const secret = await found(client.get<Secret>(path));
-  // Users write the name; one with slashes names no account.
+  // Users write the name of the account; a name with slashes is that of no account.
   const account = accountName.includes("/") ? undefined : await found(client.get<ServiceAccount>(accountPath));
   if (secret === undefined || secret.type !== names.type) {
     if (account !== undefined) await forget(environment, accountPath, account, name);

@@ -57,7 +57,7 @@ export const storageVersionCollector =
         what: "identity leases",
         path: leases.path,
         changesOnly: true,
-        // Removals may have been missed.
+        // Removals of Leases may have been missed.
         replaced: () => servers.add(anyServer),
         changed: (type, { metadata }) => {
           const isIdentity = metadata.labels?.[leases.label] === labelValue;

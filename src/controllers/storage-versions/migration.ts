@@ -47,7 +47,7 @@ async function migrate(
   migrations: string,
   named: string,
 ): Promise<void> {
-  // Its role permits list, not get.
+  // The role of the controller permits list, not get.
   const selector = encodeURIComponent(`metadata.name=${named}`);
   let [migration] = (await reader.list<StorageVersionMigration>(`${migrations}?fieldSelector=${selector}`)).items;
   const path = `${migrations}/${encodeURIComponent(named)}`;
@@ -91,7 +91,7 @@ async function writeAll(client: RestClient, root: string, resource: string, sign
   if (failures.length > 0) throw failures[0];
 }
 
-/** An object that another client wrote or deleted since it was read needs no migration. */
+/** Writes an object unchanged. One that another client wrote or deleted since it was read needs no migration. */
 async function rewrite(
   client: RestClient,
   path: string,

@@ -1,7 +1,7 @@
 /**
- * Writes StorageVersions (alpha): for each built-in resource, the version in which this server stores it, and the versions
- * that it reads and serves. Written after the start, and again later where others have changed or deleted them. Source:
- * upstream's `apiserver/pkg/storageversion` and KEP-2339.
+ * Writes StorageVersions (alpha): for each built-in resource, the version in which this server stores it, and the
+ * versions that it reads and serves. They are written after the start, and again when others have changed or deleted
+ * them. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
  */
 import type { Lease } from "#api/coordination/v1.ts";
 import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
@@ -41,7 +41,7 @@ export const storageVersionsController =
     return periodically(environment, resyncMs, failure, updateAll, retryMs);
   };
 
-/** Upstream's period. What is right is not written again. */
+/** Upstream's period. An object that is right is not written again. */
 const resyncMs = 10 * 60_000;
 const retryMs = 1000;
 const leasePollMs = 100;
@@ -81,7 +81,10 @@ async function update(environment: ControllerEnvironment, serverId: string, reso
   }
 }
 
-/** The status with these entries, and the fields derived from them. `now` is the time of a condition that changes. */
+/**
+ * Returns the status with these entries, and the fields derived from them. `now` is the time of a condition that
+ * changes.
+ */
 export function statusWith(
   before: StorageVersionStatus,
   storageVersions: readonly ServerStorageVersion[],
