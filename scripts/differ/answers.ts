@@ -31,14 +31,19 @@ export const randomName = /kube-api-access-\w{5}/g;
 export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /**
- * The line without values that are objects, which Go shows in its own syntax, without the fields that an update
- * changes, and without random names.
+ * The line without values that are objects or bytes, without the fields that an update changes, and without random names.
+ * The other server shows numbers, quantities and times in Go syntax; they are written as ours are.
  */
 const withoutValues = (line: string): string =>
   line
     .replace(/(\.nodePort: Duplicate value: )3[0-2]\d{3}$/, "$1...")
+    .replace(/( spec\.request: Invalid value: )"[^"]*"/, "$1...")
+    .replace(/\bintstr\.IntOrString\{Type:0, IntVal:(-?\d+), StrVal:""\}/g, "$1")
+    .replace(/\b(?:intstr\.IntOrString|resource\.Quantity)\{[^"]*("[^"]*")(?:, Format:"\w+")?\}/g, "$1")
+    .replace(/\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) \+0000 UTC/g, '"$1T$2Z"')
+    .replace(/(\d\d:\d\d:\d\d)(\.\d*[1-9])?\.?0*Z"/g, '$1$2Z"')
     .replace(
-      /(value: )(?:[*&]?(?:\[\]|map\[\w+\])?(?:interface \{\}|[\w.]*)\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|null)(: )/g,
+      /(value: )(?:[*&]?(?:\[\]|map\[\w+\])?(?:interface \{\}|[\w.]*)\{.*\}|\[.*\]|[\w.*[\]]*\(?nil\)?|"?null"?)(: |$)/g,
       "$1...$2",
     )
     .replace(/ \(changed: .*\)$/, "")

@@ -24,7 +24,7 @@ test("a number or percentage is a number, or digits and a percent sign", () => {
   ]);
   for (const value of ["", "%", "10", "-5%", "5.5%", "10%%", " 10%", "４%"]) {
     assert.deepEqual(print(validateNumberOrPercent(value, path)), [
-      `n: Invalid value: intstr.IntOrString{Type:1, IntVal:0, StrVal:"${value}"}: a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`,
+      `n: Invalid value: "${value}": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`,
     ]);
   }
 });
@@ -33,7 +33,7 @@ test("a part is at most all", () => {
   for (const value of [101, "100%", "0100%", "x", "101"]) assert.deepEqual(validateAtMost100Percent(value, path), []);
   for (const value of ["101%", "00101%", "99999999999999999999%"]) {
     assert.deepEqual(print(validateAtMost100Percent(value, path)), [
-      `n: Invalid value: intstr.IntOrString{Type:1, IntVal:0, StrVal:"${value}"}: must not be greater than 100%`,
+      `n: Invalid value: "${value}": must not be greater than 100%`,
     ]);
   }
 });

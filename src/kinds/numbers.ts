@@ -1,5 +1,5 @@
 /** Checks of numbers, and of fields that hold a number or a percentage. */
-import { type FieldError, goQuote, GoSyntax, invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { percent } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
@@ -10,13 +10,13 @@ export const validateNotNegative = (value: Int64, path: FieldPath): FieldError[]
 /** A number that is not negative, or a percentage of any size. */
 export function validateNumberOrPercent(value: number | string, path: FieldPath): FieldError[] {
   if (typeof value === "number") return validateNotNegative(value, path);
-  return percent(value).map((message) => invalid(path, printIntOrString(value), message));
+  return percent(value).map((message) => invalid(path, value, message));
 }
 
 /** Numbers and texts that are no percentages pass. */
 export function validateAtMost100Percent(value: number | string, path: FieldPath): FieldError[] {
   if (typeof value === "number" || percent(value).length > 0 || Number(value.slice(0, -1)) <= 100) return [];
-  return [invalid(path, printIntOrString(value), "must not be greater than 100%")];
+  return [invalid(path, value, "must not be greater than 100%")];
 }
 
 /** The number, or that of a percentage; texts that are neither are 0. */
@@ -24,10 +24,4 @@ export function numberOf(value: number | string): number {
   if (typeof value === "number") return value;
   const digits = percent(value).length === 0 ? value.slice(0, -1) : value;
   return /^[-+]?\d+$/.test(digits) ? Number(digits) : 0;
-}
-
-/** Upstream: shows the number or text within its Go type. */
-export function printIntOrString(value: number | string): GoSyntax {
-  const [type, number, text] = typeof value === "number" ? [0, value, ""] : [1, 0, value];
-  return new GoSyntax(`intstr.IntOrString{Type:${type}, IntVal:${number}, StrVal:${goQuote(text)}}`);
 }

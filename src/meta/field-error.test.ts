@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";
-import { aggregate, goBytes, goQuote, goStruct, GoSyntax, goTexts, goTime } from "./field-error.ts";
+import { aggregate, goQuote, goStruct, GoSyntax, goTexts, goTime } from "./field-error.ts";
 
 const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", "\b": "\\b", "\f": "\\f" }))
   .set("\n", "\\n")
@@ -34,9 +34,6 @@ test("lists and structs are shown as Go writes them", () => {
   assert.equal(goTexts(["a", '"']).text, String.raw`[]string{"a", "\""}`);
   assert.equal(goTexts([], "core.Scope").text, "[]core.Scope{}");
   for (const none of [null, undefined]) assert.equal(goTexts(none, "core.Scope").text, "[]core.Scope(nil)");
-  assert.equal(goBytes(Buffer.from("a\n"), "byte").text, "[]byte{0x61, 0xa}");
-  assert.equal(goBytes(undefined, "uint8").text, "[]uint8(nil)");
-  assert.match(goBytes(Buffer.alloc(10_001), "byte").text, /, 0x0, 0x0\.\.\.\}$/);
   const fields = { Name: "a\n", Keys: goTexts(["k"]), Seconds: new GoSyntax("(*int64)(nil)") };
   assert.equal(
     goStruct("core.Thing", fields).text,

@@ -40,16 +40,6 @@ export class GoSyntax {
 export const goTexts = (texts: readonly string[] | null | undefined, type = "string"): GoSyntax =>
   new GoSyntax(`[]${type}${texts === null || texts === undefined ? "(nil)" : `{${texts.map(goQuote).join(", ")}}`}`);
 
-/** The most bytes that are shown, each with six characters; upstream shows all. */
-const shownBytesMax = 10_000;
-
-/** Bytes as Go writes them, or that there are none. */
-export function goBytes(bytes: Buffer | undefined, type: "byte" | "uint8"): GoSyntax {
-  if (bytes === undefined) return new GoSyntax(`[]${type}(nil)`);
-  const shown = Array.from(bytes.subarray(0, shownBytesMax), (byte) => `0x${byte.toString(16)}`);
-  return new GoSyntax(`[]${type}{${shown.join(", ")}${bytes.length > shownBytesMax ? "..." : ""}}`);
-}
-
 /** A struct as Go writes it: texts in quotes, other fields as they are given. */
 export function goStruct(type: string, fields: Readonly<Record<string, string | GoSyntax>>): GoSyntax {
   const print = (value: string | GoSyntax): string => (typeof value === "string" ? goQuote(value) : value.text);

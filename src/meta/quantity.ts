@@ -254,12 +254,6 @@ function isBig({ format, whole, fraction, power }: Parts): boolean {
   return whole.length + fraction.length > 18 || power - fraction.length < -9;
 }
 
-/** Whether upstream keeps the number of a text in 64 bits; false for what is no quantity. */
-export function isSmallQuantity(text: string): boolean {
-  const parts = split(text.trim());
-  return typeof parts !== "string" && !isBig(parts);
-}
-
 /**
  * Whether a text is short and surely canonical: up to 9 digits without a leading zero, then nothing or a common suffix.
  */

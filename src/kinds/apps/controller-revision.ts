@@ -1,7 +1,7 @@
 /** ControllerRevision: an earlier state of a workload, for rollbacks. */
 import type { ControllerRevision } from "#api/apps/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goBytes, goStruct, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -37,17 +37,7 @@ const validateRevision = ({ revision }: ControllerRevision): FieldError[] =>
   validateNotNegative(revision, FieldPath.of("revision"));
 
 function validateData({ data = null }: ControllerRevision, old: ControllerRevision): FieldError[] {
-  return jsonEquals(data, old.data ?? null)
-    ? []
-    : [invalid(FieldPath.of("data"), printData(data), "field is immutable")];
-}
-
-function printData(data: unknown): GoSyntax {
-  const bytes = data === null ? undefined : Buffer.from(JSON.stringify(data));
-  return goStruct("runtime.RawExtension", {
-    Raw: goBytes(bytes, "uint8"),
-    Object: new GoSyntax("runtime.Object(nil)"),
-  });
+  return jsonEquals(data, old.data ?? null) ? [] : [invalid(FieldPath.of("data"), data, "field is immutable")];
 }
 
 function controllerText({ metadata }: ControllerRevision): string {

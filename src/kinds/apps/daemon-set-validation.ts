@@ -1,12 +1,12 @@
 /** Validates daemon sets and their status. Source: `ValidateDaemonSet` in upstream's `pkg/apis/apps/validation`. */
 import type { DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet } from "#api/apps/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { addAll } from "#std/add-all.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
-import { numberOf, printIntOrString, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
+import { numberOf, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
   invalidSelector,
   isEmpty,
@@ -45,8 +45,7 @@ function validateStrategy(strategy: DaemonSetUpdateStrategy): FieldError[] {
   if (type === "RollingUpdate") {
     return rollingUpdate === undefined ? [required(rollingPath)] : validateRollingUpdate(rollingUpdate);
   }
-  const text = `apps.DaemonSetUpdateStrategy{Type:${goQuote(type)}, RollingUpdate:(*apps.RollingUpdateDaemonSet)(nil)}`;
-  return [notSupported(strategyPath, rollingUpdate === undefined ? new GoSyntax(text) : strategy, strategies)];
+  return [notSupported(strategyPath, strategy, strategies)];
 }
 
 /** Pods are either missing or too many while they are replaced, and one of the two has to be allowed. */
@@ -61,7 +60,7 @@ function validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpda
   const isUnavailable = numberOf(maxUnavailable) !== 0;
   const isSurge = numberOf(maxSurge) !== 0;
   if (isUnavailable && isSurge) {
-    errors.push(invalid(surgePath, printIntOrString(maxSurge), "may not be set when maxUnavailable is non-zero"));
+    errors.push(invalid(surgePath, maxSurge, "may not be set when maxUnavailable is non-zero"));
   }
   if (!isUnavailable && !isSurge) errors.push(required(unavailablePath, "cannot be 0 when maxSurge is 0"));
   return errors;

@@ -1,9 +1,9 @@
 /** Validates deployments and their status. Source: `ValidateDeployment` in upstream's `pkg/apis/apps/validation`. */
 import type { Deployment, DeploymentStrategy, RollingUpdateDeployment } from "#api/apps/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { numberOf, printIntOrString, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
+import { numberOf, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
   validateCollisions,
   validateCounts,
@@ -37,10 +37,7 @@ export function validateDeployment({ spec }: Deployment, domain: ApiDomain): Fie
 function validateStrategy(strategy: DeploymentStrategy): FieldError[] {
   const { type = "", rollingUpdate } = strategy;
   if (type === "RollingUpdate") return rollingUpdate === undefined ? [] : validateRollingUpdate(rollingUpdate);
-  if (type !== "Recreate") {
-    const text = `apps.DeploymentStrategy{Type:${goQuote(type)}, RollingUpdate:(*apps.RollingUpdateDeployment)(nil)}`;
-    return [notSupported(strategyPath, rollingUpdate === undefined ? new GoSyntax(text) : strategy, strategies)];
-  }
+  if (type !== "Recreate") return [notSupported(strategyPath, strategy, strategies)];
   if (rollingUpdate === undefined) return [];
   return [forbidden(rollingPath, "may not be specified when strategy `type` is 'Recreate'")];
 }
@@ -52,7 +49,7 @@ function validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpda
     ...validateNumberOrPercent(maxSurge, rollingPath.child("maxSurge")),
   ];
   if (numberOf(maxUnavailable) === 0 && numberOf(maxSurge) === 0) {
-    errors.push(invalid(path, printIntOrString(maxUnavailable), "may not be 0 when `maxSurge` is 0"));
+    errors.push(invalid(path, maxUnavailable, "may not be 0 when `maxSurge` is 0"));
   }
   return [...errors, ...validateAtMost100Percent(maxUnavailable, path)];
 }

@@ -5,11 +5,11 @@
 import type { StatefulSet, StatefulSetSpec } from "#api/apps/v1.ts";
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden, GoSyntax, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
-import { printIntOrString, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
+import { validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
   validateCollisions,
   validateCounts,
@@ -54,17 +54,10 @@ function validateStrategy({ updateStrategy }: StatefulSetSpec): FieldError[] {
   if (type === "") return [required(strategyPath)];
   if (type === "OnDelete") {
     if (rollingUpdate === undefined) return [];
-    const { partition = 0, maxUnavailable } = rollingUpdate;
-    const fields = `Partition:${partition}, MaxUnavailable:(*intstr.IntOrString)(nil)`;
-    const text = new GoSyntax(`apps.RollingUpdateStatefulSetStrategy{${fields}}`);
-    const shown = maxUnavailable === undefined ? text : rollingUpdate;
-    return [invalid(rollingPath, shown, "only allowed for updateStrategy 'RollingUpdate'")];
+    return [invalid(rollingPath, rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")];
   }
   if (type !== "RollingUpdate") {
-    const fields = `Type:${goQuote(type)}, RollingUpdate:(*apps.RollingUpdateStatefulSetStrategy)(nil)`;
-    const text = new GoSyntax(`apps.StatefulSetUpdateStrategy{${fields}}`);
-    const shown = rollingUpdate === undefined ? text : updateStrategy;
-    return [invalid(strategyPath, shown, "must be 'RollingUpdate' or 'OnDelete'")];
+    return [invalid(strategyPath, updateStrategy, "must be 'RollingUpdate' or 'OnDelete'")];
   }
   if (rollingUpdate === undefined) return [];
   const { maxUnavailable } = rollingUpdate;
@@ -73,7 +66,7 @@ function validateStrategy({ updateStrategy }: StatefulSetSpec): FieldError[] {
   const path = rollingPath.child("maxUnavailable");
   addAll(errors, validateNumberOrPercent(maxUnavailable, path));
   if (maxUnavailable === 0 || maxUnavailable === "0%") {
-    errors.push(invalid(path, printIntOrString(maxUnavailable), "cannot be 0"));
+    errors.push(invalid(path, maxUnavailable, "cannot be 0"));
   }
   return [...errors, ...validateAtMost100Percent(maxUnavailable, path)];
 }

@@ -9,7 +9,6 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { compileLabelSelector, printLabels, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
-import { emptyMembers } from "#schema/given-empty.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { validateNotNegative } from "../numbers.ts";
@@ -57,17 +56,7 @@ export const invalidSelector = (
   selector: LabelSelector | null,
   detail: string,
   path: FieldPath = selectorPath,
-): FieldError => invalid(path, selector && new GoSyntax(printLabelSelector(asGiven(selector))), detail);
-
-/** The selector with the members that were given without content. */
-function asGiven(selector: LabelSelector): LabelSelector {
-  const names = emptyMembers(selector);
-  return {
-    ...(names.includes("matchLabels") ? { matchLabels: {} } : {}),
-    ...(names.includes("matchExpressions") ? { matchExpressions: [] } : {}),
-    ...selector,
-  };
-}
+): FieldError => invalid(path, selector && new GoSyntax(printLabelSelector(selector)), detail);
 
 /**
  * Whether a selector without findings matches the labels of the template. An absent one selects nothing, the pods of

@@ -61,7 +61,7 @@ test("the target of a metric is positive, and of a kind that its source has", ()
     `${path}.averageUtilization: Required value: must set either a target raw value or a target utilization`,
   ]);
   assert.deepEqual(resource({ type: "AverageValue", averageValue: "-5" }), [
-    `${path}.averageValue: Invalid value: resource.Quantity{i:resource.int64Amount{value:-5, scale:0}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"-5", Format:"DecimalSI"}: must be positive`,
+    `${path}.averageValue: Invalid value: "-5": must be positive`,
   ]);
 });
 

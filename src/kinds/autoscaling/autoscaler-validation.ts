@@ -18,7 +18,6 @@ import { dns1123Label, pathSegment, qualifiedName } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { addAll } from "#std/add-all.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
-import { goQuantity } from "../core/amounts.ts";
 import { type OwnPrefix, validateContainerResourceName } from "../core/resource-names.ts";
 
 const stabilizationSecondsMax = 3600;
@@ -196,7 +195,7 @@ function validateTarget(target: MetricTarget, path: FieldPath): FieldError[] {
     const text = target[name];
     const quantity = text === undefined ? undefined : parseQuantity(text);
     if (text === undefined || quantity === undefined || compareQuantities(quantity, zero) > 0) continue;
-    errors.push(invalid(path.child(name), goQuantity(text), "must be positive"));
+    errors.push(invalid(path.child(name), text, "must be positive"));
   }
   if (averageUtilization !== undefined && averageUtilization < 1) {
     errors.push(invalid(path.child("averageUtilization"), averageUtilization, "must be greater than 0"));

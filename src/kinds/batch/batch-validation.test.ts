@@ -116,7 +116,7 @@ test("a job that is over has counted its pods", () => {
   const refuseStatus = (status: Fields, old: Fields): string[] =>
     jobs.refuseUpdate(job({}, status), job({}, old), "status");
   const expected = [
-    'status.uncountedTerminatedPods: Invalid value: batch.UncountedTerminatedPods{Succeeded:[]types.UID{"a", "b"}, Failed:[]types.UID(nil)}: uncountedTerminatedPods needs to be empty for finished job',
+    'status.uncountedTerminatedPods: Invalid value: {"succeeded":["a","b"]}: uncountedTerminatedPods needs to be empty for finished job',
   ];
   assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, { startTime: time }), expected);
   assert.deepEqual(refuseStatus({ ...complete, uncountedTerminatedPods: left }, complete), expected);

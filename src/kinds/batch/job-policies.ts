@@ -11,7 +11,6 @@ import type {
 import {
   duplicate,
   type FieldError,
-  GoSyntax,
   goQuote,
   invalid,
   invalidPart,
@@ -87,8 +86,7 @@ function validateExitCodes(
   }
   const codes = values ?? [];
   const at = path.child("values");
-  const shown = new GoSyntax(values === null ? "[]int32(nil)" : `[]int32{${codes.join(", ")}}`);
-  if (codes.length === 0) return [...errors, invalid(at, shown, "at least one value is required")];
+  if (codes.length === 0) return [...errors, invalid(at, codes, "at least one value is required")];
   if (codes.length > exitCodesMax) return [...errors, tooMany(at, codes.length, exitCodesMax)];
   const known = new Set<number>();
   for (const [i, code] of codes.entries()) {
@@ -97,7 +95,7 @@ function validateExitCodes(
     known.add(code);
   }
   const isOrdered = codes.every((code, i) => i === 0 || codes[i - 1]! <= code);
-  return isOrdered ? errors : [...errors, invalid(at, shown, "must be ordered")];
+  return isOrdered ? errors : [...errors, invalid(at, codes, "must be ordered")];
 }
 
 function validatePatterns(patterns: readonly PodFailurePolicyOnPodConditionsPattern[], path: FieldPath): FieldError[] {
@@ -115,10 +113,7 @@ export function validateSuccessPolicy(spec: JobSpec, policy: SuccessPolicy, path
   const at = path.child("successPolicy");
   const rulesPath = at.child("rules");
   const rules = policy.rules ?? [];
-  if (spec.completionMode !== "Indexed") {
-    const text = `batch.SuccessPolicy{Rules:[]batch.SuccessPolicyRule${policy.rules === null ? "(nil)" : "{}"}}`;
-    return [invalid(at, rules.length === 0 ? new GoSyntax(text) : policy, "requires indexed completion mode")];
-  }
+  if (spec.completionMode !== "Indexed") return [invalid(at, policy, "requires indexed completion mode")];
   if (rules.length === 0) {
     return [required(rulesPath, "at least one rules must be specified when the successPolicy is specified")];
   }

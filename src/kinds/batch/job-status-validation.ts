@@ -4,17 +4,7 @@
  */
 import type { Job, JobStatus, UncountedTerminatedPods } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import {
-  duplicate,
-  type FieldError,
-  goStruct,
-  type GoSyntax,
-  goTexts,
-  goTime,
-  invalid,
-  invalidPart,
-  required,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, goTime, invalid, invalidPart, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { momentOf } from "#meta/time.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
@@ -138,16 +128,10 @@ function validateFinished({ job, status, isFinished, turned, changed }: Change):
   const left = (pods?.succeeded ?? []).length + (pods?.failed ?? []).length;
   if (pods !== undefined && left > 0 && (ended || changed("uncountedTerminatedPods"))) {
     const detail = "uncountedTerminatedPods needs to be empty for finished job";
-    errors.push(invalid(uncountedPath, printPods(pods), detail));
+    errors.push(invalid(uncountedPath, pods, detail));
   }
   return errors;
 }
-
-const printPods = ({ succeeded, failed }: UncountedTerminatedPods): GoSyntax =>
-  goStruct("batch.UncountedTerminatedPods", {
-    Succeeded: goTexts(succeeded, "types.UID"),
-    Failed: goTexts(failed, "types.UID"),
-  });
 
 function validateIndexes({ job, status, changed }: Change): FieldError[] {
   const { completions, completionMode, backoffLimitPerIndex } = job.spec;

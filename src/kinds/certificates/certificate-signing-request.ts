@@ -10,16 +10,7 @@ import type {
   CertificateSigningRequestSpec,
 } from "#api/certificates/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbidden,
-  goBytes,
-  goQuote,
-  invalid,
-  notSupported,
-  required,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
@@ -158,21 +149,19 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
   const { spec } = object;
   const bytes = Buffer.from(spec.request ?? "", "base64");
   return andThen(parseCertificateRequest(bytes.toString("latin1")), (parsed) => [
-    ...validateSpec(spec, { bytes, parsed }, legacySigner),
+    ...validateSpec(spec, parsed, legacySigner),
     ...validateStatus(object, undefined),
   ]);
 }
 
-/** `request` is that of the spec, in bytes and parsed. */
+/** `parsed` is the request of the spec. */
 function validateSpec(
-  { request: given, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
-  request: { readonly bytes: Buffer; readonly parsed: ParsedRequest },
+  { request, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
+  parsed: ParsedRequest,
   legacySigner: string,
 ): FieldError[] {
-  const { bytes, parsed } = request;
   const errors: FieldError[] = [];
-  const shown = goBytes(given === null ? undefined : bytes, "byte");
-  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), shown, parsed.problem));
+  if (!parsed.ok) errors.push(invalid(FieldPath.of("spec", "request"), request, parsed.problem));
   if (usages.length === 0) errors.push(required(usagesPath));
   for (const [index, usage] of usages.entries()) {
     if (!keyUsages.includes(usage)) errors.push(notSupported(usagesPath.index(index), usage, keyUsages));

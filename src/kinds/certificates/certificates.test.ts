@@ -54,13 +54,10 @@ test("a request is checked: key and signature, usages, signer, duration [VER-82]
   const check = (spec: Record<string, unknown>, ...expected: string[]) =>
     assert.deepEqual(requests.refuseCreate(csr(spec)), expected);
   check({});
-  check(
-    { request: "bm8gcGVt" },
-    "spec.request: Invalid value: []byte{0x6e, 0x6f, 0x20, 0x70, 0x65, 0x6d}: PEM block type must be CERTIFICATE REQUEST",
-  );
   const noPem = "PEM block type must be CERTIFICATE REQUEST";
-  check({ request: undefined }, `spec.request: Invalid value: []byte(nil): ${noPem}`);
-  check({ request: "" }, `spec.request: Invalid value: []byte{}: ${noPem}`);
+  check({ request: "bm8gcGVt" }, `spec.request: Invalid value: "bm8gcGVt": ${noPem}`);
+  check({ request: undefined }, `spec.request: Invalid value: "null": ${noPem}`);
+  check({ request: "" }, `spec.request: Invalid value: "": ${noPem}`);
   check({ usages: [] }, "spec.usages: Required value");
   check({ usages: ["client auth", "client auth"] }, 'spec.usages[1]: Duplicate value: "client auth"');
   assert.match(

@@ -1,13 +1,7 @@
 /** Amounts of resources, which are kept in thousandths, rounded up. Source: the answers of kube-apiserver. */
-import { goQuote, GoSyntax, invalid } from "#meta/field-error.ts";
+import { invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import {
-  formatQuantity,
-  integerQuantity,
-  isSmallQuantity,
-  parseQuantity,
-  type QuantityFormat,
-} from "#meta/quantity.ts";
+import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
 
@@ -38,33 +32,4 @@ function roundToMilli(text: string): string {
   const quantity = parseQuantity(text);
   if (quantity === undefined || quantity.exponent >= -3) return text;
   return formatQuantity({ ...quantity, unscaled: integerQuantity(quantity, "milli"), exponent: -3 });
-}
-
-const formats: Readonly<Record<QuantityFormat, string>> = {
-  decimalSI: "DecimalSI",
-  binarySI: "BinarySI",
-  decimalExponent: "DecimalExponent",
-};
-
-/** A quantity as Go prints the struct that holds it; the text itself where that would show an address. */
-export function goQuantity(text: string): GoSyntax | string {
-  const quantity = isSmallQuantity(text) ? parseQuantity(text) : undefined;
-  if (quantity === undefined) return text;
-  const { unscaled, exponent, format } = quantity;
-  return new GoSyntax(
-    `resource.Quantity{i:resource.int64Amount{value:${unscaled}, scale:${exponent}}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${text}", Format:"${formats[format]}"}`,
-  );
-}
-
-/** The same of a map of amounts; as it is where one of them would show an address. */
-export function goAmounts(amounts: Amounts = {}): unknown {
-  const entries = Object.entries(amounts).sort(([one], [other]) => (one < other ? -1 : 1));
-  if (entries.length === 0) return new GoSyntax("core.ResourceList(nil)");
-  const texts: string[] = [];
-  for (const [name, text] of entries) {
-    const shown = goQuantity(text);
-    if (!(shown instanceof GoSyntax)) return amounts;
-    texts.push(`${goQuote(name)}:${shown.text}`);
-  }
-  return new GoSyntax(`core.ResourceList{${texts.join(", ")}}`);
 }

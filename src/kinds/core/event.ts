@@ -2,9 +2,9 @@
  * Event of the core group: a report about an object, which expires. Events of events.k8s.io are the same objects in
  * another form (`../events/event.ts`) with stricter rules. Source: upstream's `pkg/apis/core/validation/events.go`.
  */
-import type { Event, ObjectReference } from "#api/core/v1.ts";
+import type { Event } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goStruct, type GoSyntax, goTime, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { emptyMembers } from "#schema/given-empty.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -103,46 +103,29 @@ export function validateNewEvent(object: Event): FieldError[] {
   return errors;
 }
 
-const goReference = ({ kind = "", namespace = "", name = "", uid = "", ...more }: ObjectReference = {}): GoSyntax => {
-  const { apiVersion = "", resourceVersion = "", fieldPath = "" } = more;
-  return goStruct("core.ObjectReference", {
-    Kind: kind,
-    Namespace: namespace,
-    Name: name,
-    UID: uid,
-    APIVersion: apiVersion,
-    ResourceVersion: resourceVersion,
-    FieldPath: fieldPath,
-  });
-};
-
-/** Fields that never change, with their names and values in findings. */
-const immutable: readonly (readonly [keyof Event, field: string, shown: (event: Event) => unknown])[] = [
-  ["involvedObject", "involvedObject", ({ involvedObject }) => goReference(involvedObject)],
-  ["reason", "reason", ({ reason = "" }) => reason],
-  ["message", "message", ({ message = "" }) => message],
-  [
-    "source",
-    "source",
-    ({ source: { component = "", host = "" } }) => goStruct("core.EventSource", { Component: component, Host: host }),
-  ],
-  ["firstTimestamp", "firstTimestamp", ({ firstTimestamp }) => goTime(firstTimestamp)],
-  ["lastTimestamp", "lastTimestamp", ({ lastTimestamp }) => goTime(lastTimestamp)],
-  ["count", "count", ({ count = 0 }) => count],
-  ["type", "type", ({ type = "" }) => type],
-  ["eventTime", "eventTime", ({ eventTime }) => goTime(eventTime)],
-  ["action", "action", ({ action = "" }) => action],
-  ["related", "related", ({ related }) => goReference(related)],
-  ["reportingComponent", "reportingController", ({ reportingComponent }) => reportingComponent],
-  ["reportingInstance", "reportingInstance", ({ reportingInstance }) => reportingInstance],
+/** Fields that never change, with their names in findings. */
+const immutable: readonly (readonly [keyof Event, field: string])[] = [
+  ["involvedObject", "involvedObject"],
+  ["reason", "reason"],
+  ["message", "message"],
+  ["source", "source"],
+  ["firstTimestamp", "firstTimestamp"],
+  ["lastTimestamp", "lastTimestamp"],
+  ["count", "count"],
+  ["type", "type"],
+  ["eventTime", "eventTime"],
+  ["action", "action"],
+  ["related", "related"],
+  ["reportingComponent", "reportingController"],
+  ["reportingInstance", "reportingInstance"],
 ];
 
 /** Only the series of an event of the newer group may change. Both are in the core form. */
 export function validateNewEventUpdate(object: Event, old: Event): FieldError[] {
   const errors = jsonEquals(object.series, old.series) ? [] : validateSeries(object);
-  for (const [name, field, shown] of immutable) {
+  for (const [name, field] of immutable) {
     if (jsonEquals(object[name] ?? null, old[name] ?? null)) continue;
-    errors.push(invalid(FieldPath.of(field), shown(object), "field is immutable"));
+    errors.push(invalid(FieldPath.of(field), object[name], "field is immutable"));
   }
   return errors;
 }

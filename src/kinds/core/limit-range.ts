@@ -7,7 +7,7 @@ import { compareQuantities, integerQuantity, parseQuantity, type Quantity } from
 import { addAll } from "#std/add-all.ts";
 import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { goQuantity, roundAmounts } from "./amounts.ts";
+import { roundAmounts } from "./amounts.ts";
 import {
   isNative,
   type OwnPrefix,
@@ -103,7 +103,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
   const request = isPod ? undefined : of(item.defaultRequest);
   const errors: FieldError[] = [];
   const find = (field: string, { text }: Amount, detail: string): void => {
-    errors.push(invalid(path.child(field).key(name), goQuantity(text), detail));
+    errors.push(invalid(path.child(field).key(name), text, detail));
   };
   const inOrder = (field: string, shown: Amount | undefined, low: Bound, high: Bound): void => {
     const [[what, less], [other, more]] = [low, high];

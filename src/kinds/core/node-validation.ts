@@ -1,16 +1,7 @@
 /** Validates nodes and their status. Source: `ValidateNode` in upstream's `pkg/apis/core/validation`. */
 import type { Node, NodeSpec, NodeStatus, Taint } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbidden,
-  goStruct,
-  GoSyntax,
-  goTexts,
-  internalError,
-  invalid,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, goTexts, internalError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { labelValue, qualifiedName } from "#meta/names.ts";
@@ -64,18 +55,14 @@ function checkGivenOnce({ podCIDRs, providerID }: NodeSpec, old: NodeSpec, error
 
 function checkTaints(taints: readonly Taint[], errors: Errors): void {
   const seen = new Set<string>();
-  for (const [i, { key, value = "", effect, timeAdded }] of taints.entries()) {
+  for (const [i, taint] of taints.entries()) {
+    const { key, value = "", effect } = taint;
     const path = taintsPath.index(i);
     checkName(key, qualifiedName, path.child("key"), errors);
     checkName(value, labelValue, path.child("value"), errors);
     checkRequiredOneOf(effect, effects, path.child("effect"), errors);
     const id = JSON.stringify([key, effect]);
-    if (seen.has(id)) {
-      const time = timeAdded === undefined ? "<nil>" : "time.Date(1, time.January, 1, 0, 0, 0, 0, time.Local)";
-      const fields = { Key: key, Value: value, Effect: effect, TimeAdded: new GoSyntax(time) };
-      const shown = timeAdded ? { key, value, effect, timeAdded } : goStruct("core.Taint", fields);
-      errors.push(duplicate(path, shown, "taints must be unique by key and effect pair"));
-    }
+    if (seen.has(id)) errors.push(duplicate(path, taint, "taints must be unique by key and effect pair"));
     seen.add(id);
   }
 }
@@ -92,10 +79,7 @@ function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
   const seen = new Set<string>();
   for (const [i, { type, address }] of addresses.entries()) {
     const id = JSON.stringify([type, address]);
-    if (seen.has(id)) {
-      const shown = goStruct("core.NodeAddress", { Type: type, Address: address });
-      errors.push(duplicate(statusPath.child("addresses").index(i), shown));
-    }
+    if (seen.has(id)) errors.push(duplicate(statusPath.child("addresses").index(i), { type, address }));
     seen.add(id);
   }
 }

@@ -16,7 +16,7 @@ import { editField, withField } from "../edit.ts";
 import type { KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 import { type NodeLabels, nodeLabels } from "../node-labels.ts";
-import { checkAmount, goAmounts } from "./amounts.ts";
+import { checkAmount } from "./amounts.ts";
 import { checkAccessModes, volumeModes } from "./claim-spec.ts";
 import { checkVolumeSource, sourceOf } from "./persistent-volume-sources.ts";
 import { checkNodeSelector } from "./pod-validation/scheduling.ts";
@@ -217,7 +217,7 @@ function checkReclaimPolicy(policy: string, isInline: boolean, path: FieldPath, 
 function checkCapacity(capacity: PersistentVolumeSpec["capacity"] = {}, path: FieldPath, errors: Errors): void {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(path));
-  if (names.length !== 1 || names[0] !== "storage") errors.push(notSupported(path, goAmounts(capacity), ["storage"]));
+  if (names.length !== 1 || names[0] !== "storage") errors.push(notSupported(path, capacity, ["storage"]));
   for (const [name, text] of Object.entries(capacity)) {
     const quantity = parseQuantity(text);
     if (quantity === undefined || quantity.unscaled > 0n) continue;

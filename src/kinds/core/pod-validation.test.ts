@@ -138,7 +138,7 @@ test("a pod has at most one address of each family", () => {
   };
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made({}), status };
   assert.deepEqual(validatePodStatus(pod, pod).map(printFieldError), [
-    'status.podIPs: Invalid value: []core.PodIP{core.PodIP{IP:"1.2.3.4"}, core.PodIP{IP:"1.2.3.5"}}: may specify no more than one IP for each IP family',
+    'status.podIPs: Invalid value: [{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]: may specify no more than one IP for each IP family',
     'status.hostIPs[0].ip: Invalid value: "::2": must be equal to `hostIP`',
   ]);
 });
@@ -287,7 +287,7 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
   check(
     { resourceClaims: [{ name: "" }, { name: "x", resourceClaimName: "-" }, { name: "x", resourceClaimName: "y" }] },
     "spec.resourceClaims[0].name: Required value",
-    'spec.resourceClaims[0]: Invalid value: core.PodResourceClaim{Name:"", ResourceClaimName:(*string)(nil), ResourceClaimTemplateName:(*string)(nil)}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`',
+    'spec.resourceClaims[0]: Invalid value: {"name":""}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`',
     `spec.resourceClaims[1].resourceClaimName: Invalid value: "-": ${subdomain}`,
     'spec.resourceClaims[2].name: Duplicate value: "x"',
   );
@@ -331,7 +331,7 @@ test("resize policies are those of CPU and memory of main containers", () => {
   );
   check(
     { initContainers: [{ ...container, name: "b", resizePolicy: restarts }] },
-    'spec.initContainers[0].resizePolicy: Invalid value: []core.ContainerResizePolicy{core.ContainerResizePolicy{ResourceName:"memory", RestartPolicy:"RestartContainer"}}: must not be set for init containers',
+    'spec.initContainers[0].resizePolicy: Invalid value: [{"resourceName":"memory","restartPolicy":"RestartContainer"}]: must not be set for init containers',
   );
 });
 

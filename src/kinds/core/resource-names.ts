@@ -4,7 +4,6 @@ import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
-import { goQuantity } from "./amounts.ts";
 
 const ofMachines = ["cpu", "memory", "ephemeral-storage"];
 const inMachines: readonly string[] = ofMachines.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]);
@@ -72,7 +71,7 @@ export function validateResourceQuantity(name: string, text: string, path: Field
     errors.push(invalid(path, text, "must be greater than or equal to 0"));
   }
   if (isCounted && integerQuantity(quantity, "milli") % 1000n !== 0n) {
-    errors.push(invalid(path, goQuantity(text), "must be an integer"));
+    errors.push(invalid(path, text, "must be an integer"));
   }
   return errors;
 }

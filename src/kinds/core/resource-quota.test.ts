@@ -10,10 +10,8 @@ const quota = (spec: object): Unstructured => ({ metadata: { name: "q" }, spec }
 const many = (count: number): string[] => Array.from({ length: count }, (_, i) => `hugepages-${i + 1}`);
 
 test("what is counted has whole limits that are not negative", () => {
-  const printed = (value: number, scale: number, text: string): string =>
-    `resource.Quantity{i:resource.int64Amount{value:${value}, scale:${scale}}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"${text}", Format:"DecimalSI"}`;
   assert.deepEqual(quotas.refuseCreate(quota({ hard: { pods: "500m", cpu: "500m", secrets: "-1" } })), [
-    `spec.hard[pods]: Invalid value: ${printed(500, -3, "500m")}: must be an integer`,
+    'spec.hard[pods]: Invalid value: "500m": must be an integer',
     'spec.hard[secrets]: Invalid value: "-1": must be greater than or equal to 0',
   ]);
 });

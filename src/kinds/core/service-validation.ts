@@ -2,19 +2,10 @@
  * Validates services and their status, and warns about unwise settings. Source: `ValidateService` and what it calls in
  * upstream's `pkg/apis/core/validation`.
  */
-import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
+import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbidden,
-  GoSyntax,
-  goQuote,
-  invalid,
-  notSupported,
-  required,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { cidr } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, portName, portNumber, qualifiedName } from "#meta/names.ts";
@@ -183,16 +174,11 @@ function validateNodePorts({ type, ports = [] }: ServiceSpec): FieldError[] {
   }
   const repeatsPort = isRepeated();
   for (const [i, port] of ports.entries()) {
-    if (repeatsPort(port.protocol, port.port)) errors.push(duplicate(portsPath.index(i), printPort(port)));
+    if (repeatsPort(port.protocol, port.port))
+      errors.push(duplicate(portsPath.index(i), { protocol: port.protocol, port: port.port }));
   }
   return errors;
 }
-
-/** Protocol and port as Go prints the struct that holds them. */
-const printPort = ({ protocol = "", port }: ServicePort): GoSyntax =>
-  new GoSyntax(
-    `core.ServicePort{Name:"", Protocol:${goQuote(protocol)}, AppProtocol:(*string)(nil), Port:${port}, TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}`,
-  );
 
 function validateSourceRanges({ metadata, spec }: Service, domain: ApiDomain): FieldError[] {
   const isWrong = spec.type !== "LoadBalancer";

@@ -5,11 +5,10 @@ import type {
   IngressBackend,
   IngressRule,
   IngressServiceBackend,
-  IngressSpec,
   IngressTLS,
 } from "#api/networking/v1.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import {
   dns1035Label,
@@ -20,7 +19,6 @@ import {
   portName,
   wildcardSubdomain,
 } from "#meta/names.ts";
-import { emptyMembers } from "#schema/given-empty.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRange, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";
@@ -42,7 +40,7 @@ export function validateIngress({ spec }: Ingress): FieldError[] {
   const { defaultBackend, rules = [], tls = [], ingressClassName } = spec;
   if (defaultBackend === undefined && rules.length === 0) {
     const detail = "either `defaultBackend` or `rules` must be specified";
-    errors.push(invalid(specPath, printRules(spec), detail));
+    errors.push(invalid(specPath, rules, detail));
   }
   if (defaultBackend !== undefined) checkBackend(defaultBackend, specPath.child("defaultBackend"), errors);
   rules.forEach((rule, i) => checkRule(rule, specPath.child("rules").index(i), errors));
@@ -52,10 +50,6 @@ export function validateIngress({ spec }: Ingress): FieldError[] {
   }
   return errors;
 }
-
-/** No rules, as Go prints them. */
-const printRules = (spec: IngressSpec): GoSyntax =>
-  new GoSyntax(`[]networking.IngressRule${emptyMembers(spec).includes("rules") ? "{}" : "(nil)"}`);
 
 /** Both ways to name the class must agree when an ingress is made. */
 export function validateIngressCreate(object: Ingress, domain: ApiDomain): FieldError[] {

@@ -38,11 +38,8 @@ test("an ingress has rules or a default backend, and names hosts, paths and back
   const wrongPath = (path: string, detail: string): string =>
     `${at}.path: Invalid value: ${JSON.stringify(path)}: ${detail}`;
   check(ingresses, "Ingress", [
-    [{}, "spec: Invalid value: []networking.IngressRule(nil): either `defaultBackend` or `rules` must be specified"],
-    [
-      { rules: [] },
-      "spec: Invalid value: []networking.IngressRule{}: either `defaultBackend` or `rules` must be specified",
-    ],
+    [{}, "spec: Invalid value: []: either `defaultBackend` or `rules` must be specified"],
+    [{ rules: [] }, "spec: Invalid value: []: either `defaultBackend` or `rules` must be specified"],
     [{ defaultBackend: { service } }],
     [withHost("a.example.com")],
     [withHost("*.example.com")],

@@ -1,8 +1,7 @@
 /** RuntimeClass: a container runtime configuration. */
-import type { Toleration } from "#api/core/v1.ts";
 import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, goStruct, GoSyntax } from "#meta/field-error.ts";
+import { duplicate, type FieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
@@ -47,23 +46,14 @@ function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors:
   validateLabels(nodeSelector, schedulingPath.child("nodeSelector"), errors);
   // The name of the field is in the path twice here, and once where one is repeated, as in 1.32.
   const path = schedulingPath.child("tolerations");
-  // Seconds make no difference.
   const seen = new Set<string>();
   for (const [i, toleration] of tolerations.entries()) {
     checkToleration(toleration, path.child("tolerations").index(i), errors);
-    const shown = printToleration(toleration);
-    if (seen.has(shown.text)) {
-      const hasSeconds = toleration.tolerationSeconds !== undefined;
-      errors.push(duplicate(path.index(i), hasSeconds ? toleration : shown));
-    }
-    seen.add(shown.text);
+    const { key = "", operator = "", value = "", effect = "" } = toleration; // seconds make no difference
+    const id = JSON.stringify([key, operator, value, effect]);
+    if (seen.has(id)) errors.push(duplicate(path.index(i), toleration));
+    seen.add(id);
   }
-}
-
-/** Prints a toleration without seconds as Go does. */
-function printToleration({ key = "", operator = "", value = "", effect = "" }: Toleration): GoSyntax {
-  const fields = { Key: key, Operator: operator, Value: value, Effect: effect };
-  return goStruct("core.Toleration", { ...fields, TolerationSeconds: new GoSyntax("(*int64)(nil)") });
 }
 
 function schedulingWarnings(domain: ApiDomain): (object: RuntimeClass) => string[] {

@@ -53,7 +53,7 @@ test("a driver is immutable, but may be added or removed", () => {
   assert.deepEqual(refused({ ...a, name: "c" }), []);
   assert.deepEqual(refused({ ...a, nodeID: "" }, { ...b, allocatable: { count: 2 } }), [
     "spec.drivers[0].nodeID: Required value",
-    'CSINodeDriver: Invalid value: storage.CSINodeDriver{Name:"a", NodeID:"", TopologyKeys:[]string{"k"}, Allocatable:(*storage.VolumeNodeResources)(nil)}: field is immutable',
+    'CSINodeDriver: Invalid value: {"name":"a","nodeID":"","topologyKeys":["k"]}: field is immutable',
     'CSINodeDriver: Invalid value: {"name":"b","nodeID":"y","topologyKeys":null,"allocatable":{"count":2}}: field is immutable',
   ]);
 });

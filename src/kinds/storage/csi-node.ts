@@ -1,7 +1,7 @@
 /** CSINode: the storage drivers of a node. */
 import type { CSINode, CSINodeDriver } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, goStruct, GoSyntax, goTexts, invalid, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
@@ -67,17 +67,6 @@ function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINod
     const known = before.get(driver.name);
     return known === undefined || known.some((stored) => jsonEquals(driver, stored))
       ? []
-      : [invalid(FieldPath.of("CSINodeDriver"), printDriver(driver), "field is immutable")];
-  });
-}
-
-function printDriver(driver: CSINodeDriver): unknown {
-  const { name, nodeID, topologyKeys, allocatable } = driver;
-  if (allocatable !== undefined) return driver;
-  return goStruct("storage.CSINodeDriver", {
-    Name: name,
-    NodeID: nodeID,
-    TopologyKeys: goTexts(topologyKeys),
-    Allocatable: new GoSyntax("(*storage.VolumeNodeResources)(nil)"),
+      : [invalid(FieldPath.of("CSINodeDriver"), driver, "field is immutable")];
   });
 }

@@ -2,9 +2,9 @@
 import type { CSIStorageCapacity } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { checkName } from "../checks.ts";
@@ -39,9 +39,8 @@ function validate({ storageClassName, capacity, nodeTopology }: CSIStorageCapaci
 function validateUpdate(object: CSIStorageCapacity, old: CSIStorageCapacity): FieldError[] {
   const { nodeTopology: topology } = object;
   const isSame = jsonEquals(topology ?? null, old.nodeTopology ?? null);
-  const shown = topology && new GoSyntax(printLabelSelector(topology));
   return [
-    ...(isSame ? [] : [invalid(topologyPath, shown, "field is immutable")]),
+    ...(isSame ? [] : [invalid(topologyPath, topology, "field is immutable")]),
     ...validateImmutable(object, old, ["storageClassName"]),
   ];
 }

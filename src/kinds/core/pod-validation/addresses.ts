@@ -2,7 +2,7 @@
  * Validates addresses in the status of pods: at most one of each family; the first must be that of the single field.
  */
 import type { PodStatus } from "#api/core/v1.ts";
-import { duplicate, GoSyntax, goQuote, internalError, invalid } from "#meta/field-error.ts";
+import { duplicate, internalError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
 import { checkName, checkOptionalName, type Errors } from "../../checks.ts";
@@ -12,27 +12,26 @@ const statusPath = FieldPath.of("status");
 export function checkAddresses(status: PodStatus, errors: Errors): void {
   const { nominatedNodeName, hostIP = "", hostIPs = [], podIPs = [] } = status;
   checkOptionalName(nominatedNodeName, dns1123Subdomain, statusPath.child("nominatedNodeName"), errors);
-  checkList(podIPs, "core.PodIP", statusPath.child("podIPs"), errors);
+  checkList(podIPs, statusPath.child("podIPs"), errors);
   const hostPath = statusPath.child("hostIPs");
   const [first] = hostIPs;
   if (first !== undefined && first.ip !== hostIP) {
     errors.push(invalid(hostPath.index(0).child("ip"), first.ip, "must be equal to `hostIP`"));
   }
-  checkList(hostIPs, "core.HostIP", hostPath, errors);
+  checkList(hostIPs, hostPath, errors);
 }
 
 interface Address {
   readonly ip?: string;
 }
 
-function checkList(addresses: readonly Address[], type: string, path: FieldPath, errors: Errors): void {
-  const print = ({ ip = "" }: Address): string => `${type}{IP:${goQuote(ip)}}`;
+function checkList(addresses: readonly Address[], path: FieldPath, errors: Errors): void {
   const seen = new Set<string>();
   const families = new Set<boolean>();
   for (const [i, address] of addresses.entries()) {
     const { ip = "" } = address;
     checkName(ip, ipAddress, path.index(i), errors);
-    if (seen.has(ip)) errors.push(duplicate(path.index(i), new GoSyntax(print(address))));
+    if (seen.has(ip)) errors.push(duplicate(path.index(i), address));
     seen.add(ip);
     families.add(ip.includes(":"));
   }
@@ -43,6 +42,5 @@ function checkList(addresses: readonly Address[], type: string, path: FieldPath,
     errors.push(internalError(path, detail));
   }
   if (wrong < 0 && addresses.length === families.size) return;
-  const shown = new GoSyntax(`[]${type}{${addresses.map(print).join(", ")}}`);
-  errors.push(invalid(path, shown, "may specify no more than one IP for each IP family"));
+  errors.push(invalid(path, addresses, "may specify no more than one IP for each IP family"));
 }

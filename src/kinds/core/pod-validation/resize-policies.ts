@@ -1,6 +1,6 @@
 /** Validates what a resize does to containers. Source: the answers of kube-apiserver. */
 import type { ContainerResizePolicy } from "#api/core/v1.ts";
-import { duplicate, goQuote, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
+import { duplicate, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { checkRequiredOneOf, type Errors } from "../../checks.ts";
 
@@ -34,10 +34,5 @@ export function checkNoResizePolicies(
   errors: Errors,
 ): void {
   if (given.length === 0) return;
-  const shown = given.map(
-    ({ resourceName: name, restartPolicy: policy }) =>
-      `core.ContainerResizePolicy{ResourceName:${goQuote(name)}, RestartPolicy:${goQuote(policy)}}`,
-  );
-  const list = new GoSyntax(`[]core.ContainerResizePolicy{${shown.join(", ")}}`);
-  errors.push(invalid(path, list, "must not be set for init containers"));
+  errors.push(invalid(path, given, "must not be set for init containers"));
 }

@@ -1,6 +1,6 @@
 /** Validates the resource claims of pods, and what containers take of them. Source: the answers of kube-apiserver. */
 import type { PodResourceClaim, ResourceClaim } from "#api/core/v1.ts";
-import { duplicate, goQuote, GoSyntax, invalid, notFound, required } from "#meta/field-error.ts";
+import { duplicate, invalid, notFound, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { checkName, checkOptionalName, checkRequiredName, type Errors } from "../../checks.ts";
@@ -33,14 +33,12 @@ export function checkResourceClaims(
 }
 
 function checkSource(claim: PodResourceClaim, path: FieldPath, errors: Errors): void {
-  const { name, resourceClaimName, resourceClaimTemplateName } = claim;
+  const { resourceClaimName, resourceClaimTemplateName } = claim;
   if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) {
     const detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
     errors.push(invalid(path, claim, detail));
   } else if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) {
-    const fields = `{Name:${goQuote(name)}, ResourceClaimName:(*string)(nil), ResourceClaimTemplateName:(*string)(nil)}`;
-    const detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-    errors.push(invalid(path, new GoSyntax(`core.PodResourceClaim${fields}`), detail));
+    errors.push(invalid(path, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"));
   }
 }
 
