@@ -6,7 +6,7 @@
  * expanded beyond the result's precision, so a hostile `1e999999999` costs nothing.
  */
 
-export type QuantityFormat = "decimalSI" | "binarySI" | "decimalExponent";
+type QuantityFormat = "decimalSI" | "binarySI" | "decimalExponent";
 
 /** `unscaled * 10^exponent`. `format` is the family of suffixes it is printed with. */
 export interface Quantity {
