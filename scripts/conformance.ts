@@ -145,8 +145,8 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
  * and the first by name if not, as it was when the scenario was recorded.
  */
 const isOrderOfManagers = (failure: string): boolean => {
-  const places = failure.split("\n").filter((line) => /^ +\.\d/.test(line));
-  return places.length > 0 && places.every((place) => place.includes(".metadata.managedFields."));
+  const paths = failure.split("\n").filter((line) => /^ +\.\d/.test(line));
+  return paths.length > 0 && paths.every((path) => path.includes(".metadata.managedFields."));
 };
 
 /** Replays against a server of its own. */

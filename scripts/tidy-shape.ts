@@ -136,8 +136,8 @@ const changers = "add|clear|copyWithin|delete|fill|pop|push|reverse|set|shift|so
 /** Whether a function of the module changes what the name holds. What is filled at column 0 is filled once. */
 function isChanged(code: string, name: string): boolean {
   const part = "(?:\\.\\w+|\\[[^\\]]+\\])";
-  const place = `${part}*(?:\\.(?!lastIndex)\\w+|\\[[^\\]]+\\])`;
-  const use = `(?:\\.(?:${changers})\\(|${place}(?: (?:[-+*/|&?]|\\?\\?|\\|\\|)?= |\\+\\+|--))`;
+  const assigned = `${part}*(?:\\.(?!lastIndex)\\w+|\\[[^\\]]+\\])`;
+  const use = `(?:\\.(?:${changers})\\(|${assigned}(?: (?:[-+*/|&?]|\\?\\?|\\|\\|)?= |\\+\\+|--))`;
   return new RegExp(`^\\s.*(?<![\\w.#])${name}${use}`, "m").test(code) && !isShadowed(code, name);
 }
 

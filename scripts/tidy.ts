@@ -61,7 +61,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
       const target = resolve(file, found.specifier);
       if (target !== undefined) {
         importers.set(target, (importers.get(target) ?? new Set()).add(file));
-        if (file.startsWith("src/")) edges.add(`${placeOf(file).folder} ${placeOf(target).folder}`);
+        if (file.startsWith("src/")) edges.add(`${locationOf(file).folder} ${locationOf(target).folder}`);
         if (isOwn && found.isImport) imports.set(file, (imports.get(file) ?? new Set()).add(target));
       }
       const message = checkImport(file, found, packages, sources);
@@ -113,30 +113,31 @@ function resolve(file: string, specifier: string): string | undefined {
 function checkImport(file: string, found: Import, packages: Packages, sources: Sources): string | undefined {
   if (!found.isImport) return undefined;
   const { specifier } = found;
-  const place = placeOf(file);
+  const location = locationOf(file);
   const target = resolve(file, specifier);
   if (target === undefined) return checkPackage(file, specifier, packages);
   if (!sources.has(target)) return `${specifier} does not exist`;
-  const there = placeOf(target);
+  const there = locationOf(target);
   if (specifier.startsWith(".")) {
     // Only what is in `src/` has another name.
-    if (there.top !== "src" && outside[place.top] === "all") return undefined;
-    if (there.top !== place.top || there.folder !== place.folder)
+    if (there.top !== "src" && outside[location.top] === "all") return undefined;
+    if (there.top !== location.top || there.folder !== location.folder)
       return `relative import leaves its folder: write #${target.replace(/^src\//, "")}`;
     return undefined;
   }
-  if (place.top === "src" && there.folder === place.folder) return `inside a folder imports are relative: ${specifier}`;
-  const allowed = place.top === "src" ? layers[place.folder] : outside[place.top];
-  if (allowed === undefined) return `${place.top}/${place.folder} is not in scripts/layers.ts`;
+  if (location.top === "src" && there.folder === location.folder)
+    return `inside a folder imports are relative: ${specifier}`;
+  const allowed = location.top === "src" ? layers[location.folder] : outside[location.top];
+  if (allowed === undefined) return `${location.top}/${location.folder} is not in scripts/layers.ts`;
   if (allowed === "all") return undefined;
   if (!allowed.includes(there.folder))
-    return `${place.folder || place.top} may not import ${there.folder} (scripts/layers.ts)`;
+    return `${location.folder || location.top} may not import ${there.folder} (scripts/layers.ts)`;
   if (there.inSubfolder && !openFolders.includes(there.folder)) return `${specifier} is private to ${there.folder}`;
   return undefined;
 }
 
 function checkPackage(file: string, specifier: string, packages: Packages): string | undefined {
-  const { top, folder } = placeOf(file);
+  const { top, folder } = locationOf(file);
   if (specifier.startsWith("node:")) {
     const guarded = guardedModules[specifier];
     const free = guarded === undefined || top !== "src" || isTest(file) || guarded.includes(folder);
@@ -152,7 +153,7 @@ function checkPackage(file: string, specifier: string, packages: Packages): stri
   return `${name} is not ${shipped ? "a dependency" : "installed"} (package.json)`;
 }
 
-interface Place {
+interface SourceLocation {
   /** src, bin, scripts, test, bench. */
   readonly top: string;
   /** Folder of `src/`; empty elsewhere. */
@@ -160,7 +161,7 @@ interface Place {
   readonly inSubfolder: boolean;
 }
 
-function placeOf(file: string): Place {
+function locationOf(file: string): SourceLocation {
   const parts = file.split("/");
   if (parts[0] !== "src") return { top: parts[0]!, folder: "", inSubfolder: false };
   return { top: "src", folder: parts[1]!, inSubfolder: parts.length > 3 };

@@ -17,7 +17,7 @@ import type { ServerSettings } from "#server/options.ts";
 import type { ServerEnvironment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
 import { MovingClock } from "./moving-clock.ts";
-import { namespace, namespaces, type Place, placeOf } from "./objects.ts";
+import { namespace, namespaces, type NamespacePaths, namespacePaths } from "./objects.ts";
 import type { Rename } from "./view.ts";
 
 export const domains = ["k8s.io", "platform.io"] as const;
@@ -214,11 +214,11 @@ export class Api extends Client {
     return `${prefix}-${randomBytes(5).toString("hex")}`;
   }
 
-  /** A new namespace and the paths of its collections. */
-  async place(): Promise<Place> {
+  /** Creates a namespace, and returns the paths of its collections. */
+  async createNamespace(): Promise<NamespacePaths> {
     const ns = this.unique("ns");
     (await this.post(namespaces, namespace(ns))).expect(201);
-    return placeOf(ns);
+    return namespacePaths(ns);
   }
 }
 

@@ -63,7 +63,7 @@ export const lease = (name: string, spec: Fields = {}, metadata: Fields = {}): O
 });
 
 /** Collections of one namespace. */
-export interface Place {
+export interface NamespacePaths {
   readonly ns: string;
   readonly claims: string;
   readonly templates: string;
@@ -75,7 +75,7 @@ export interface Place {
   readonly newEvents: string;
 }
 
-export function placeOf(ns: string): Place {
+export function namespacePaths(ns: string): NamespacePaths {
   const core = `/api/v1/namespaces/${ns}`;
   const group = (name: string): string => `/apis/${name}/namespaces/${ns}`;
   return {

@@ -111,7 +111,7 @@ const keywords: Readonly<Record<string, readonly unknown[]>> = {
   ],
 };
 
-/** Other places of a definition, and values for them. `v` stands for the first version. */
+/** Other paths in a definition, and values for them. `v` stands for the first version. */
 const settings: readonly (readonly [path: string, values: readonly unknown[]])[] = [
   ["spec.scope", ["Cluster", "Namespaced", "", "Other"]],
   ["spec.names.singular", ["", "other", "Bad_Name", null]],
@@ -167,18 +167,18 @@ function mutatedSetting(random: Random, definition: Json): Mutated {
 function mutatedSchema(random: Random, definition: Json): Mutated {
   const root = ["spec", "versions", "0", "schema", "openAPIV3Schema"];
   const schema = valueAt(definition, root);
-  const places = [root, ...schemaPaths(schema, root)];
-  const place = chance(random, 0.15) ? root : pick(random, places);
-  const present = Object.keys(valueAt(definition, place) as Json);
+  const schemaNodes = [root, ...schemaPaths(schema, root)];
+  const target = chance(random, 0.15) ? root : pick(random, schemaNodes);
+  const present = Object.keys(valueAt(definition, target) as Json);
   if (present.length > 0 && chance(random, 0.2)) {
     const keyword = pick(random, present);
-    const mutation = `${place.slice(5).join(".")} without ${keyword}`;
-    return { value: withValue(definition, [...place, keyword], undefined) as Json, mutation };
+    const mutation = `${target.slice(5).join(".")} without ${keyword}`;
+    return { value: withValue(definition, [...target, keyword], undefined) as Json, mutation };
   }
   const keyword = pick(random, Object.keys(keywords));
   const value = chance(random, 0.1) ? null : pick(random, keywords[keyword]!);
-  const mutation = `${place.slice(5).join(".")}: ${keyword} = ${JSON.stringify(value)}`;
-  return { value: withValue(definition, [...place, keyword], value) as Json, mutation };
+  const mutation = `${target.slice(5).join(".")}: ${keyword} = ${JSON.stringify(value)}`;
+  return { value: withValue(definition, [...target, keyword], value) as Json, mutation };
 }
 
 /** The paths of all schemas inside one. */
@@ -218,12 +218,12 @@ const objectValues: readonly unknown[] = [
   "2024-01-02T03:04:05Z",
 ];
 
-/** An object with another value at one place, or one more member. */
+/** An object with another value at one path, or one more member. */
 function mutatedObject(random: Random, object: Json): Json {
   const { metadata, spec, ...rest } = object;
-  const places = valuePaths(spec, ["spec"]);
-  const place = places.length === 0 ? ["spec"] : pick(random, places);
-  const path = chance(random, 0.2) ? [...place.slice(0, -1), pick(random, ["unknown", "a", "name"])] : place;
+  const targets = valuePaths(spec, ["spec"]);
+  const target = targets.length === 0 ? ["spec"] : pick(random, targets);
+  const path = chance(random, 0.2) ? [...target.slice(0, -1), pick(random, ["unknown", "a", "name"])] : target;
   return withValue({ ...rest, metadata, spec }, path, pick(random, objectValues)) as Json;
 }
 

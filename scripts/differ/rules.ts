@@ -415,7 +415,7 @@ function rule(random: Dice, kind: Kind, isPaired: boolean): Json {
   };
 }
 
-/** The schema with rules at some of its places. */
+/** The schema with rules at some of its nodes. */
 function ruled(random: Dice, kind: Kind, share: number, isPaired: boolean): Json {
   const { schema } = kind;
   const fields = kind.fields === undefined ? undefined : Object.entries(kind.fields);

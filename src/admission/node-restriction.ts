@@ -71,7 +71,7 @@ const unexpected = (attributes: AdmissionAttributes): never =>
 
 function checkPod(options: NodeRestrictionOptions): Check {
   const create = checkMirrorPod(options);
-  const placed = (attributes: AdmissionAttributes, name: string): string | undefined => {
+  const nodeNameOf = (attributes: AdmissionAttributes, name: string): string | undefined => {
     const pod = options.find("pods", attributes.namespace, name);
     if (pod === undefined) throw missing("pod", name);
     return pod.spec.nodeName;
@@ -89,7 +89,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
           );
         }
         // The deletion of a collection names no pod.
-        if (placed(attributes, attributes.name) !== node) {
+        if (nodeNameOf(attributes, attributes.name) !== node) {
           refuse(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
         }
         return undefined;
@@ -99,7 +99,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
         if (operation !== "CREATE") return unexpected(attributes);
         const name = objectName(attributes);
         if (name === "") refuse(attributes, "could not determine pod from request data");
-        if (placed(attributes, name) !== node) {
+        if (nodeNameOf(attributes, name) !== node) {
           refuse(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);
         }
         return undefined;

@@ -48,8 +48,8 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
           );
         }
         for (const { group, version, resource: owner, namespaced } of resources) {
-          const place = { group, version, resource: owner, namespace: namespaced ? namespace : "" };
-          const update = await ask(attributes, { verb: "update", subresource: "finalizers", ...place, name });
+          const owned = { group, version, resource: owner, namespace: namespaced ? namespace : "" };
+          const update = await ask(attributes, { verb: "update", subresource: "finalizers", ...owned, name });
           if (update.decision === "allow") continue;
           throw refusal(
             attributes,

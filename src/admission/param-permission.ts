@@ -73,7 +73,7 @@ async function checkPolicy(
 ): Promise<void> {
   const { user } = attributes.context;
   const { apiVersion = "", kind = "" } = paramKind;
-  const about = { ...placeOf(options, paramKind).place, namespace: "*", name: "*" };
+  const about = { ...patternOf(options, paramKind).pattern, namespace: "*", name: "*" };
   await confirm(options, attributes, "paramKind", { verb: "get", ...about }, () => {
     const on = `all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
     return `user ${printUser(user)} must have "get" permission on ${on}`;
@@ -90,9 +90,9 @@ async function checkBinding(
   const { user } = attributes.context;
   const policy = (await options.policy(policies, policyName)) as Policy | undefined; // the resource says so
   const paramKind = policy?.spec.paramKind;
-  const { place, isKnown } = paramKind === undefined ? { place: anything } : placeOf(options, paramKind);
+  const { pattern, isKnown } = paramKind === undefined ? { pattern: anyResource } : patternOf(options, paramKind);
   const verb = name === "" ? "list" : "get";
-  await confirm(options, attributes, "paramRef", { verb, ...place, namespace, name }, () => {
+  await confirm(options, attributes, "paramRef", { verb, ...pattern, namespace, name }, () => {
     const lacks = (who: string, what: string): string => `user ${who} does not have "${what}" permission`;
     const shown = printUser(user);
     const unknown = (what: string): string =>
@@ -105,19 +105,19 @@ async function checkBinding(
   });
 }
 
-type Place = Pick<Attributes, "group" | "version" | "resource">;
+type ResourcePattern = Pick<Attributes, "group" | "version" | "resource">;
 
-const anything: Place = { group: "*", version: "*", resource: "*" };
+const anyResource: ResourcePattern = { group: "*", version: "*", resource: "*" };
 
 /** Finds the resource of a kind. The objects of a kind that is not served may be of any resource in its version. */
-function placeOf(
+function patternOf(
   { resourceOf }: ParamPermissionOptions,
   { apiVersion = "", kind = "" }: ParamKind,
-): { readonly place: Place; readonly isKnown: boolean } {
+): { readonly pattern: ResourcePattern; readonly isKnown: boolean } {
   const version = parseApiVersion(apiVersion);
-  if (version === undefined) return { place: anything, isKnown: false };
+  if (version === undefined) return { pattern: anyResource, isKnown: false };
   const resource = resourceOf({ ...version, kind });
-  return { place: { ...version, resource: resource ?? "*" }, isKnown: resource !== undefined };
+  return { pattern: { ...version, resource: resource ?? "*" }, isKnown: resource !== undefined };
 }
 
 /** Throws when the user may not do this. */
@@ -125,7 +125,7 @@ async function confirm(
   { authorizer }: ParamPermissionOptions,
   { context, kind, object }: AdmissionAttributes,
   field: "paramKind" | "paramRef",
-  about: Pick<Attributes, "verb" | "namespace" | "name"> & Place,
+  about: Pick<Attributes, "verb" | "namespace" | "name"> & ResourcePattern,
   why: () => string,
 ): Promise<void> {
   const asked = { user: context.user, isResourceRequest: true, path: "", subresource: "", ...about };

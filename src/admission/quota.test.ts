@@ -16,7 +16,7 @@ const secrets = {
 } as const;
 
 /** A namespace with a quota on secrets, whose writes a test sees. */
-class Place {
+class QuotaFixture {
   readonly quotas = new Quotas({
     domain: kubernetesDomain,
     clock: new FakeClock(),
@@ -102,28 +102,28 @@ const messageOf = async (answer: Promise<void>): Promise<string> => {
 };
 
 test("charges that arrive together are written together, and those that do not fit are refused", async () => {
-  const place = new Place("5", "1");
-  const messages = await Promise.all(Array.from({ length: 64 }, (_, i) => messageOf(place.ask(`s${i}`).answer)));
+  const fixture = new QuotaFixture("5", "1");
+  const messages = await Promise.all(Array.from({ length: 64 }, (_, i) => messageOf(fixture.ask(`s${i}`).answer)));
   assert.equal(messages.filter((message) => message === "").length, 4);
   assert.match(messages.at(-1)!, /exceeded quota: q, requested: secrets=1, used: secrets=\d, limited: secrets=5$/);
-  assert.equal(place.used, "5");
-  assert.ok(place.written.length <= 2, `written ${place.written.length} times`);
+  assert.equal(fixture.used, "5");
+  assert.ok(fixture.written.length <= 2, `written ${fixture.written.length} times`);
 });
 
 test("a charge is checked again when another writer was faster", async () => {
-  const place = new Place("2", "0");
-  place.meanwhile = () => place.store({ hard: { secrets: "2" }, used: { secrets: "1" } });
-  assert.equal(await messageOf(place.ask("one").answer), "");
-  assert.equal(place.used, "2");
-  place.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
-  place.meanwhile = () => place.store({ hard: { secrets: "3" }, used: { secrets: "3" } });
-  assert.match(await messageOf(place.ask("two").answer), /exceeded quota/);
-  assert.equal(place.used, "3");
+  const fixture = new QuotaFixture("2", "0");
+  fixture.meanwhile = () => fixture.store({ hard: { secrets: "2" }, used: { secrets: "1" } });
+  assert.equal(await messageOf(fixture.ask("one").answer), "");
+  assert.equal(fixture.used, "2");
+  fixture.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
+  fixture.meanwhile = () => fixture.store({ hard: { secrets: "3" }, used: { secrets: "3" } });
+  assert.match(await messageOf(fixture.ask("two").answer), /exceeded quota/);
+  assert.equal(fixture.used, "3");
 });
 
 test("a charge waits until it knows the version that another writer has stored", async () => {
-  const place = new Place("2", "0");
-  const { options } = place;
+  const fixture = new QuotaFixture("2", "0");
+  const { options } = fixture;
   const known = Promise.withResolvers<void>();
   let tries = 0;
   // The known quota stays behind the stored one.
@@ -132,61 +132,61 @@ test("a charge waits until it knows the version that another writer has stored",
     if (quota.spec.hard?.["secrets"] !== "3") throw conflict(quotaResource, "q", "newer");
     return options.write(quota);
   };
-  place.options = { ...options, write };
-  place.caughtUp = () => known.promise;
-  const { answer } = place.ask("one");
+  fixture.options = { ...options, write };
+  fixture.caughtUp = () => known.promise;
+  const { answer } = fixture.ask("one");
   while (tries === 0) await new Promise((resolve) => setImmediate(resolve));
-  place.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
+  fixture.store({ hard: { secrets: "3" }, used: { secrets: "2" } });
   known.resolve();
   assert.equal(await messageOf(answer), "");
-  assert.deepEqual([place.used, tries], ["3", 2]);
+  assert.deepEqual([fixture.used, tries], ["3", 2]);
 });
 
 test("a deleted quota charges nothing, even before its deletion is seen", async () => {
-  const place = new Place("2", "0");
+  const fixture = new QuotaFixture("2", "0");
   const write = async (): Promise<never> => {
     throw notFound(quotaResource, "q");
   };
-  place.options = { limited: [], write };
-  assert.equal(await messageOf(place.ask("one").answer), "");
+  fixture.options = { limited: [], write };
+  assert.equal(await messageOf(fixture.ask("one").answer), "");
 });
 
 test("a quota that is deleted meanwhile charges nothing", async () => {
-  const place = new Place("2", "0");
-  place.meanwhile = () => {
-    place.quotas.set("n", "q", undefined);
+  const fixture = new QuotaFixture("2", "0");
+  fixture.meanwhile = () => {
+    fixture.quotas.set("n", "q", undefined);
     throw notFound(quotaResource, "q");
   };
-  assert.equal(await messageOf(place.ask("one").answer), "");
+  assert.equal(await messageOf(fixture.ask("one").answer), "");
 });
 
 test("a count adds what is charged and not stored yet, once", async () => {
-  const place = new Place("9", "5");
-  const [first, second] = [place.ask("first"), place.ask("second")];
+  const fixture = new QuotaFixture("9", "5");
+  const [first, second] = [fixture.ask("first"), fixture.ask("second")];
   await Promise.all([first.answer, second.answer]);
-  assert.equal(place.used, "7");
-  const counted = (await place.quotas.measure("n", "q"))!;
+  assert.equal(fixture.used, "7");
+  const counted = (await fixture.quotas.measure("n", "q"))!;
   // One of the writes is stored; of the five secrets before, two have gone.
-  assert.equal(place.count(counted, ["a", "b", "c", "first"]), "5");
+  assert.equal(fixture.count(counted, ["a", "b", "c", "first"]), "5");
   first.end(true);
   second.end(true);
-  const after = (await place.quotas.measure("n", "q"))!;
-  assert.equal(place.count(after, ["a", "b", "c", "first", "second"]), "5");
+  const after = (await fixture.quotas.measure("n", "q"))!;
+  assert.equal(fixture.count(after, ["a", "b", "c", "first", "second"]), "5");
 });
 
 test("what is charged while objects are counted is kept", async () => {
-  const place = new Place("9", "5");
-  const counted = (await place.quotas.measure("n", "q"))!;
-  await place.ask("later").answer;
-  assert.equal(place.used, "6");
-  assert.equal(place.count(counted, ["a", "b", "c"]), "4");
+  const fixture = new QuotaFixture("9", "5");
+  const counted = (await fixture.quotas.measure("n", "q"))!;
+  await fixture.ask("later").answer;
+  assert.equal(fixture.used, "6");
+  assert.equal(fixture.count(counted, ["a", "b", "c"]), "4");
 });
 
 test("a charge for a write that came to nothing is told", async () => {
-  const place = new Place("9", "5");
+  const fixture = new QuotaFixture("9", "5");
   const told: string[] = [];
-  place.quotas.onOvercharged((namespace) => told.push(namespace));
-  const [failed, stored] = [place.ask("failed"), place.ask("stored")];
+  fixture.quotas.onOvercharged((namespace) => told.push(namespace));
+  const [failed, stored] = [fixture.ask("failed"), fixture.ask("stored")];
   await Promise.all([failed.answer, stored.answer]);
   stored.end(true);
   assert.deepEqual(told, []);
@@ -195,12 +195,12 @@ test("a charge for a write that came to nothing is told", async () => {
 });
 
 test("where no quota is, nothing is read and no promise is made", () => {
-  const place = new Place("9", "5");
+  const fixture = new QuotaFixture("9", "5");
   const elsewhere = {
     ...attributesOf(undefined, { ...secrets, namespace: "other", name: "s" }),
     get object(): undefined {
       throw new Error("the object must not be read");
     },
   };
-  assert.equal(place.quotas.charge(elsewhere, place.options), undefined);
+  assert.equal(fixture.quotas.charge(elsewhere, fixture.options), undefined);
 });

@@ -36,8 +36,8 @@ export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin
       const { pod, found } = find(attributes) ?? {};
       if (pod === undefined || found === undefined) return undefined;
       const loaded = withOverhead(attributes, pod, found.overhead?.podFixed);
-      const placed = found.scheduling === undefined ? loaded : withScheduling(attributes, loaded, found.scheduling);
-      return placed === pod ? undefined : placed;
+      const scheduled = found.scheduling === undefined ? loaded : withScheduling(attributes, loaded, found.scheduling);
+      return scheduled === pod ? undefined : scheduled;
     },
     validate(attributes) {
       const { pod, found } = find(attributes) ?? {};

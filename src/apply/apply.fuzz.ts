@@ -24,8 +24,16 @@ type Json = Record<string, unknown>;
 /** The members of the gadget without defaults, which the model does not know. */
 const { size, note, limits, selector, rooms, steps, tags, pools } = gadgetSpec;
 const room = { type: "object", properties: { number: { type: "integer" }, wing: { type: "string" } } };
-const place = { type: "object", properties: { city: { type: "string" }, room } };
-const members = { size: size!, note: note!, place, limits: limits!, selector: selector!, rooms: rooms!, steps: steps! };
+const placeSchema = { type: "object", properties: { city: { type: "string" }, room } };
+const members = {
+  size: size!,
+  note: note!,
+  place: placeSchema,
+  limits: limits!,
+  selector: selector!,
+  rooms: rooms!,
+  steps: steps!,
+};
 const { schema } = gadget({ ...members, tags: tags!, pools: pools! });
 const schemaFor = (): Schema => schema;
 
@@ -106,10 +114,10 @@ const between = "\u0000";
 const below = (path: Path, element: string): Path => (path === "" ? element : path + between + element);
 
 /** Returns every path, with the values that are owned as a whole. */
-function places(shape: Shape, value: unknown, path: Path = "", out = new Map<Path, string>()): Map<Path, string> {
+function collectPaths(shape: Shape, value: unknown, path: Path = "", out = new Map<Path, string>()): Map<Path, string> {
   const parts = partsOf(shape, value);
   if (path !== "") out.set(path, parts === undefined ? canonical(value) : "");
-  for (const part of parts ?? []) places(part.shape, part.value, below(path, part.element), out);
+  for (const part of parts ?? []) collectPaths(part.shape, part.value, below(path, part.element), out);
   return out;
 }
 
@@ -186,7 +194,7 @@ class Model {
     const owners = new Map(this.owners);
     const live = this.object ?? {};
     if (owners.size === 0 && this.object !== undefined) {
-      owners.set("before-first-apply (update)", new Set(places(objectShape, live).keys()));
+      owners.set("before-first-apply (update)", new Set(collectPaths(objectShape, live).keys()));
     }
     const own = ownable(objectShape, applied);
     const last = owners.get(manager) ?? new Set();
@@ -227,8 +235,8 @@ class Model {
   }
 
   #changes(live: Json, next: Json): { readonly taken: Set<Path>; readonly removed: Set<Path> } {
-    const before = places(objectShape, live);
-    const after = places(objectShape, next);
+    const before = collectPaths(objectShape, live);
+    const after = collectPaths(objectShape, next);
     const taken = [...after].filter(([path, value]) => before.get(path) !== value);
     return {
       taken: new Set(taken.map(([path]) => path)),

@@ -25,15 +25,15 @@ export function checkApplied(schema: Schema, value: unknown): string | undefined
 }
 
 /** A position as a chain, so that a path is made for findings only. */
-interface Place {
-  readonly above: Place | undefined;
+interface Location {
+  readonly above: Location | undefined;
   readonly element: string;
 }
 
-function report(findings: string[], place: Place | undefined, text: string): void {
+function report(findings: string[], location: Location | undefined, text: string): void {
   if (findings.length >= findingsMax) return;
   let path = "";
-  for (let at = place; at !== undefined; at = at.above) path = elementText(at.element) + path;
+  for (let at = location; at !== undefined; at = at.above) path = elementText(at.element) + path;
   findings.push(path === "" ? text : `${path}: ${text}`);
 }
 
@@ -41,54 +41,60 @@ function report(findings: string[], place: Place | undefined, text: string): voi
  * Adds the findings about a value. `isOpen`: a type around this one accepts members that it does not name, and so does
  * this one.
  */
-function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[], isOpen: boolean): void {
+function check(
+  schema: Schema,
+  value: unknown,
+  location: Location | undefined,
+  findings: string[],
+  isOpen: boolean,
+): void {
   if (value === null || value === undefined || findings.length >= findingsMax) return;
   switch (schema.special ?? schema.type) {
     case "time":
     case "microTime":
     case "quantity":
-      return checkScalar(value, place, findings);
+      return checkScalar(value, location, findings);
     case "duration":
-      return checkString(value, place, findings);
+      return checkString(value, location, findings);
     case "object":
     case "map":
-      if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, place, findings, isOpen);
-      else report(findings, place, `expected map, got ${goPointer(value)}`);
+      if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, location, findings, isOpen);
+      else report(findings, location, `expected map, got ${goPointer(value)}`);
       return;
     case "array":
-      if (isArray(value)) checkItems(schema, value, place, findings, isOpen);
-      else report(findings, place, `expected list, got ${goPointer(value)}`);
+      if (isArray(value)) checkItems(schema, value, location, findings, isOpen);
+      else report(findings, location, `expected list, got ${goPointer(value)}`);
       return;
     case "string":
       // Upstream: apply accepts any scalar as a text with a format.
-      if (schema.format === undefined || schema.format === "byte") return checkString(value, place, findings);
-      return checkScalar(value, place, findings);
+      if (schema.format === undefined || schema.format === "byte") return checkString(value, location, findings);
+      return checkScalar(value, location, findings);
     case "integer":
     case "number":
-      if (!isNumber(value)) report(findings, place, `expected numeric (int or float), got ${goType(value)}`);
+      if (!isNumber(value)) report(findings, location, `expected numeric (int or float), got ${goType(value)}`);
       return;
     case "boolean":
-      if (typeof value !== "boolean") report(findings, place, `expected boolean, got ${goPointer(value)}`);
+      if (typeof value !== "boolean") report(findings, location, `expected boolean, got ${goPointer(value)}`);
       return;
     default:
   }
 }
 
-function checkScalar(value: unknown, place: Place | undefined, findings: string[]): void {
+function checkScalar(value: unknown, location: Location | undefined, findings: string[]): void {
   if (typeof value === "object" && !isRawNumber(value)) {
-    report(findings, place, `expected any scalar, got ${goPointer(value)}`);
+    report(findings, location, `expected any scalar, got ${goPointer(value)}`);
   }
 }
 
-function checkString(value: unknown, place: Place | undefined, findings: string[]): void {
+function checkString(value: unknown, location: Location | undefined, findings: string[]): void {
   if (typeof value === "string") return;
-  report(findings, place, `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
+  report(findings, location, `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
 }
 
 function checkMembers(
   schema: Schema,
   object: JsonObject,
-  place: Place | undefined,
+  location: Location | undefined,
   findings: string[],
   isAroundOpen: boolean,
 ): void {
@@ -98,10 +104,10 @@ function checkMembers(
   const isOpen = keepsOpen || (schema.type === "object" && (fields?.size ?? 0) === 0);
   for (const name of Object.keys(object)) {
     const inner = schema.type === "map" ? schema.items : fields?.get(name)?.schema;
-    if (inner !== undefined) check(inner, object[name], { above: place, element: `f:${name}` }, findings, keepsOpen);
+    if (inner !== undefined) check(inner, object[name], { above: location, element: `f:${name}` }, findings, keepsOpen);
     else if (!isOpen && schema.type !== "map") {
       // Upstream reports only the first one.
-      return report(findings, { above: place, element: `f:${name}` }, "field not declared in schema");
+      return report(findings, { above: location, element: `f:${name}` }, "field not declared in schema");
     }
   }
 }
@@ -113,7 +119,7 @@ const isOpenBelow = (schema: Schema, isAroundOpen: boolean): boolean =>
 function checkItems(
   schema: Schema,
   list: readonly unknown[],
-  place: Place | undefined,
+  location: Location | undefined,
   findings: string[],
   isAroundOpen: boolean,
 ): void {
@@ -127,12 +133,12 @@ function checkItems(
     if (rule === undefined) element = `i:${i}`;
     else {
       const own = elements![i]; // made for the rule
-      if (own === undefined) return report(findings, place, `element ${i}: ${whyNoElement(rule, list[i])}`);
-      if (seen?.has(own) === true) report(findings, place, `duplicate entries for key ${elementText(own)}`);
+      if (own === undefined) return report(findings, location, `element ${i}: ${whyNoElement(rule, list[i])}`);
+      if (seen?.has(own) === true) report(findings, location, `duplicate entries for key ${elementText(own)}`);
       seen?.add(own);
       element = own;
     }
-    if (schema.items !== undefined) check(schema.items, list[i], { above: place, element }, findings, isOpen);
+    if (schema.items !== undefined) check(schema.items, list[i], { above: location, element }, findings, isOpen);
   }
 }
 

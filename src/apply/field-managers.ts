@@ -53,7 +53,7 @@ export function managersProblem(list: readonly ManagedFieldsEntry[]): string | u
  */
 export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldManager[] | undefined {
   const managers: FieldManager[] = [];
-  const places = new Map<string, number>();
+  const indexById = new Map<string, number>();
   for (const entry of list) {
     const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
     if (operation !== "Apply" && operation !== "Update") return undefined;
@@ -64,12 +64,12 @@ export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldMan
     const id = identify(manager, isApplier, apiVersion, subresource);
     const own = set === fieldsV1 ? entry : undefined;
     const fieldManager = { id, manager, isApplier, apiVersion, subresource, time: time ?? "", set, entry: own };
-    const place = places.get(id);
-    if (place !== undefined) {
-      managers[place] = fieldManager;
+    const index = indexById.get(id);
+    if (index !== undefined) {
+      managers[index] = fieldManager;
       continue;
     }
-    places.set(id, managers.length);
+    indexById.set(id, managers.length);
     managers.push(fieldManager);
   }
   return managers;

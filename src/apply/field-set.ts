@@ -220,18 +220,18 @@ export function sortedNode(
   return makeNode(
     isMember,
     order.sorted,
-    order.places.map((at) => nodes[at]!),
+    order.indexes.map((at) => nodes[at]!),
   );
 }
 
 interface Order {
   readonly sorted: readonly string[];
-  readonly places: readonly number[];
+  readonly indexes: readonly number[];
 }
 
 function sortedOrder(elements: readonly string[]): Order | undefined {
-  const places = orderOf(elements);
-  return places === undefined ? undefined : { sorted: places.map((at) => elements[at]!), places };
+  const indexes = orderOf(elements);
+  return indexes === undefined ? undefined : { sorted: indexes.map((at) => elements[at]!), indexes };
 }
 
 /** The orders of long lists that last, such as the elements of a list of items; `null` for lists that are in order. */

@@ -102,25 +102,25 @@ function parentOf(
 }
 
 function read(document: unknown, path: string): { readonly value: unknown } | undefined {
-  const place = parentOf(document, path);
-  if (place === undefined) return undefined;
-  const { parent, key } = place;
+  const parentOfTarget = parentOf(document, path);
+  if (parentOfTarget === undefined) return undefined;
+  const { parent, key } = parentOfTarget;
   if (!Array.isArray(parent)) return { value: parent[key] };
   return Number(key) < parent.length ? { value: parent[Number(key)] } : undefined;
 }
 
 function remove(document: unknown, path: string): boolean {
-  const place = parentOf(document, path);
-  if (place === undefined) return false;
-  const { parent, key } = place;
+  const parentOfTarget = parentOf(document, path);
+  if (parentOfTarget === undefined) return false;
+  const { parent, key } = parentOfTarget;
   if (Array.isArray(parent)) return Number(key) < parent.length && parent.splice(Number(key), 1).length === 1;
   return Object.hasOwn(parent, key) && delete parent[key];
 }
 
 function write(document: unknown, path: string, value: unknown, isAdd: boolean): boolean {
-  const place = parentOf(document, path);
-  if (place === undefined) return false;
-  const { parent, key } = place;
+  const parentOfTarget = parentOf(document, path);
+  if (parentOfTarget === undefined) return false;
+  const { parent, key } = parentOfTarget;
   if (!Array.isArray(parent)) {
     parent[key] = value;
     return true;

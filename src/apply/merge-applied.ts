@@ -93,11 +93,11 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
   const shared = own.elements.filter((element) => element !== undefined && old.items.has(element));
   const merged: unknown[] = [];
   const mergedElements: (string | undefined)[] = [];
-  const placed = new Set<string | undefined>();
+  const takenElements = new Set<string | undefined>();
   let nextShared = 0;
   const take = (at: number): void => {
     const element = own.elements[at];
-    placed.add(element);
+    takenElements.add(element);
     mergedElements.push(element);
     const before = element === undefined ? undefined : old.items.get(element);
     merged.push(mergeApplied(schema.items, before, applied[at]));
@@ -125,7 +125,7 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
         merged.push(live[i++]);
         continue;
       }
-      if (placed.has(element)) i++;
+      if (takenElements.has(element)) i++;
     }
     if (j < applied.length) take(j++);
   }

@@ -40,7 +40,7 @@ export const everyStrategy: Schema = struct("Testing", {
   raw: { type: "any", special: "rawExtension" },
 });
 
-const place = struct("Place", {
+const placeStruct = struct("Place", {
   s: string,
   i: integer,
   set: { type: "array", listType: "set", items: string },
@@ -54,7 +54,7 @@ const keyed: Schema = {
     ["port", { schema: integer }],
     ["proto", { schema: string, default: "TCP" }],
     ["v", { schema: string }],
-    ["sub", { schema: place }],
+    ["sub", { schema: placeStruct }],
   ]),
 };
 
@@ -63,10 +63,10 @@ export const everyTopology: Schema = struct("Topology", {
   s: string,
   i: integer,
   b: { type: "boolean" },
-  st: place,
+  st: placeStruct,
   at: struct("Atomic", { s: string, i: integer }, { mapType: "atomic" }),
   m: { type: "map", items: string },
-  ms: { type: "map", items: place },
+  ms: { type: "map", items: placeStruct },
   am: { type: "map", mapType: "atomic", items: string },
   al: { type: "array", items: string, listType: "atomic" },
   set: { type: "array", listType: "set", items: { type: "any", special: "intOrString" } },
@@ -107,7 +107,7 @@ export const workload: Schema = object([
       type: "object",
       fields: new Map<string, Field>([
         ["replicas", { schema: integer, ptr: true, omitempty: true }],
-        ["strategy", kept(struct("Strategy", { type: string, rolling: place }))],
+        ["strategy", kept(struct("Strategy", { type: string, rolling: placeStruct }))],
         ["containers", kept({ type: "array", listType: "map", listMapKeys: ["name"], items: item })],
         [
           "volumes",

@@ -149,7 +149,7 @@ function orderList(
 }
 
 /**
- * Returns the order of the object's items for an order directive. Upstream: new items take the places of deleted ones,
+ * Returns the order of the object's items for an order directive. Upstream: new items take the positions of deleted ones,
  * so a replaced item keeps its neighbours.
  */
 function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[], mergeKey: string): readonly unknown[] {
@@ -248,16 +248,16 @@ function mergeItems(
   schema: Schema | undefined,
 ): readonly unknown[] {
   const list = old.slice();
-  const places = new Map<unknown, number>();
-  for (let i = list.length - 1; i >= 0; i--) places.set(member(asMap(list[i]), mergeKey), i);
+  const indexes = new Map<unknown, number>();
+  for (let i = list.length - 1; i >= 0; i--) indexes.set(member(asMap(list[i]), mergeKey), i);
   for (const item of patch) {
     const key = keyOf(item, mergeKey);
-    const place = places.get(key);
-    if (place === undefined) {
-      places.set(key, list.length);
+    const index = indexes.get(key);
+    if (index === undefined) {
+      indexes.set(key, list.length);
       list.push(item);
     } else {
-      list[place] = mergeMap(asMap(list[place]), item, schema);
+      list[index] = mergeMap(asMap(list[index]), item, schema);
     }
   }
   return list;
@@ -286,21 +286,21 @@ function arrange(
   if (mergeKey !== "" && !isMaps) throw notAMap(list.find((item) => !isObject(item)));
   const inPatch = positions(patchOrder, mergeKey);
   const inObject = positions(objectOrder, mergeKey);
-  const ours: Placed[] = [];
-  const theirs: Placed[] = [];
+  const ours: RankedItem[] = [];
+  const theirs: RankedItem[] = [];
   for (const item of list) {
     const identity = identityOf(item, mergeKey);
-    const patchPlace = inPatch.get(identity);
-    const objectPlace = inObject.get(identity) ?? -1;
-    if (patchPlace !== undefined) ours.push({ item, sort: patchPlace, objectPlace });
-    else theirs.push({ item, sort: objectPlace, objectPlace });
+    const patchIndex = inPatch.get(identity);
+    const objectIndex = inObject.get(identity) ?? -1;
+    if (patchIndex !== undefined) ours.push({ item, rank: patchIndex, objectIndex });
+    else theirs.push({ item, rank: objectIndex, objectIndex });
   }
-  sortPlaced(ours);
-  sortPlaced(theirs);
+  sortByRank(ours);
+  sortByRank(theirs);
   const out: unknown[] = [];
   let i = 0;
-  for (const { item, objectPlace } of ours) {
-    while (i < theirs.length && theirs[i]!.objectPlace >= 0 && theirs[i]!.objectPlace < objectPlace) {
+  for (const { item, objectIndex } of ours) {
+    while (i < theirs.length && theirs[i]!.objectIndex >= 0 && theirs[i]!.objectIndex < objectIndex) {
       out.push(theirs[i++]!.item);
     }
     out.push(item);
@@ -309,39 +309,39 @@ function arrange(
   return out;
 }
 
-interface Placed {
+interface RankedItem {
   readonly item: unknown;
-  /** The position in the order of the item's group; -1 for none. */
-  readonly sort: number;
-  readonly objectPlace: number;
+  /** The index in the order of the item's group; -1 for none. */
+  readonly rank: number;
+  readonly objectIndex: number;
 }
 
 /**
- * Sorts a group by position. Items without a position (only an empty order list makes them) move before their neighbour
+ * Sorts a group by rank. Items without a rank (only an empty order list makes them) move before their neighbour
  * each time they are compared, as in upstream's comparison.
  */
-function sortPlaced(items: Placed[]): void {
-  if (items.every((one) => one.sort >= 0)) {
-    items.sort((a, b) => a.sort - b.sort);
+function sortByRank(items: RankedItem[]): void {
+  if (items.every((one) => one.rank >= 0)) {
+    items.sort((a, b) => a.rank - b.rank);
     return;
   }
   if (items.length > 20) return;
   for (let i = 1; i < items.length; i++) {
     for (let j = i; j > 0; j--) {
       const [before, item] = [items[j - 1]!, items[j]!];
-      if (before.sort >= 0 && item.sort >= 0 && item.sort >= before.sort) break;
+      if (before.rank >= 0 && item.rank >= 0 && item.rank >= before.rank) break;
       [items[j - 1], items[j]] = [item, before];
     }
   }
 }
 
 function positions(list: readonly unknown[], mergeKey: string): Map<unknown, number> {
-  const places = new Map<unknown, number>();
+  const indexes = new Map<unknown, number>();
   for (let i = 0; i < list.length; i++) {
     const identity = identityOf(list[i], mergeKey);
-    if (!places.has(identity)) places.set(identity, i);
+    if (!indexes.has(identity)) indexes.set(identity, i);
   }
-  return places;
+  return indexes;
 }
 
 /** Returns the identity of a list item: the value of its merge key, or the item itself. */

@@ -5,7 +5,7 @@
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { EventRecord } from "./event.ts";
 
-/** A place that keeps events. */
+/** A sink for audit events. */
 export interface EventWriter {
   /** Rejects when the events were not kept. */
   write(records: readonly EventRecord[]): Promise<void>;

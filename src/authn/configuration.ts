@@ -311,9 +311,9 @@ function checkEmail(config: JwtConfig, path: FieldPath, { selects }: ExpressionC
     ...(config.claimValidationRules ?? []).map((rule) => rule.expression ?? ""),
   ];
   if (others.some((other) => other !== "" && selects(other, "email_verified"))) return;
-  const places =
+  const expressions =
     "claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression";
-  const detail = `claims.email_verified must be used in ${places} when claims.email is used in claimMappings.username.expression`;
+  const detail = `claims.email_verified must be used in ${expressions} when claims.email is used in claimMappings.username.expression`;
   errors.push(invalid(path, expression, detail));
 }
 

@@ -24,24 +24,24 @@ export type Related = Used | "persistentvolumes" | "resourceslices" | "volumeatt
 /** The objects that name their node. */
 export type OfNode = ResourceSlice | VolumeAttachment;
 
-interface Placed {
+interface NodePod {
   readonly node: string;
   readonly uses: readonly string[];
 }
 
-interface Mounted {
+interface NodeVolume {
   readonly claim: string;
   readonly secrets: readonly string[];
 }
 
-const place = (kind: Used, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
+const objectKey = (kind: Used, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
 
 export class NodeGraph {
   readonly #mirror: string;
-  readonly #pods = new Map<string, Placed>();
+  readonly #pods = new Map<string, NodePod>();
   /** The nodes that use each object, with the number of their pods that do. */
   readonly #uses = new Map<string, Map<string, number>>();
-  readonly #volumes = new Map<string, Mounted>();
+  readonly #volumes = new Map<string, NodeVolume>();
   /** The volumes that need each secret. */
   readonly #mounts = new Map<string, Set<string>>();
   readonly #owned = { resourceslices: new Map<string, string>(), volumeattachments: new Map<string, string>() };
@@ -64,7 +64,7 @@ export class NodeGraph {
 
   /** Updates a pod; `undefined` when it is deleted. Called again for the same pod only with a later state. */
   setPod(namespace: string, name: string, pod: Pod | undefined): void {
-    const key = place("pods", namespace, name);
+    const key = objectKey("pods", namespace, name);
     const before = this.#pods.get(key);
     const node = pod?.spec.nodeName ?? "";
     const after = pod === undefined || node === "" ? undefined : { node, uses: [key, ...this.#named(namespace, pod)] };
@@ -83,12 +83,12 @@ export class NodeGraph {
     this.#volumes.delete(name);
     const claim = volume?.spec.claimRef;
     if (volume === undefined || claim === undefined) return;
-    const secrets = volumeSecrets(volume).map((secret) => place("secrets", secret.namespace, secret.name));
+    const secrets = volumeSecrets(volume).map((secret) => objectKey("secrets", secret.namespace, secret.name));
     for (const secret of secrets) {
       const mounting = this.#mounts.get(secret) ?? new Set();
       this.#mounts.set(secret, mounting.add(name));
     }
-    const key = place("persistentvolumeclaims", claim.namespace ?? "", claim.name ?? "");
+    const key = objectKey("persistentvolumeclaims", claim.namespace ?? "", claim.name ?? "");
     this.#volumes.set(name, { claim: key, secrets });
   }
 
@@ -108,7 +108,7 @@ export class NodeGraph {
       case "volumeattachments":
         return this.#owned[resource].get(name) === node;
       default: {
-        const key = place(resource, namespace, name);
+        const key = objectKey(resource, namespace, name);
         if (this.#usedAt(node, key)) return true;
         if (resource !== "secrets") return false;
         for (const volume of this.#mounts.get(key) ?? []) if (this.#mountedAt(node, volume)) return true;
@@ -132,11 +132,11 @@ export class NodeGraph {
     const account = pod.spec.serviceAccountName ?? "";
     const { secrets, configMaps, claims, resourceClaims } = podReferences(pod);
     return [
-      ...(account === "" ? [] : [place("serviceaccounts", namespace, account)]),
-      ...[...secrets].map((name) => place("secrets", namespace, name)),
-      ...[...configMaps].map((name) => place("configmaps", namespace, name)),
-      ...[...claims].map((name) => place("persistentvolumeclaims", namespace, name)),
-      ...[...resourceClaims].map((name) => place("resourceclaims", namespace, name)),
+      ...(account === "" ? [] : [objectKey("serviceaccounts", namespace, account)]),
+      ...[...secrets].map((name) => objectKey("secrets", namespace, name)),
+      ...[...configMaps].map((name) => objectKey("configmaps", namespace, name)),
+      ...[...claims].map((name) => objectKey("persistentvolumeclaims", namespace, name)),
+      ...[...resourceClaims].map((name) => objectKey("resourceclaims", namespace, name)),
     ];
   }
 

@@ -144,7 +144,7 @@ export const operators = {
 
 /** A finding about the source. */
 export interface Issue {
-  /** The offset is in code points; -1 stands for no place. */
+  /** The offset is in code points; -1 stands for no position. */
   readonly offset: number;
   readonly message: string;
 }

@@ -10,31 +10,32 @@ export const shownMax = 100;
 const lineBytesMax = 16_384;
 
 /** An offset: of an expression that could not be read. The reference shows it before the first line. */
-export const unknownPlace = -2;
+export const unknownOffset = -2;
 
-/** The first ones, in the order of the source; those of one place stay in the order given. */
+/** The first ones, in the order of the source; those at one position stay in the order given. */
 export function showIssues(source: string, issues: readonly Issue[]): string {
   const lines = new Lines(source);
   const shown = issues
     .slice(0, shownMax)
-    .map((issue) => ({ issue, place: lines.place(issue.offset) }))
-    .sort((one, other) => one.place.line - other.place.line || one.place.column - other.place.column)
+    .map((issue) => ({ issue, position: lines.position(issue.offset) }))
+    .sort((one, other) => one.position.line - other.position.line || one.position.column - other.position.column)
     .map(
-      ({ issue, place }) => `ERROR: <input>:${place.line}:${place.column + 1}: ${issue.message}${lines.mark(place)}`,
+      ({ issue, position }) =>
+        `ERROR: <input>:${position.line}:${position.column + 1}: ${issue.message}${lines.mark(position)}`,
     );
   if (issues.length > shownMax) shown.push(`${issues.length - shownMax} more errors were truncated`);
   return shown.join("\n");
 }
 
-/** A line, from 1, and a column, from 0 and in code points; both -1 for what has no place. */
-interface Place {
+/** A line, from 1, and a column, from 0 and in code points; both -1 for what has no position. */
+interface Position {
   readonly line: number;
   readonly column: number;
 }
 
 class Lines {
   readonly #lines: readonly string[];
-  /** Each line begins at this place, in code points. */
+  /** Each line begins at this offset, in code points. */
   readonly #starts: readonly number[];
 
   constructor(source: string) {
@@ -48,8 +49,8 @@ class Lines {
     this.#starts = starts;
   }
 
-  place(offset: number): Place {
-    if (offset < 0) return { line: offset === unknownPlace ? 1 : -1, column: -1 };
+  position(offset: number): Position {
+    if (offset < 0) return { line: offset === unknownOffset ? 1 : -1, column: -1 };
     let low = 0;
     let high = this.#starts.length - 1;
     while (low < high) {
@@ -60,13 +61,13 @@ class Lines {
     return { line: low + 1, column: offset - this.#starts[low]! };
   }
 
-  /** The line and a mark below the place. Wide characters get wide dots, so that they stay below each other. */
-  mark(place: Place): string {
-    const line = this.#lines[place.line - 1];
+  /** The line and a mark below the position. Wide characters get wide dots, so that they stay below each other. */
+  mark(position: Position): string {
+    const line = this.#lines[position.line - 1];
     if (line === undefined || Buffer.byteLength(line) > lineBytesMax) return "";
     const characters = Array.from(line);
-    const dots = characters.slice(0, Math.max(place.column, 0)).map((character) => (isWide(character) ? "．" : "."));
-    const mark = isWide(characters[Math.max(place.column, 0)] ?? "") ? "＾" : "^";
+    const dots = characters.slice(0, Math.max(position.column, 0)).map((character) => (isWide(character) ? "．" : "."));
+    const mark = isWide(characters[Math.max(position.column, 0)] ?? "") ? "＾" : "^";
     return `\n | ${line.replaceAll("\t", " ")}\n | ${dots.join("")}${mark}`;
   }
 }

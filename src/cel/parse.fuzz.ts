@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
 import type { Expression } from "./ast.ts";
-import { codePoints, showIssues, unknownPlace } from "./issues.ts";
+import { codePoints, showIssues, unknownOffset } from "./issues.ts";
 import { parse } from "./parse.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
@@ -41,7 +41,7 @@ function mutated(): string {
   return text;
 }
 
-/** Ids are unique, and places lie in the source. */
+/** Ids are unique, and offsets lie in the source. */
 function checkTree(root: Expression, size: number): void {
   const ids = new Set<number>();
   const pending: unknown[] = [root];
@@ -51,7 +51,7 @@ function checkTree(root: Expression, size: number): void {
     if ("offset" in node && "id" in node) {
       assert.ok(!ids.has(Number(node.id)), "an id is there twice");
       ids.add(Number(node.id));
-      assert.ok(Number(node.offset) >= 0 && Number(node.offset) < size, "a place outside of the source");
+      assert.ok(Number(node.offset) >= 0 && Number(node.offset) < size, "an offset outside of the source");
     }
     pending.push(...Object.values(node));
   }
@@ -66,7 +66,7 @@ test(`every source has a tree or issues in it (seed ${seed})`, () => {
     else {
       assert.ok(result.issues.length > 0);
       for (const { offset } of result.issues)
-        assert.ok(offset >= unknownPlace && offset <= size, JSON.stringify({ source, offset }));
+        assert.ok(offset >= unknownOffset && offset <= size, JSON.stringify({ source, offset }));
       assert.match(showIssues(source, result.issues), /^ERROR: <input>:/);
     }
   }

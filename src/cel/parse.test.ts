@@ -148,18 +148,18 @@ test("wrong arguments of macros are issues at the argument", () => {
   assert.deepEqual(messages("a.optMap(1, d)"), ["1:10: optMap() variable name must be a simple identifier"]);
 });
 
-test("offsets are code points: operators' own places, calls' parentheses, fields' dots", () => {
-  const places = (source: string): number => tree(source).offset;
-  assert.equal(places("a.b"), 1);
-  assert.equal(places("a .b(c)"), 4);
-  assert.equal(places("f(c)"), 1);
-  assert.equal(places("a[0]"), 1);
-  assert.equal(places("a + b"), 2);
-  assert.equal(places("a ? b : c"), 2);
-  assert.equal(places("T{a: b}"), 1);
-  assert.equal(places(" [a]"), 1);
-  assert.equal(places("'😀' + '😀'"), 4);
-  assert.equal(places(".a"), 1);
+test("offsets are code points: operators' own, calls' parentheses, fields' dots", () => {
+  const offsetOf = (source: string): number => tree(source).offset;
+  assert.equal(offsetOf("a.b"), 1);
+  assert.equal(offsetOf("a .b(c)"), 4);
+  assert.equal(offsetOf("f(c)"), 1);
+  assert.equal(offsetOf("a[0]"), 1);
+  assert.equal(offsetOf("a + b"), 2);
+  assert.equal(offsetOf("a ? b : c"), 2);
+  assert.equal(offsetOf("T{a: b}"), 1);
+  assert.equal(offsetOf(" [a]"), 1);
+  assert.equal(offsetOf("'😀' + '😀'"), 4);
+  assert.equal(offsetOf(".a"), 1);
 });
 
 test("syntax errors are shown with the line and a mark, wide characters with wide dots", () => {

@@ -21,8 +21,8 @@ export interface SchemaVariable {
 
 /**
  * The variable of a schema that `checkStructural` found right. `isWhole`: it is of a custom resource, or of an object
- * embedded in one. `typeName` is that of an object in errors (`selfType1`), and different for each place.
- * `undefined`: the schema leaves the type open, and there can be no rules. `known` is shared by the places of a schema.
+ * embedded in one. `typeName` is that of an object in errors (`selfType1`), and different for each node.
+ * `undefined`: the schema leaves the type open, and there can be no rules. `known` is shared by the nodes of a schema.
  */
 export function schemaVariable(
   props: JsonSchemaProps,

@@ -149,7 +149,7 @@ class LongPart {
     return undefined;
   }
 
-  /** The long member at the current place, which ends at `end`. */
+  /** The long member at the current offset, which ends at `end`. */
   #long(end: number): LongPart {
     const inner = new LongPart(this.#bytes, this.#at, end, this.#decode);
     const { value } = this;
@@ -170,7 +170,7 @@ class LongPart {
     return inner;
   }
 
-  /** Decodes the members before the one at the current place. Returns where that begins. */
+  /** Decodes the members before the one at the current offset. Returns where that begins. */
   #beforeMember(): number {
     if (this.#isAfterLong) throw invalid();
     const last = this.#lastComma();
@@ -179,7 +179,7 @@ class LongPart {
     return last + 1;
   }
 
-  /** The comma before the current place. */
+  /** The comma before the current offset. */
   #lastComma(): number | undefined {
     let found: number | undefined;
     let depth = 0;

@@ -30,30 +30,30 @@ export function decodeProtobuf(bytes: Uint8Array, schema: Schema): ProtobufBody 
 /**
  * The meaning of a field number: a field of the object, or a message that JSON does not show and that contains fields.
  */
-interface Place {
+interface NumberedField {
   readonly name: string;
   readonly field: Field | undefined;
-  readonly through: ReadonlyMap<number, Place> | undefined;
+  readonly through: ReadonlyMap<number, NumberedField> | undefined;
 }
 
-const places = new WeakMap<Schema, ReadonlyMap<number, Place>>();
+const numberedFields = new WeakMap<Schema, ReadonlyMap<number, NumberedField>>();
 
-function placesOf(schema: Schema): ReadonlyMap<number, Place> {
-  let known = places.get(schema);
+function fieldsByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
+  let known = numberedFields.get(schema);
   if (known === undefined) {
-    known = collectPlaces(schema);
-    places.set(schema, known);
+    known = collectByNumber(schema);
+    numberedFields.set(schema, known);
   }
   return known;
 }
 
-function collectPlaces(schema: Schema): ReadonlyMap<number, Place> {
-  const root = new Map<number, Place>();
+function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
+  const root = new Map<number, NumberedField>();
   for (const [name, field] of schema.fields ?? []) {
     if (field.proto === undefined) continue;
     let level = root;
     for (const [number] of field.protoIn ?? []) {
-      const through = (level.get(number)?.through ?? new Map<number, Place>()) as Map<number, Place>; // made here
+      const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>; // made here
       level.set(number, { name: "", field: undefined, through });
       level = through;
     }
@@ -66,17 +66,17 @@ type Json = Record<string, unknown>;
 
 /** Adds the fields of a message to `out`, since a message may come in several parts. */
 function message(schema: Schema, reader: ProtobufReader, out: Json, depth: number): Json {
-  fill(out, placesOf(schema), reader, depth);
+  fill(out, fieldsByNumber(schema), reader, depth);
   return out;
 }
 
-function fill(out: Json, numbers: ReadonlyMap<number, Place>, reader: ProtobufReader, depth: number): void {
+function fill(out: Json, numbers: ReadonlyMap<number, NumberedField>, reader: ProtobufReader, depth: number): void {
   if (depth > depthMax) throw new DecodeError("exceeded max depth");
   while (reader.next()) {
-    const place = numbers.get(reader.number);
-    if (place === undefined) reader.skip();
-    else if (place.through !== undefined) fill(out, place.through, reader.message(), depth + 1);
-    else add(out, place.name, place.field!.schema, reader, depth);
+    const target = numbers.get(reader.number);
+    if (target === undefined) reader.skip();
+    else if (target.through !== undefined) fill(out, target.through, reader.message(), depth + 1);
+    else add(out, target.name, target.field!.schema, reader, depth);
   }
 }
 

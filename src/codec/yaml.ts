@@ -36,7 +36,8 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
     const events = parseEvents(source, { maxDepth: depthMax });
     return new Builder(source, events).document();
   } catch (error) {
-    if (error instanceof YAMLException) throw new DecodeError(`yaml: ${place(error)}${error.reason}`, { cause: error });
+    if (error instanceof YAMLException)
+      throw new DecodeError(`yaml: ${lineText(error)}${error.reason}`, { cause: error });
     if (error instanceof RangeError) throw new DecodeError("yaml: exceeded max depth", { cause: error });
     throw error;
   }
@@ -49,7 +50,7 @@ export function encodeYaml(value: unknown): Buffer {
 
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/;
 
-const place = (error: YAMLException): string => (error.mark === undefined ? "" : `line ${error.mark.line + 1}: `);
+const lineText = (error: YAMLException): string => (error.mark === undefined ? "" : `line ${error.mark.line + 1}: `);
 
 /** The first document; the rest is ignored. */
 function firstDocument(text: string): string {

@@ -119,8 +119,8 @@ export function resourceNamed({ resources, missing }: Discovered, word: string):
 
 /** The path of a collection. Throws `NoName` for what is no name of a namespace. */
 export function collectionPath(of: DiscoveredResource, namespace: string): string {
-  const place = of.namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
-  return `${apiPathOf(of)}${place}/${of.resource}`;
+  const namespacePath = of.namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
+  return `${apiPathOf(of)}${namespacePath}/${of.resource}`;
 }
 
 /** It says that no object can have such a name. */

@@ -21,8 +21,8 @@ export async function* readDocuments(lines: AsyncIterable<string>): AsyncGenerat
   let length = 0;
   let start = 1;
   let at = 0;
-  /** A JSON value has its place here, inside of its braces; `undefined` in YAML. */
-  let json: JsonPlace | undefined;
+  /** The state of the scan while a JSON value is read; `undefined` in YAML. */
+  let json: JsonScanState | undefined;
   const take = function* (): Generator<ReadDocument> {
     const text = current.join("\n");
     current = [];
@@ -50,26 +50,26 @@ export async function* readDocuments(lines: AsyncIterable<string>): AsyncGenerat
     length += line.length;
     if (length > documentCharactersMax) throw new StartError(`the document from line ${start} on is too long`);
     if (json === undefined) continue;
-    goOver(line, json);
+    scanLine(line, json);
     if (json.depth === 0 && !json.isInText) yield* take();
   }
   yield* take();
 }
 
-interface JsonPlace {
+interface JsonScanState {
   depth: number;
   isInText: boolean;
 }
 
-function goOver(line: string, place: JsonPlace): void {
+function scanLine(line: string, state: JsonScanState): void {
   for (let i = 0; i < line.length; i++) {
     const character = line[i];
-    if (place.isInText) {
+    if (state.isInText) {
       if (character === "\\") i++;
-      else if (character === '"') place.isInText = false;
-    } else if (character === '"') place.isInText = true;
-    else if (character === "{" || character === "[") place.depth++;
-    else if (character === "}" || character === "]") place.depth--;
+      else if (character === '"') state.isInText = false;
+    } else if (character === '"') state.isInText = true;
+    else if (character === "{" || character === "[") state.depth++;
+    else if (character === "}" || character === "]") state.depth--;
   }
 }
 

@@ -176,8 +176,8 @@ async function historyPath(client: ServerClient, { kind, name, namespace: ns }: 
     await discover(client, "all"),
     kind,
   );
-  const place = namespaced ? `/namespaces/${pathPart(ns)}` : "";
-  return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${place}/${resource}/${pathPart(name)}`;
+  const namespacePath = namespaced ? `/namespaces/${pathPart(ns)}` : "";
+  return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${namespacePath}/${resource}/${pathPart(name)}`;
 }
 
 const call = <T>(client: ServerClient, request: ServerCall): Promise<ServerAnswer<T>> => client.call<T>(request);

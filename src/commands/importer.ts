@@ -144,7 +144,7 @@ export class Importer {
       return;
     }
     const { status, ...rest } = carried;
-    const body = await this.#withOwners(placed(rest as Unstructured, namespace), namespace); // metadata is in it
+    const body = await this.#withOwners(withNamespace(rest as Unstructured, namespace), namespace); // metadata is in it
     const collection = collectionPath(resource, namespace);
     const path = `${collection}/${pathPart(object.metadata.name ?? "")}`;
     const query = `fieldManager=${manager}${dryRun ? "&dryRun=All" : ""}`;
@@ -319,7 +319,7 @@ export class Importer {
   }
 }
 
-function placed(object: Unstructured, namespace: string): Unstructured {
+function withNamespace(object: Unstructured, namespace: string): Unstructured {
   const { namespace: _given, ...metadata } = object.metadata;
   return { ...object, metadata: namespace === "" ? metadata : { ...metadata, namespace } };
 }

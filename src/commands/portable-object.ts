@@ -87,14 +87,14 @@ export function carriedResources(resources: readonly DiscoveredResource[]): Disc
 
 /** Sorts resources into the order in which they can be made. */
 export function inOrder(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
-  const placeOf = (one: DiscoveredResource): number => {
+  const rankOf = (one: DiscoveredResource): number => {
     const name = shortName(one);
     const early = order.indexOf(name);
     if (early >= 0) return early;
     const late = lastOrder.indexOf(name);
     return late < 0 ? order.length : order.length + 1 + late;
   };
-  return [...resources].sort((a, b) => placeOf(a) - placeOf(b));
+  return [...resources].sort((a, b) => rankOf(a) - rankOf(b));
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -125,8 +125,8 @@ class Elections {
   }
 
   #pathOf(namespace: string, name: string): string {
-    const place = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}`;
-    return `${place}/leasecandidates/${encodeURIComponent(name)}`;
+    const namespaceRoot = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}`;
+    return `${namespaceRoot}/leasecandidates/${encodeURIComponent(name)}`;
   }
 
   async #write(

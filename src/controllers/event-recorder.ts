@@ -34,15 +34,15 @@ export class EventRecorder {
     this.#told.add(key);
     const { client, clock, log } = this.#environment;
     // Upstream: events about cluster-scoped objects are in this namespace.
-    const place = namespace === "" ? "default" : namespace;
+    const eventNamespace = namespace === "" ? "default" : namespace;
     const ms = clock.now();
     const now = timestampOf(ms);
     // Upstream: the time in nanoseconds. Several events may be recorded in a millisecond.
     const suffix = (BigInt(Math.floor(ms)) * 1_000_000n + (this.#count++ % 1_000_000n)).toString(16);
-    const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(place)}/events`, {
+    const event = client.create<Event>(`/api/v1/namespaces/${encodeURIComponent(eventNamespace)}/events`, {
       apiVersion: "v1",
       kind: "Event",
-      metadata: { name: `${name}.${suffix}`, namespace: place },
+      metadata: { name: `${name}.${suffix}`, namespace: eventNamespace },
       involvedObject: {
         apiVersion,
         kind,

@@ -55,10 +55,10 @@ export class FakeApi {
     const existed = this.#objects.has(path);
     const [namespace, name] = [/\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/.exec(path)?.[1], path.split("/").at(-1)!];
     const { metadata } = object as Partial<Unstructured>;
-    const place = namespace === undefined ? { name } : { namespace, name };
+    const objectKey = namespace === undefined ? { name } : { namespace, name };
     const made = {
       ...object,
-      metadata: { uid: `uid of ${name}`, ...metadata, ...place, resourceVersion: `${++this.#version}` },
+      metadata: { uid: `uid of ${name}`, ...metadata, ...objectKey, resourceVersion: `${++this.#version}` },
     };
     this.#objects.set(path, made);
     this.#tell(path, existed ? "MODIFIED" : "ADDED", made);
@@ -102,8 +102,8 @@ export class FakeApi {
     const code = this.fails(asked);
     if (code !== 0) return failure(code);
     const sent = body === undefined ? {} : (JSON.parse(body.toString()) as Partial<Unstructured>); // by controllers
-    const place = path.replace(/\/(?:approval|finalize|status)$/, "");
-    const object = this.#objects.get(place);
+    const objectPath = path.replace(/\/(?:approval|finalize|status)$/, "");
+    const object = this.#objects.get(objectPath);
     if (method === "POST") {
       const { name = `${sent.metadata?.generateName ?? ""}${this.#version}` } = sent.metadata ?? {};
       const made = `${path}/${name}`;
@@ -111,7 +111,7 @@ export class FakeApi {
     }
     if (method === "GET" && object === undefined && isCollection(path)) {
       const matches = selection(path, query);
-      const items = [...this.#objects].flatMap(([place, item]) => (matches(place, item) ? [item] : []));
+      const items = [...this.#objects].flatMap(([objectPath, item]) => (matches(objectPath, item) ? [item] : []));
       return success({ metadata: { resourceVersion: `${this.#version}` }, items });
     }
     if (object === undefined) return failure(404);
@@ -122,9 +122,9 @@ export class FakeApi {
         : sent.metadata!;
     if ((uid ?? object.metadata.uid) !== object.metadata.uid) return failure(409);
     if ((resourceVersion ?? object.metadata.resourceVersion) !== object.metadata.resourceVersion) return failure(409);
-    if (method === "DELETE") this.remove(place);
-    else this.put(place, method === "PUT" ? sent : merged(object, sent));
-    return success(this.#objects.get(place) ?? {});
+    if (method === "DELETE") this.remove(objectPath);
+    else this.put(objectPath, method === "PUT" ? sent : merged(object, sent));
+    return success(this.#objects.get(objectPath) ?? {});
   }
 
   async #watch(
@@ -137,7 +137,7 @@ export class FakeApi {
     if (code !== 0) return failure(code);
     const matches = selection(path, query);
     const watcher: Watcher = {
-      matches: (place) => matches(place, this.#objects.get(place)),
+      matches: (objectPath) => matches(objectPath, this.#objects.get(objectPath)),
       tell: (type, object) => onEvent(eventOfLine(Buffer.from(JSON.stringify({ type, object })))),
     };
     this.#watchers.add(watcher);
@@ -156,7 +156,7 @@ const isCollection = (path: string): boolean => {
  * Returns a function that tells whether an object is in a collection; a collection of all namespaces has the objects of
  * each. It knows selectors of the fields `type` and `metadata.name`, and of labels with their values.
  */
-function selection(path: string, query: string): (place: string, object: Unstructured | undefined) => boolean {
+function selection(path: string, query: string): (objectPath: string, object: Unstructured | undefined) => boolean {
   const parameters = new URLSearchParams(query);
   const [field = "", value] = (parameters.get("fieldSelector") ?? "").split("=");
   const labels = (parameters.get("labelSelector") ?? "")
@@ -166,8 +166,8 @@ function selection(path: string, query: string): (place: string, object: Unstruc
   const pattern = new RegExp(
     `^${root.includes("/namespaces/") ? root : `${root}(?:/namespaces/[^/]+)?`}/${resource}/([^/]+)$`,
   );
-  return (place, object) => {
-    const name = pattern.exec(place)?.[1];
+  return (objectPath, object) => {
+    const name = pattern.exec(objectPath)?.[1];
     if (name === undefined) return false;
     if (!labels.every(([key = "", wanted]) => object?.metadata.labels?.[key] === wanted)) return false;
     return (

@@ -65,11 +65,11 @@ test("a finding names the field and each kind, in order", () => {
     { expression: "true" },
     { expression: "object.foo == 1", messageExpression: "string(object.bar)" },
   ];
-  const place = "\n | object.foo == 1\n | ......^\n";
+  const mark = "\n | object.foo == 1\n | ......^\n";
   const warnings = runToEnd(typeWarnings({ matchConstraints, validations }, kinds));
   assert.deepEqual(warnings[0], {
     fieldRef: "spec.validations[1].expression",
-    warning: `/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'foo'${place}\napps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'foo'${place}`,
+    warning: `/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'foo'${mark}\napps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'foo'${mark}`,
   });
   assert.deepEqual(
     warnings.map(({ fieldRef }) => fieldRef),

@@ -55,7 +55,7 @@ async function counted(present: readonly string[], beingWritten: readonly string
     resourceOf: () => undefined,
     isConstant: () => true,
     useOf: () => "",
-    place: () => "/apis/rbac.authorization.k8s.io/v1",
+    groupVersionPath: () => "/apis/rbac.authorization.k8s.io/v1",
     onServed: () => undefined,
   })({ ...api.environment, client, reader: client });
   await api.settled();

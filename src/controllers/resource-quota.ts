@@ -63,7 +63,7 @@ export interface QuotaCountOptions {
    * Returns the path of a resource's group version; `undefined` when it is not served, or its objects have no
    * namespaces.
    */
-  place(resource: GroupResource): string | undefined;
+  groupVersionPath(resource: GroupResource): string | undefined;
   /** Sets the listener for changes of the served resources. */
   onServed(listener: () => void): void;
 }
@@ -228,7 +228,7 @@ class KnownQuotas {
 
   #follow(id: string, counted: Counted): void {
     const { resource, following } = counted;
-    const path = this.#options.place(resource);
+    const path = this.#options.groupVersionPath(resource);
     if (path === following?.path) return;
     following?.stop();
     counted.following = undefined;
@@ -317,7 +317,7 @@ async function count(
   if (counted === undefined) return undefined;
   const { quota, revision, parts } = counted;
   for (const part of parts) {
-    const path = options.place(part);
+    const path = options.groupVersionPath(part);
     if (path === undefined) continue;
     const objects = `${path}/namespaces/${namespace}/${part.resource}`;
     const isCounted = await addNumber(client, objects, revision, part);

@@ -24,7 +24,7 @@ interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   readonly log: Log;
   /** This store has the definitions. */
   readonly definitions: Store;
-  /** Whether built-in objects lie at the same place: those do not go with the definition. */
+  /** Whether built-in objects have the same keys: those do not go with the definition. */
   isOverlapping(group: string, resource: string): boolean;
   kindOf(name: string): CustomKind | undefined;
   /** Writes the status of a definition; `finish` changes the rest of it. */

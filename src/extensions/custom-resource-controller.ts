@@ -38,15 +38,15 @@ import type { ConvertObjects } from "./conversion-review.ts";
 import { CustomKind } from "./custom-kind.ts";
 import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
 
-type Place = Pick<ResourceDefinition, "group" | "resource">;
+type ResourceId = Pick<ResourceDefinition, "group" | "resource">;
 
 interface CustomResourceControllerOptions {
   /** It defines custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Built-in kinds are always served. Custom ones of the same group version are not. */
   readonly builtIn: readonly ResourceDefinition[];
-  /** Resources that custom ones never take the place of: the built-in ones, whether they are served or not. */
-  readonly reserved: readonly Place[];
+  /** Resources that custom ones never replace: the built-in ones, whether they are served or not. */
+  readonly reserved: readonly ResourceId[];
   /** Every object's metadata has this schema. */
   readonly metadata: Schema;
   /** Most bytes of a stored object. */
@@ -93,7 +93,7 @@ export class CustomResourceController {
   readonly #cleanup: Cleanup;
   readonly #informer: StoreInformer;
   readonly #known = new Map<string, Known>();
-  /** Group versions that are the server's own, and places of its resources. */
+  /** The group versions and the resources that are the server's own. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
   /** Whether the known definitions differ from the table. */
@@ -111,12 +111,12 @@ export class CustomResourceController {
       replace: (entries) => this.#replace(entries),
       handle: (events) => this.#handle(events),
     });
-    this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(placeOf)]);
+    this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(resourceKeyOf)]);
     this.#table = new ResourceTable(options.builtIn, 1);
     this.#cleanup = new Cleanup({
       ...options,
       definitions: this.#store,
-      isOverlapping: (group, resource) => this.#own.has(placeOf({ group, resource })),
+      isOverlapping: (group, resource) => this.#own.has(resourceKeyOf({ group, resource })),
       kindOf: (name) => this.#known.get(name)?.kind,
       setStatus: (name, change, finish) => this.#writeStatus(name, undefined, change, finish),
     });
@@ -242,7 +242,7 @@ export class CustomResourceController {
    * objects would lie among the built-in ones, past all that is checked about those.
    */
   #isOwn(definition: ResourceDefinition): boolean {
-    return this.#own.has(versionOf(definition)) || this.#own.has(placeOf(definition));
+    return this.#own.has(versionOf(definition)) || this.#own.has(resourceKeyOf(definition));
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
@@ -401,7 +401,7 @@ export class CustomResourceController {
 }
 
 const versionOf = ({ group, version }: ResourceDefinition): string => `${group}/${version}`;
-const placeOf = ({ group, resource }: Place): string => `${group}//${resource}`;
+const resourceKeyOf = ({ group, resource }: ResourceId): string => `${group}//${resource}`;
 
 function withDecision(
   status: CustomResourceDefinitionStatus,

@@ -59,7 +59,7 @@ export interface LevelHistograms {
   readonly seats: Histogram;
   /** Requests that run, as a part of the same. */
   readonly running: Histogram;
-  /** Requests that wait, as a part of the places there are. */
+  /** Requests that wait, as a part of the slots of all queues. */
   readonly waiting: Histogram;
   /** Seats in use or waited for, as a part of those the level may use. */
   readonly demand: Histogram;
@@ -81,7 +81,7 @@ export class LevelTimes {
   readonly #cells = new Float64Array(cellCount);
   #since: number;
   #seatsWhole = 1;
-  #placesWhole = 1;
+  #slotsWhole = 1;
 
   constructor(histograms: LevelHistograms, now: number) {
     this.#histograms = histograms;
@@ -107,7 +107,7 @@ export class LevelTimes {
     const whole = this.#seatsWhole;
     this.#histograms.seats.observe(seats / whole, ns);
     this.#histograms.running.observe(running / whole, ns);
-    this.#histograms.waiting.observe(waiting / this.#placesWhole, ns);
+    this.#histograms.waiting.observe(waiting / this.#slotsWhole, ns);
     this.#histograms.demand.observe((seats + waitingSeats) / whole, ns);
   }
 
@@ -117,11 +117,11 @@ export class LevelTimes {
     empty(this.#cells, (seats, ms) => this.#observe(ms, { seats, running: seats, waiting: 0, waitingSeats: 0 }));
   }
 
-  /** Sets the wholes of the ratios: seats, and places in queues. */
-  setWholes(now: number, load: Load, seats: number, places: number): void {
-    if (seats === this.#seatsWhole && places === this.#placesWhole) return;
+  /** Sets the wholes of the ratios: seats, and slots in queues. */
+  setWholes(now: number, load: Load, seats: number, slots: number): void {
+    if (seats === this.#seatsWhole && slots === this.#slotsWhole) return;
     this.settle(now, load);
     this.#seatsWhole = seats;
-    this.#placesWhole = places;
+    this.#slotsWhole = slots;
   }
 }

@@ -243,14 +243,14 @@ export class FlowControl {
     this.#settleKinds(levels);
   }
 
-  /** Requests that run are shown as a part of all seats, those that wait as a part of all places in queues. */
+  /** Requests that run are shown as a part of all seats, those that wait as a part of all slots in queues. */
   #settleKinds(levels: readonly PriorityLevel[]): void {
     const now = this.#options.clock.monotonic();
     const seats = levels.reduce((all, { limits }) => all + limits.nominal, 0);
-    const places = levels.reduce((all, { config }) => all + config.queues * config.queueLengthMax, 0);
+    const slots = levels.reduce((all, { config }) => all + config.queues * config.queueLengthMax, 0);
     for (const { executing, waiting } of [this.#reads, this.#writes]) {
       executing.settle(now, Math.max(1, seats));
-      waiting.settle(now, Math.max(1, places));
+      waiting.settle(now, Math.max(1, slots));
     }
   }
 

@@ -271,11 +271,11 @@ export class PriorityLevel {
   /** The queue of the hand with the least work waiting; of several, one after the other. */
   #choose(hand: readonly number[]): Queue {
     let best: Queue | undefined;
-    let place = this.#turn < hand.length ? this.#turn : 0;
-    this.#turn = place + 1;
+    let handIndex = this.#turn < hand.length ? this.#turn : 0;
+    this.#turn = handIndex + 1;
     for (let left = hand.length; left > 0; left--) {
-      const index = hand[place]!;
-      if (++place === hand.length) place = 0;
+      const index = hand[handIndex]!;
+      if (++handIndex === hand.length) handIndex = 0;
       let queue = this.#queues.get(index);
       if (queue === undefined) {
         queue = new Queue(index);

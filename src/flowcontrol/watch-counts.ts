@@ -6,8 +6,8 @@
  */
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 
-/** Watches of all objects of a place, and of some by name. */
-class Place {
+/** The watches of a namespace or of the cluster: of all its objects, and of some by name. */
+class WatchScope {
   all = 0;
   readonly names = new Map<string, number>();
 
@@ -31,8 +31,8 @@ class Place {
 }
 
 interface Kind {
-  readonly everywhere: Place;
-  readonly namespaces: Map<string, Place>;
+  readonly everywhere: WatchScope;
+  readonly namespaces: Map<string, WatchScope>;
 }
 
 export class WatchCounts {
@@ -60,15 +60,15 @@ export class WatchCounts {
     const key = keyOf(target);
     let kind = this.#kinds.get(key);
     if (kind === undefined) {
-      kind = { everywhere: new Place(), namespaces: new Map() };
+      kind = { everywhere: new WatchScope(), namespaces: new Map() };
       this.#kinds.set(key, kind);
     }
     const { everywhere, namespaces } = kind;
-    const place = namespace === "" ? everywhere : (namespaces.get(namespace) ?? new Place());
-    place.add(name, by);
+    const scope = namespace === "" ? everywhere : (namespaces.get(namespace) ?? new WatchScope());
+    scope.add(name, by);
     if (namespace !== "") {
-      if (place.isEmpty) namespaces.delete(namespace);
-      else namespaces.set(namespace, place);
+      if (scope.isEmpty) namespaces.delete(namespace);
+      else namespaces.set(namespace, scope);
     }
     if (everywhere.isEmpty && namespaces.size === 0) this.#kinds.delete(key);
   }

@@ -312,7 +312,7 @@ function leaveOutBroken<T>(make: () => T): T | undefined {
   }
 }
 
-/** Leaves managedFields out of an object, and of the row of a Table that is one. Fields keep their places. */
+/** Leaves managedFields out of an object, and of the row of a Table that is one. Fields keep their order. */
 function withoutManagedFields(object: object): object {
   const { metadata, rows } = object as { readonly metadata?: ObjectMeta; readonly rows?: unknown };
   if (metadata === undefined) return object;

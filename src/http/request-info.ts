@@ -87,11 +87,11 @@ function historyInfo(parts: readonly string[], path: string, method: string): Re
   const rest = isRestore ? target.slice(0, -1) : target;
   const isNamespaced = rest.length === 4 && rest[0] === "namespaces";
   const isRead = method === "GET" || method === "HEAD";
-  const place = isNamespaced ? rest.slice(2) : rest;
-  if (api !== "v1" || what !== "history" || place.length !== 2 || !(isRestore || isRead)) {
+  const resourcePath = isNamespaced ? rest.slice(2) : rest;
+  if (api !== "v1" || what !== "history" || resourcePath.length !== 2 || !(isRestore || isRead)) {
     return nonResource(path, method);
   }
-  const [resource = "", name = ""] = place;
+  const [resource = "", name = ""] = resourcePath;
   // A namespace lies in itself, as in paths of the API.
   const isNamespace = group === "core" && resource === "namespaces";
   return {
@@ -105,7 +105,7 @@ function historyInfo(parts: readonly string[], path: string, method: string): Re
     resource,
     subresource: "",
     name,
-    parts: place,
+    parts: resourcePath,
   };
 }
 

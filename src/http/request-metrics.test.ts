@@ -39,13 +39,13 @@ void test("a request is counted with upstream's labels, its time and its size", 
   made.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
   made.record({ info: { ...claims, verb: "create", name: "" }, url: `${claims.path}?dryRun=All` }, 201, 0.001, 10);
   made.record({ info: { ...claims, verb: "list", name: "", namespace: "" }, url: claims.path }, 200, 1, 10);
-  const place = 'group="",version="v1",resource="persistentvolumeclaims",subresource=""';
+  const target = 'group="",version="v1",resource="persistentvolumeclaims",subresource=""';
   assert.deepStrictEqual(lines("apiserver_request_total"), [
-    `apiserver_request_total{verb="GET",dry_run="",${place},scope="resource",component="apiserver",code="200"} 1`,
-    `apiserver_request_total{verb="POST",dry_run="All",${place},scope="resource",component="apiserver",code="201"} 1`,
-    `apiserver_request_total{verb="LIST",dry_run="",${place},scope="cluster",component="apiserver",code="200"} 1`,
+    `apiserver_request_total{verb="GET",dry_run="",${target},scope="resource",component="apiserver",code="200"} 1`,
+    `apiserver_request_total{verb="POST",dry_run="All",${target},scope="resource",component="apiserver",code="201"} 1`,
+    `apiserver_request_total{verb="LIST",dry_run="",${target},scope="cluster",component="apiserver",code="200"} 1`,
   ]);
-  const labels = `verb="GET",dry_run="",${place},scope="resource",component="apiserver"`;
+  const labels = `verb="GET",dry_run="",${target},scope="resource",component="apiserver"`;
   const duration = lines(`apiserver_request_duration_seconds_bucket{${labels}`);
   assert.strictEqual(duration.length, 24);
   assert.deepStrictEqual(

@@ -9,14 +9,14 @@ import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 
 /** The target of a request. */
-export type RequestPlace = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
+export type RequestTarget = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
 
 interface RequestMetricsOptions {
   readonly metrics: Metrics;
   /**
    * Whether a resource (or subresource) exists; called when a combination of labels is new, and when metrics are shown.
    */
-  readonly isServed: (place: RequestPlace) => boolean;
+  readonly isServed: (target: RequestTarget) => boolean;
   /** Whether a kind is served. */
   readonly hasKind: (group: string, version: string, kind: string) => boolean;
 }
@@ -63,7 +63,7 @@ const recorderMax = 5000;
 
 export class RequestMetrics {
   readonly #metrics: Metrics;
-  readonly #isServed: (place: RequestPlace) => boolean;
+  readonly #isServed: (target: RequestTarget) => boolean;
   readonly #recorders = new Map<string, Recorder>();
   readonly #total: Family<Counter>;
   readonly #duration: Family<Histogram>;
@@ -83,28 +83,28 @@ export class RequestMetrics {
   constructor({ metrics, isServed, hasKind }: RequestMetricsOptions) {
     this.#metrics = metrics;
     this.#isServed = isServed;
-    const place = ["group", "version", "resource", "subresource", "scope", "component"];
-    const placed = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
+    const targetLabels = ["group", "version", "resource", "subresource", "scope", "component"];
+    const servedOnly = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
     const ofKind = kindsAlone(hasKind);
     this.#total = metrics.counter({
       name: "apiserver_request_total",
       help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
-      labels: ["verb", "dry_run", ...place, "code"],
-      ...placed(2),
+      labels: ["verb", "dry_run", ...targetLabels, "code"],
+      ...servedOnly(2),
     });
     this.#duration = metrics.histogram({
       name: "apiserver_request_duration_seconds",
       help: "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
-      labels: ["verb", "dry_run", ...place],
+      labels: ["verb", "dry_run", ...targetLabels],
       buckets: durationBuckets,
-      ...placed(2),
+      ...servedOnly(2),
     });
     this.#sizes = metrics.histogram({
       name: "apiserver_response_sizes",
       help: "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
-      labels: ["verb", ...place],
+      labels: ["verb", ...targetLabels],
       buckets: sizeBuckets,
-      ...placed(1),
+      ...servedOnly(1),
     });
     const inflight = metrics.gauge({
       name: "apiserver_current_inflight_requests",
@@ -116,8 +116,8 @@ export class RequestMetrics {
     this.#longRunning = metrics.gauge({
       name: "apiserver_longrunning_requests",
       help: "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
-      labels: ["verb", ...place],
-      ...placed(1),
+      labels: ["verb", ...targetLabels],
+      ...servedOnly(1),
     });
     this.#watchEvents = metrics.counter({
       name: "apiserver_watch_events_total",
@@ -136,13 +136,13 @@ export class RequestMetrics {
       name: "apiserver_requested_deprecated_apis",
       help: "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
       labels: ["group", "version", "resource", "subresource", "removed_release"],
-      ...placed(0),
+      ...servedOnly(0),
     });
     this.#terminations = metrics.counter({
       name: "apiserver_request_terminations_total",
       help: "Number of requests which apiserver terminated in self-defense.",
-      labels: ["verb", "dry_run", ...place, "code"],
-      ...placed(2),
+      labels: ["verb", "dry_run", ...targetLabels, "code"],
+      ...servedOnly(2),
     });
     this.handshakeErrors = handshakeErrors(metrics);
   }
@@ -167,8 +167,8 @@ export class RequestMetrics {
 
   /** Returns the gauge of long-running requests of this sort: add 1 now and -1 at the end. */
   longRunning(request: Pick<ApiRequest, "info" | "url">): Gauge {
-    const [verb, , ...place] = this.#recorder(request).labels;
-    return this.#longRunning.with(verb!, ...place);
+    const [verb, , ...target] = this.#recorder(request).labels;
+    return this.#longRunning.with(verb!, ...target);
   }
 
   /** Returns the metrics of watches of a kind, which must be served: the labels are taken as they come. */
@@ -203,21 +203,21 @@ export class RequestMetrics {
     const { info } = request;
     const dryRun = info.verb !== "get" && request.url.includes("dryRun=All") ? "All" : "";
     const scope = scopeOf(info);
-    const place = info.isResourceRequest
+    const target = info.isResourceRequest
       ? `${info.group}/${info.version}/${info.resource}/${info.subresource}`
       : info.path;
-    const key = `${info.verb} ${dryRun} ${scope} ${place}`;
+    const key = `${info.verb} ${dryRun} ${scope} ${target}`;
     return this.#recorders.get(key) ?? this.#makeRecorder(key, info, dryRun, scope);
   }
 
   #makeRecorder(key: string, info: RequestInfo, dryRun: string, scope: string): Recorder {
-    const labels = [verbLabels[info.verb] ?? "other", dryRun, ...this.#place(info, scope)];
-    const [verb, , ...place] = labels;
+    const labels = [verbLabels[info.verb] ?? "other", dryRun, ...this.#targetLabels(info, scope)];
+    const [verb, , ...target] = labels;
     const recorder: Recorder = {
       labels,
       codes: new Map(),
       duration: this.#duration.with(...labels),
-      size: this.#sizes.with(verb!, ...place),
+      size: this.#sizes.with(verb!, ...target),
     };
     if (this.#recorders.size >= recorderMax) this.#recorders.clear();
     this.#recorders.set(key, recorder);
@@ -225,7 +225,7 @@ export class RequestMetrics {
   }
 
   /** Returns the labels: group, version, resource, subresource, scope, component. */
-  #place(info: RequestInfo, scope: string): readonly string[] {
+  #targetLabels(info: RequestInfo, scope: string): readonly string[] {
     if (info.isResourceRequest) {
       if (!this.#isServed(info)) return ["", "", "", "", scope, "apiserver"];
       return [info.group, info.version, info.resource, info.subresource, scope, "apiserver"];

@@ -189,8 +189,8 @@ class RestoringRequest implements ApiRequest {
   info: RequestInfo;
 
   constructor(outer: ApiRequest, { definition, namespace, name }: HistoryTarget, isUpdate: boolean, body: Buffer) {
-    const place = namespace === "" ? "" : `/namespaces/${namespace}`;
-    const collection = `${apiPathOf(definition)}${place}/${definition.resource}`;
+    const namespacePath = namespace === "" ? "" : `/namespaces/${namespace}`;
+    const collection = `${apiPathOf(definition)}${namespacePath}/${definition.resource}`;
     const query = new URLSearchParams();
     for (const option of writeOptions) for (const value of outer.query.getAll(option)) query.append(option, value);
     if (!query.has("fieldManager")) query.set("fieldManager", "binnacle-restore");

@@ -46,16 +46,16 @@ test("names of events, disruption budgets and requests for certificates are any 
 });
 
 test("versions of a kind share one place and the preferred version is the stored one", () => {
-  const place = (group: string, version: string, kind: string) => {
+  const storageKey = (group: string, version: string, kind: string) => {
     const { storage } = find(group, version, kind);
     return `${storage.group}/${storage.version}/${storage.resource}`;
   };
-  assert.equal(place("", "v1", "Event"), "/v1/events");
-  assert.equal(place("events.k8s.io", "v1", "Event"), "/v1/events");
-  assert.equal(place("autoscaling", "v1", "HorizontalPodAutoscaler"), "autoscaling/v2/horizontalpodautoscalers");
-  assert.equal(place("resource.k8s.io", "v1alpha3", "ResourceClaim"), "resource.k8s.io/v1beta1/resourceclaims");
+  assert.equal(storageKey("", "v1", "Event"), "/v1/events");
+  assert.equal(storageKey("events.k8s.io", "v1", "Event"), "/v1/events");
+  assert.equal(storageKey("autoscaling", "v1", "HorizontalPodAutoscaler"), "autoscaling/v2/horizontalpodautoscalers");
+  assert.equal(storageKey("resource.k8s.io", "v1alpha3", "ResourceClaim"), "resource.k8s.io/v1beta1/resourceclaims");
   assert.equal(
-    place("admissionregistration.k8s.io", "v1beta1", "ValidatingAdmissionPolicy"),
+    storageKey("admissionregistration.k8s.io", "v1beta1", "ValidatingAdmissionPolicy"),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
   );
 });

@@ -63,18 +63,18 @@ test("some values are no use, and some fields become another value", () => {
 
 test("a gate that is on, of several, keeps the fields; so does a write that they do not mind", () => {
   const fields: GatedFields = { gates: ["One", "Other"], paths: ["size"], on: ["create"] };
-  const places = [{ at: "spec", fields: [fields] }];
+  const gatedFields = [{ at: "spec", fields: [fields] }];
   assert.equal(
-    dropFields(places, "create", (gate) => gate === "Other"),
+    dropFields(gatedFields, "create", (gate) => gate === "Other"),
     undefined,
   );
   assert.equal(
-    dropFields(places, "update", () => false),
+    dropFields(gatedFields, "update", () => false),
     undefined,
   );
   assert.equal(
-    dropFields(places, "status", () => false),
+    dropFields(gatedFields, "status", () => false),
     undefined,
   );
-  assert.deepEqual(dropFields(places, "create", () => false)?.(object({ size: 1 }), undefined), object({}));
+  assert.deepEqual(dropFields(gatedFields, "create", () => false)?.(object({ size: 1 }), undefined), object({}));
 });

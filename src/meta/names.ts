@@ -293,7 +293,7 @@ export function printIp(bytes: readonly number[]): string {
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 const allUnprintable = new RegExp(unprintable, "gu");
 
-/** The characters of a text that cannot be printed, with their places in its bytes. Hot path: mostly there are none. */
+/** The characters of a text that cannot be printed, with their offsets in its bytes. Hot path: mostly there are none. */
 export function* unprintableCharacters(text: string): Generator<{ readonly char: string; readonly position: number }> {
   if (!unprintable.test(text)) return;
   let from = 0;

@@ -114,11 +114,11 @@ function valueOf(parts: Parts): Quantity {
   return { unscaled: parts.negative ? -unscaled : unscaled, exponent: unscaled === 0n ? 0 : exponent, format };
 }
 
-/** `value / 10^places`, rounded up. */
-function divideUp(value: bigint, places: number): bigint {
+/** `value / 10^digits`, rounded up. */
+function divideUp(value: bigint, digits: number): bigint {
   // Beyond its own digits nothing is left but the rounding.
-  if (places > value.toString().length) return 1n;
-  const divisor = 10n ** BigInt(places);
+  if (digits > value.toString().length) return 1n;
+  const divisor = 10n ** BigInt(digits);
   return (value + divisor - 1n) / divisor;
 }
 

@@ -44,8 +44,8 @@ void test(`a token is refused or stays inside its list (FUZZ_SEED=${seed})`, () 
     const read = accepted(text);
     if (read === undefined) continue;
     taken++;
-    const places = read.start.split("/");
-    assert.ok(!places.includes("..") && !places.includes(".") && !read.start.startsWith("/"), JSON.stringify(read));
+    const segments = read.start.split("/");
+    assert.ok(!segments.includes("..") && !segments.includes(".") && !read.start.startsWith("/"), JSON.stringify(read));
     assert.ok(Number.isInteger(read.revision) && read.revision !== 0 && read.revision >= -1, text);
     if (read.start !== "") assert.deepEqual(decodeContinue(encodeContinue(read)), read);
   }

@@ -37,7 +37,7 @@ export function findMismatch(schema: Schema, raw: unknown): DecodeError | undefi
 /** Member of a list that Go reads as bytes. */
 const byteSchema: Schema = { type: "integer", format: "uint8" };
 
-interface Place {
+interface Location {
   /** Go name of the struct around, without its package; empty at the top. */
   readonly struct: string;
   /** It consists of fields alone, without list positions and map keys. */
@@ -50,7 +50,7 @@ class Finder {
   /** A fatal finding is at this path, if its message does not say so. */
   path: FieldPath | undefined;
 
-  walk(schema: Schema, raw: unknown, place: Place): void {
+  walk(schema: Schema, raw: unknown, location: Location): void {
     if (raw === null || this.fatal !== undefined) return;
     switch (schema.special) {
       case "rawExtension":
@@ -60,37 +60,37 @@ class Finder {
       case undefined:
         break;
       default:
-        this.#special(schema, raw, place);
+        this.#special(schema, raw, location);
         return;
     }
-    const fits = this.#container(schema, raw, place) ?? this.#scalar(schema, raw);
+    const fits = this.#container(schema, raw, location) ?? this.#scalar(schema, raw);
     if (fits === true) return;
     if (typeof fits === "string") this.first ??= fits;
     else {
       const kind = typeof fits === "object" ? `number ${fits.literal}` : kindOf(raw);
-      this.first ??= typeError(kind, goType(schema), place);
+      this.first ??= typeError(kind, goType(schema), location);
     }
   }
 
   /** `undefined` for scalars, false when the value has the wrong form. */
-  #container(schema: Schema, raw: unknown, place: Place): boolean | undefined {
+  #container(schema: Schema, raw: unknown, location: Location): boolean | undefined {
     if (schema.type === "any" || (schema.type === "object" && schema.fields === undefined)) return true;
     if (schema.format === "byte" && Array.isArray(raw)) {
-      for (const item of raw) this.walk(byteSchema, item, place);
+      for (const item of raw) this.walk(byteSchema, item, location);
       return true;
     }
     if (schema.type === "array") {
       if (!Array.isArray(raw)) return false;
-      for (const item of raw) this.walk(schema.items!, item, place);
+      for (const item of raw) this.walk(schema.items!, item, location);
       return true;
     }
     if (schema.type !== "object" && schema.type !== "map") return undefined;
     if (kindOf(raw) !== "object") return false;
     for (const [name, value] of Object.entries(raw as Record<string, unknown>)) {
-      if (schema.type === "map") this.walk(schema.items!, value, place);
+      if (schema.type === "map") this.walk(schema.items!, value, location);
       else {
         const field = schema.fields!.get(name);
-        const inside = { struct: shortName(schema), path: place.path.child(name) };
+        const inside = { struct: shortName(schema), path: location.path.child(name) };
         if (field !== undefined) this.walk(field.schema, value, inside);
       }
     }
@@ -116,48 +116,48 @@ class Finder {
   }
 
   /** Types that Go decodes by a method of their own. */
-  #special(schema: Schema, raw: unknown, place: Place): void {
+  #special(schema: Schema, raw: unknown, location: Location): void {
     const kind = kindOf(raw);
     switch (schema.special) {
       case "time":
-        return this.#parsed(raw, parseTime, place);
+        return this.#parsed(raw, parseTime, location);
       case "microTime":
-        return this.#parsed(raw, (text) => parseTime(text, "micro"), place);
+        return this.#parsed(raw, (text) => parseTime(text, "micro"), location);
       case "duration":
-        return this.#parsed(raw, parseDuration, place);
+        return this.#parsed(raw, parseDuration, location);
       case "quantity": {
         const text = typeof raw === "string" ? raw : kind === "number" ? literalOf(raw) : "x";
         const error = quantityError(text);
-        if (error !== "") this.#refuse(error, place);
+        if (error !== "") this.#refuse(error, location);
         return;
       }
       case "intOrString":
         if (kind === "string") return;
         if (kind === "number" && integerFits(raw, "int32")) return;
-        this.fatal = typeError(kind === "number" ? `number ${literalOf(raw)}` : kind, "int32", place);
+        this.fatal = typeError(kind === "number" ? `number ${literalOf(raw)}` : kind, "int32", location);
         return;
       default:
-        this.#schemaOr(schema, raw, place);
+        this.#schemaOr(schema, raw, location);
     }
   }
 
   /** A text in a form of its own; `parse` answers with the error of a wrong one. */
-  #parsed(raw: unknown, parse: (text: string) => unknown, place: Place): void {
+  #parsed(raw: unknown, parse: (text: string) => unknown, location: Location): void {
     if (typeof raw !== "string") {
-      this.fatal = typeError(kindOf(raw), "string", place);
+      this.fatal = typeError(kindOf(raw), "string", location);
       return;
     }
     const result = parse(raw);
-    if (typeof result === "string") this.#refuse(result, place);
+    if (typeof result === "string") this.#refuse(result, location);
   }
 
   /** Go's words for the value alone. */
-  #refuse(error: string, { path }: Place): void {
+  #refuse(error: string, { path }: Location): void {
     this.fatal = error;
     this.path = path;
   }
 
-  #schemaOr(schema: Schema, raw: unknown, place: Place): void {
+  #schemaOr(schema: Schema, raw: unknown, location: Location): void {
     const kind = kindOf(raw);
     if (schema.special === "schemaOrBool" && kind !== "bool" && kind !== "object") {
       this.fatal = "boolean or JSON schema expected";
@@ -170,17 +170,17 @@ class Finder {
       inner.walk({ type: "array", items: member }, raw, { struct: "", path: FieldPath.root });
     }
     const error = inner.fatal ?? inner.first;
-    // The inner decoder's place is replaced by the outer one's.
+    // The inner decoder's location is replaced by the outer one's.
     if (error !== undefined)
-      this.fatal = error.replace(/into Go (?:struct field \S+|value) of/, `into ${target(place)} of`);
+      this.fatal = error.replace(/into Go (?:struct field \S+|value) of/, `into ${target(location)} of`);
   }
 }
 
-const target = (place: Place): string =>
-  place.struct === "" ? "Go value" : `Go struct field ${place.struct}.${String(place.path)}`;
+const target = (location: Location): string =>
+  location.struct === "" ? "Go value" : `Go struct field ${location.struct}.${String(location.path)}`;
 
-const typeError = (value: string, type: string, place: Place): string =>
-  `json: cannot unmarshal ${value} into ${target(place)} of type ${type}`;
+const typeError = (value: string, type: string, location: Location): string =>
+  `json: cannot unmarshal ${value} into ${target(location)} of type ${type}`;
 
 /** The kind of a value as Go's JSON decoder names it. */
 export function kindOf(raw: unknown): string {

@@ -32,7 +32,7 @@ export interface Findings {
 interface TypedOptions {
   /** Fill in the schema's defaults. On unless switched off. */
   readonly defaults?: boolean;
-  /** A canonical value of the type: parts that the value shares with it, in the same place, are not looked at. */
+  /** A canonical value of the type: parts that the value shares with it, in the same location, are not looked at. */
   readonly known?: unknown;
   /** Finds the words for a value that does not fit; by default those of a reader of JSON. */
   readonly explain?: (schema: Schema, raw: unknown) => DecodeError;

@@ -23,7 +23,7 @@ export function unstructuredMismatch(schema: Schema, raw: unknown): DecodeError 
 
 function problemOf(schema: Schema, raw: unknown): DecodeError | undefined {
   if (raw === null || raw === undefined) return undefined;
-  // These types read JSON by themselves, and are told nothing of their place.
+  // These types read JSON by themselves, and do not know their location.
   if (schema.special !== undefined) return findMismatch(schema, raw);
   switch (schema.type) {
     case "string":

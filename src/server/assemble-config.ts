@@ -1,7 +1,7 @@
 /** Input and output of `assemble`. */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
-import type { RequestMetrics, RequestPlace } from "#http/request-metrics.ts";
+import type { RequestMetrics, RequestTarget } from "#http/request-metrics.ts";
 import type { IpRange } from "#meta/ip-range.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader, WatchCache } from "#storage/watch-cache.ts";
@@ -52,7 +52,7 @@ export interface Assembled {
   /** Never rejects: errors are replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether a resource or subresource exists; keeps metric labels bounded. */
-  serves(place: RequestPlace): boolean;
+  serves(target: RequestTarget): boolean;
   hasKind(group: string, version: string, kind: string): boolean;
   /** Whether what decides about requests is in step with the store. */
   isSynced(): boolean;

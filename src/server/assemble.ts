@@ -3,7 +3,7 @@
  * authorization), pipeline (request handling), controllers. Start reading here.
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
-import type { RequestPlace } from "#http/request-metrics.ts";
+import type { RequestTarget } from "#http/request-metrics.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -48,7 +48,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 
   return {
     handle: pipeline.handle,
-    serves: (place) => isServed(pipeline.table(), place),
+    serves: (target) => isServed(pipeline.table(), target),
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),
     drain: () => pipeline.drain(),
@@ -150,17 +150,17 @@ function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): 
 }
 
 /** Whether the path names something there is; bounds the labels of metrics. */
-export function isServed(table: ResourceTable, { group, version, resource, subresource }: RequestPlace): boolean {
+export function isServed(table: ResourceTable, { group, version, resource, subresource }: RequestTarget): boolean {
   const definition = table.find(group, version, resource);
   if (definition === undefined) return false;
   return subresource === "" || definition.subresources.some(({ name }) => name === subresource);
 }
 
-/** A sample per place in the store; several versions share one. */
+/** A sample per stored resource; several versions share one. */
 function storedObjects(definitions: readonly ResourceDefinition[], stores: Stores): Sample[] {
-  const places = new Map<string, ResourceDefinition>();
+  const stored = new Map<string, ResourceDefinition>();
   for (const definition of definitions) {
-    if (definition.stored) places.set(qualifiedResource(definition.storage), definition);
+    if (definition.stored) stored.set(qualifiedResource(definition.storage), definition);
   }
-  return [...places].map(([name, definition]) => ({ labels: [name], value: stores.of(definition).count() }));
+  return [...stored].map(([name, definition]) => ({ labels: [name], value: stores.of(definition).count() }));
 }

@@ -38,7 +38,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
     if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
     const found = gv && table().findKind(gv.group, gv.version, of.kind);
-    // A kind of the same name in another group is another kind, unless both lie in one place.
+    // A kind of the same name in another group is another kind, unless both have the same keys.
     return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage)
       ? found
       : undefined;

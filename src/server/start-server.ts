@@ -282,7 +282,7 @@ const openHealth = ({ options, clock, log }: Start): Health =>
 const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { table } }: Plans): RequestMetrics =>
   new RequestMetrics({
     metrics,
-    isServed: (place) => gate.assembled?.serves(place) ?? isServed(table, place),
+    isServed: (target) => gate.assembled?.serves(target) ?? isServed(table, target),
     hasKind: (group, version, kind) =>
       gate.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
   });

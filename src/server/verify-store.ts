@@ -147,8 +147,8 @@ class Report {
     const { key, revision } = entry;
     if (key === domainRecordKey) return;
     this.#progress(++this.#objects);
-    const place = placeOf(key);
-    const name = place === undefined ? "unknown" : qualifiedResource(place);
+    const parsed = parseKey(key);
+    const name = parsed === undefined ? "unknown" : qualifiedResource(parsed);
     this.#resources[name] = (this.#resources[name] ?? 0) + 1;
     const wasEncrypted = isEncrypted(entry.value);
     if (wasEncrypted) this.#encrypted++;
@@ -165,7 +165,7 @@ interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
   readonly value: Buffer;
 }
 
-interface Place {
+interface ParsedKey {
   readonly group: string;
   readonly resource: string;
   /** The rest of the key is cut at its slashes: into namespace and name, or the name. */
@@ -173,7 +173,7 @@ interface Place {
 }
 
 /** Reads a key: `/registry/GROUP/RESOURCE/[NAMESPACE/]NAME`. */
-function placeOf(key: string): Place | undefined {
+function parseKey(key: string): ParsedKey | undefined {
   const [empty, registry, group, resource, ...rest] = key.split("/");
   if (empty !== "" || registry !== "registry" || group === undefined || resource === undefined) return undefined;
   return { group: group === "core" ? "" : group, resource, rest };
@@ -255,11 +255,11 @@ function problemsOf(
   hidesKinds: boolean,
   uids: Set<string>,
 ): string[] {
-  const place = placeOf(key);
-  if (place === undefined) return ["is no key of an object"];
-  const kind = kinds.get(`${place.group}/${place.resource}`);
+  const parsed = parseKey(key);
+  if (parsed === undefined) return ["is no key of an object"];
+  const kind = kinds.get(`${parsed.group}/${parsed.resource}`);
   if (kind === undefined && hidesKinds) return [];
-  if (kind === undefined) return [`is of the resource ${qualifiedResource(place)}, which is not defined`];
+  if (kind === undefined) return [`is of the resource ${qualifiedResource(parsed)}, which is not defined`];
   let found: unknown;
   try {
     found = parseObject(value.toString());
@@ -268,7 +268,7 @@ function problemsOf(
   }
   if (!isObject(found) || !isObject(found["metadata"])) return ["has no metadata"];
   const object = found as unknown as Unstructured; // what of it is read is checked next
-  const problems = [...typeProblems(object, kind), ...metadataProblems(object, place, kind, revision)];
+  const problems = [...typeProblems(object, kind), ...metadataProblems(object, parsed, kind, revision)];
   const { uid = "" } = object.metadata;
   if (uid !== "" && uids.has(uid)) problems.push(`has the uid ${uid} of another object`);
   uids.add(uid);
@@ -284,7 +284,7 @@ function typeProblems({ kind, apiVersion = "" }: Unstructured, wanted: Kind): st
   return problems;
 }
 
-function metadataProblems({ metadata }: Unstructured, { rest }: Place, kind: Kind, revision: number): string[] {
+function metadataProblems({ metadata }: Unstructured, { rest }: ParsedKey, kind: Kind, revision: number): string[] {
   const problems: string[] = [];
   const [namespace, name] = kind.namespaced ? rest : [undefined, ...rest];
   if (rest.length !== (kind.namespaced ? 2 : 1)) problems.push("has a key of another form than its kind's");

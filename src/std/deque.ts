@@ -31,7 +31,7 @@ export class Deque<T> {
     return item;
   }
 
-  /** The item `index` places after the oldest; `undefined` outside of `0 … length - 1`. */
+  /** The item `index` positions after the oldest; `undefined` outside of `0 … length - 1`. */
   at(index: number): T | undefined {
     if (index < 0 || index >= this.#length) return undefined;
     return this.#items[(this.#first + index) & (this.#items.length - 1)];

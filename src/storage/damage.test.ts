@@ -1,7 +1,7 @@
 /**
  * No silent loss: each file of a store is removed, emptied or cut, or one byte is changed, after a closed and after a
  * killed process. Each start has all acknowledged writes, or is refused with a message and changes nothing.
- * `DAMAGE_PLACES` sets at how many places bytes are changed.
+ * `DAMAGE_PLACES` sets at how many offsets bytes are changed.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -30,7 +30,7 @@ import { checkConsistency } from "./consistency-for-tests.ts";
 import type { Told } from "./damage-child.ts";
 import { openSqliteStore, type SqliteStore, type SqliteOptions } from "./sqlite.ts";
 
-const places = Number(process.env["DAMAGE_PLACES"] ?? 10);
+const offsetCount = Number(process.env["DAMAGE_PLACES"] ?? 10);
 const root = mkdtempSync(join(tmpdir(), "binnacle-damage-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
@@ -65,19 +65,19 @@ function damagesOf(size: number): Damage[] {
     ["cut in half", (path) => truncateSync(path, Math.floor(size / 2))],
     ["cut at its end", (path) => truncateSync(path, size - 1)],
   ];
-  for (let i = 0; i < places; i++) {
-    const place = Math.floor(((i + 0.5) / places) * size);
+  for (let i = 0; i < offsetCount; i++) {
+    const offset = Math.floor(((i + 0.5) / offsetCount) * size);
     damages.push([
-      `with another byte at ${place} of ${size}`,
-      (path) => flip(path, place, i % 2 === 0 ? 0xff : 1 << (i % 8)),
+      `with another byte at ${offset} of ${size}`,
+      (path) => flip(path, offset, i % 2 === 0 ? 0xff : 1 << (i % 8)),
     ]);
   }
   return damages;
 }
 
-function flip(path: string, place: number, bits: number): void {
+function flip(path: string, offset: number, bits: number): void {
   const bytes = readFileSync(path);
-  bytes[place] = bytes[place]! ^ bits;
+  bytes[offset] = bytes[offset]! ^ bits;
   writeFileSync(path, bytes);
 }
 

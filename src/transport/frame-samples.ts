@@ -40,8 +40,8 @@ export interface SampledConnection {
 /** Compares what one connection read with what accounts for it. */
 export class FrameAccount {
   readonly connection: SampledConnection;
-  /** Its place among those that samples look at. */
-  place: Node<FrameAccount> | undefined;
+  /** Its node in the list of accounts that samples look at. */
+  node: Node<FrameAccount> | undefined;
   /** Whether it reads in turns. */
   isMetered = false;
   /** It had read and written so much when it was last looked at, and brought these bodies and requests since. */
@@ -100,13 +100,13 @@ export class FrameSamples {
 
   open(connection: SampledConnection): FrameAccount {
     const account = new FrameAccount(connection);
-    account.place = this.#accounts.add(account);
+    account.node = this.#accounts.add(account);
     if (!this.#isAwaited) this.#sampleSoon();
     return account;
   }
 
-  leave({ place }: FrameAccount): void {
-    if (place !== undefined) this.#accounts.remove(place);
+  leave({ node }: FrameAccount): void {
+    if (node !== undefined) this.#accounts.remove(node);
   }
 
   #sampleSoon(): void {
@@ -121,9 +121,9 @@ export class FrameSamples {
     const isLate = this.#clock.monotonic() - this.#dueMs > lateMs;
     for (let count = Math.min(isLate ? samplesMaxLate : samplesMax, accounts.size); count > 0; count--) {
       const account = accounts.first;
-      if (account?.place === undefined) break;
-      accounts.remove(account.place);
-      account.place = accounts.add(account);
+      if (account?.node === undefined) break;
+      accounts.remove(account.node);
+      account.node = accounts.add(account);
       if (!account.isMetered && account.isBusy()) account.connection.meter();
     }
     if (accounts.size > 0) this.#sampleSoon();

@@ -293,7 +293,7 @@ test("bodies, requests and what is said of bytes that were sent are no flood of 
     reads.socket.bytesRead += 30_000;
     clock.advance(sampleMs);
     // A turn counts what was taken, and none passes here.
-    if (requests.reader.node === undefined && reads.reader.node === undefined) continue;
+    if (requests.reader.waitingNode === undefined && reads.reader.waitingNode === undefined) continue;
     for (const { reader } of all) assert.equal(reader.frames?.isMetered, false);
   }
   assert.equal(abuses, 0);

@@ -113,11 +113,11 @@ export class SocketReader implements SampledConnection {
   round = 0;
   bytes = 0;
   group: Group;
-  /** Its list in the group, and its place there. */
+  /** The list of the group that it is in, and its node there. */
   list: LinkedList<SocketReader>;
-  place: Node<SocketReader> | undefined;
-  /** Its place among those that wait for their turn. */
-  node: Node<SocketReader> | undefined;
+  listNode: Node<SocketReader> | undefined;
+  /** Its node in the list of those that wait for their turn. */
+  waitingNode: Node<SocketReader> | undefined;
   /** Accounts for what it reads where the protocol is HTTP/2. */
   frames: FrameAccount | undefined;
   #abused: (() => void) | undefined;
@@ -225,7 +225,7 @@ export class SocketReader implements SampledConnection {
   /** Reads, if nothing is against it. */
   start(): void {
     const { isPaused, queued } = this.group;
-    if (this.#isHeld || isPaused || this.list === queued || this.node !== undefined) return;
+    if (this.#isHeld || isPaused || this.list === queued || this.waitingNode !== undefined) return;
     const handle = this.#handle;
     // A stream whose reader paused it starts by itself.
     if (handle?.reading !== false) handle?.readStart();
@@ -318,8 +318,8 @@ export class ReadTurns {
   }
 
   leave(reader: SocketReader): void {
-    if (reader.node !== undefined) this.#waiting.remove(reader.node);
-    reader.node = undefined;
+    if (reader.waitingNode !== undefined) this.#waiting.remove(reader.waitingNode);
+    reader.waitingNode = undefined;
     if (reader.frames !== undefined) this.#samples.leave(reader.frames);
     this.#leaveGroup(reader);
     this.#count(reader, requestBytes);
@@ -355,8 +355,8 @@ export class ReadTurns {
   }
 
   #wait(reader: SocketReader): void {
-    if (reader.node !== undefined) return;
-    reader.node = this.#waiting.add(reader);
+    if (reader.waitingNode !== undefined) return;
+    reader.waitingNode = this.#waiting.add(reader);
     reader.stop();
     this.#await();
   }
@@ -375,9 +375,9 @@ export class ReadTurns {
     this.#metered = [];
     for (let left = turnBytesMax; left > 0; ) {
       const reader = this.#waiting.first;
-      if (reader?.node === undefined) break;
-      this.#waiting.remove(reader.node);
-      reader.node = undefined;
+      if (reader?.waitingNode === undefined) break;
+      this.#waiting.remove(reader.waitingNode);
+      reader.waitingNode = undefined;
       reader.start();
       const isMetered = reader.frames?.isMetered === true;
       if (isMetered) this.#metered.push(reader);
@@ -389,8 +389,8 @@ export class ReadTurns {
 
   /** A metered one had its turn: it reads freely again if it had little to read. */
   #look(reader: SocketReader): void {
-    const { frames, node } = reader;
-    if (frames === undefined || reader.isClosed || node !== undefined) return;
+    const { frames, waitingNode } = reader;
+    if (frames === undefined || reader.isClosed || waitingNode !== undefined) return;
     if (frames.isBusy()) this.#wait(reader);
     else frames.isMetered = false;
   }
@@ -425,7 +425,7 @@ export class ReadTurns {
       if (isUnread) group.batchCount--;
       this.#leaveList(reader);
       reader.list = queued;
-      reader.place = isUnread ? queued.addFirst(reader) : queued.add(reader);
+      reader.listNode = isUnread ? queued.addFirst(reader) : queued.add(reader);
       reader.stop();
     }
     group.batchSize = batchUsual;
@@ -433,16 +433,16 @@ export class ReadTurns {
   }
 
   #leaveGroup(reader: SocketReader): void {
-    if (reader.place === undefined) return;
+    if (reader.listNode === undefined) return;
     this.#leaveList(reader);
     if (sizeOf(reader.group) === 0) reader.group.dispose?.();
   }
 
   #leaveList(reader: SocketReader): void {
-    const { group, list, place } = reader;
-    if (place === undefined) return;
-    list.remove(place);
-    reader.place = undefined;
+    const { group, list, listNode } = reader;
+    if (listNode === undefined) return;
+    list.remove(listNode);
+    reader.listNode = undefined;
     // The bytes that it read in its turn still count, although it is no longer asked.
     if (list === group.batch) group.batchBytes -= reader.bytesRead;
   }
@@ -450,7 +450,7 @@ export class ReadTurns {
   #move(reader: SocketReader, list: LinkedList<SocketReader>): void {
     this.#leaveList(reader);
     reader.list = list;
-    reader.place = list.add(reader);
+    reader.listNode = list.add(reader);
     const { group } = reader;
     if (list !== group.batch) return;
     group.batchCount++;

@@ -42,7 +42,7 @@ export class Exchange {
   readonly request: IncomingRequest;
   readonly #writer: ResponseWriter;
   readonly #settings: ReplySettings;
-  /** Its place among the exchanges of the connection. */
+  /** Its position among the exchanges of the connection. */
   readonly #node: Node<Exchange>;
   readonly #siblings: LinkedList<Exchange>;
   readonly #done: () => void;

@@ -140,13 +140,13 @@ const acting = (user: string): SendOptions => ({ headers: { "impersonate-user": 
 /** Tries every verb as a subject that holds `held` in one way. */
 async function tryAll(api: Api, user: string, target: Target, held: string, way: Way, ns: string, other: string) {
   for (const [verb, request] of Object.entries(target.requests)) {
-    for (const place of target.namespaced ? [ns, other] : [ns]) {
+    for (const namespace of target.namespaced ? [ns, other] : [ns]) {
       for (const item of named.has(verb) ? ["mine", "another"] : [""]) {
-        const answer = await request(api, acting(user), { collection: collectionOf(target, place), item });
+        const answer = await request(api, acting(user), { collection: collectionOf(target, namespace), item });
         const isAllowed =
-          verb === held && (place === ns || way === "aggregation") && (way !== "name" || item === "mine");
+          verb === held && (namespace === ns || way === "aggregation") && (way !== "name" || item === "mine");
         if (isAllowed) answer.expect([200, 201]);
-        else answer.refused(403, "Forbidden", refusal(user, target, verb, place, item));
+        else answer.refused(403, "Forbidden", refusal(user, target, verb, namespace, item));
       }
     }
   }
@@ -157,7 +157,7 @@ for (const target of targets) {
     inBothDomains(
       `${target.name}: each verb alone, allowed by ${way}, and no other [AUTHZ-02] [AUTHZ-07] [AUTHZ-14] [AUTHZ-15] [AUTHZ-16] [AUTHZ-17] [AUTHZ-18] [AUTHZ-19] [AUTHZ-20] [AUTHZ-21] [AUTHZ-22] [RBAC-01] [RBAC-03] [RBAC-04] [RBAC-05] [RBAC-13] [RBAC-14] [RBAC-15] [RBAC-16] [AUTHRES-45]`,
       async (api) => {
-        const [first, second] = [await api.place(), await api.place()];
+        const [first, second] = [await api.createNamespace(), await api.createNamespace()];
         const body = target.name === "subresource" ? claim : target.namespaced ? configMap : storageClass;
         for (const ns of target.namespaced ? [first.ns, second.ns] : [first.ns]) {
           for (const name of ["mine", "another"]) {
@@ -187,7 +187,7 @@ for (const target of targets) {
 inBothDomains(
   "names narrow a list and a watch only with a field selector on the name [RBAC-15] [RBAC-16]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const target = targets[0]!;
     const collection = collectionOf(target, ns);
     for (const name of ["mine", "another"]) (await api.post(collection, configMap(name))).expect(201);
@@ -217,7 +217,7 @@ for (const way of ["role", "scope", "aggregation"] as const) {
   inBothDomains(
     `non-resource: each method is a verb of its own, allowed by ${way}, and no other [RBAC-20] [AUTHZ-23] [AUTHZ-24]`,
     async (api) => {
-      const { ns } = await api.place();
+      const { ns } = await api.createNamespace();
       await Promise.all(
         methods.map(async (held) => {
           const user = api.unique(`path-${held.toLowerCase()}`);

@@ -226,7 +226,7 @@ inBothDomains(
 );
 
 inBothDomains("a refusal comes before anything about the object is told [AUTHZ-02] [AUTHZ-08]", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1"))).expect(201);
   const bob = { as: "bob" };
   const there = await api.get(`${configMaps}/m1`, bob);
@@ -276,7 +276,7 @@ inBothDomains("normal users are no objects [AUTHN-04]", async (api) => {
 });
 
 inBothDomains("service accounts are objects of a namespace [AUTHN-02]", async (api) => {
-  const { serviceAccounts, ns } = await api.place();
+  const { serviceAccounts, ns } = await api.createNamespace();
   const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
   (await api.post(serviceAccounts, account)).expect(201, { "metadata.namespace": ns, "metadata.uid": present });
 });

@@ -143,7 +143,7 @@ const everything = {
 
 withAudit("a level says how much of a request is recorded, the first fitting rule which", everything, async (on) => {
   const { api } = on;
-  const { configMaps, secrets } = await api.place();
+  const { configMaps, secrets } = await api.createNamespace();
   const created = (await api.post(configMaps, configMap("a", { k: "v" }), { headers: { "audit-id": "my-id" } })).expect(
     201,
   );
@@ -202,7 +202,7 @@ withAudit(
   "managed fields are left out where the policy says so, of objects and of lists",
   { omitManagedFields: true, rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
-    const { configMaps } = await on.api.place();
+    const { configMaps } = await on.api.createNamespace();
     (await on.api.post(configMaps, configMap("a"))).expect(201);
     (await on.api.get(configMaps)).expect(200);
     const recorded = on.of(configMaps).filter(({ responseObject }) => responseObject !== undefined);
@@ -219,7 +219,7 @@ for (const omitManagedFields of [false, true]) {
     { omitManagedFields, rules: [...notItself, { level: "RequestResponse" }] },
     async (on) => {
       const { api } = on;
-      const { configMaps } = await api.place();
+      const { configMaps } = await api.createNamespace();
       const long = "x".repeat(100_000);
       (await api.post(configMaps, configMap("a", { k: long }))).expect(201);
       const table = `application/json;as=Table;v=v1;g=${api.name("meta.k8s.io")}`;
@@ -256,7 +256,7 @@ withAudit(
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
     const { api } = on;
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     (await api.get(`${configMaps}/none`, { as: "alice" })).refused(403, "Forbidden");
     const refused = on.of(`${configMaps}/none`).at(-1);
     assert.equal(refused?.user.username, "alice");
@@ -327,7 +327,7 @@ withAudit(
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
     const { api } = on;
-    const account = (await api.place()).configMaps.replace(/configmaps$/, "serviceaccounts");
+    const account = (await api.createNamespace()).configMaps.replace(/configmaps$/, "serviceaccounts");
     (await api.post(account, { metadata: { name: "robot" } })).expect(201);
     const asked = (await api.post(`${account}/robot/token`, { spec: { expirationSeconds: 600 } })).expect(201);
     const token = asked.string("status.token");
@@ -370,7 +370,7 @@ withAudit(
   "a watch is recorded when it starts and when it ends, with the time it took",
   { rules: [...notItself, { level: "Metadata" }] },
   async (on) => {
-    const { configMaps } = await on.api.place();
+    const { configMaps } = await on.api.createNamespace();
     (await on.api.get(`${configMaps}?watch=true&timeoutSeconds=1`)).expect(200);
     // The end of a stream waits for no log.
     await eventually(() => {
@@ -387,7 +387,7 @@ withAudit(
   "a watch has no object, whatever the level, and discovery has one in whatever form it is asked for",
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
-    const { configMaps } = await on.api.place();
+    const { configMaps } = await on.api.createNamespace();
     (await on.api.get(`${configMaps}?watch=true&timeoutSeconds=1`)).expect(200);
     await eventually(() => Promise.resolve(assert.equal(on.of(`${configMaps}?watch`).length, 3)));
     for (const event of on.of(`${configMaps}?watch`)) assert.equal(event.responseObject, undefined);
@@ -415,7 +415,7 @@ withAudit(
   "what is deleted by options, and reviews, are recorded by their level",
   { rules: [...notItself, { level: "RequestResponse", omitStages: ["RequestReceived"] }] },
   async (on) => {
-    const { configMaps } = await on.api.place();
+    const { configMaps } = await on.api.createNamespace();
     (await on.api.post(configMaps, configMap("a"))).expect(201);
     const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
     (await on.api.delete(`${configMaps}/a`, options)).expect(200);
@@ -433,7 +433,7 @@ withAudit(
   "events that are too large lose their objects, and what is recorded is counted",
   { rules: [...notItself, { level: "RequestResponse", omitStages: ["RequestReceived"] }] },
   async (on) => {
-    const { configMaps } = await on.api.place();
+    const { configMaps } = await on.api.createNamespace();
     (await on.api.post(configMaps, configMap("small", { k: "v" }))).expect(201);
     (await on.api.post(configMaps, configMap("large", { k: "v".repeat(3000) }))).expect(201);
     const [small, large] = on.of(configMaps);

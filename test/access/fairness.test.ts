@@ -319,7 +319,7 @@ for (const domain of domains) {
 }
 
 async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(levels, level("tight", 1, queuing, { borrowingLimitPercent: 0 }))).expect(201);
   (await api.post(schemas, schema("tight", "tight", user("bob")))).expect(201);
   const role = { apiVersion: "rbac.authorization.k8s.io/v1", metadata: { name: "bob" } };
@@ -398,7 +398,7 @@ for (const domain of domains) {
     // The seat of a client that reads slowly is given up by the clock, which stands still here.
     const server = await openServer(domain, gated, { clock: new MovingClock(slowMs) });
     const api = new Api(server);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     for (let i = 0; i < 20; i++)
       (await api.post(configMaps, configMap(`m${i}`, { k: "x".repeat(500_000) }))).expect(201);
     const raw = await connectRaw(api.endpoint, api.server.ca);
@@ -421,7 +421,7 @@ for (const domain of domains) {
 
 withOwnServer("every figure that 1.32 shows of its flows is shown here", small, async (api) => {
   (await api.get("/api/v1/nodes", { as: "bob" })).expect(403);
-  (await api.post("/api/v1/namespaces", { metadata: { name: api.unique("place") } })).expect(201);
+  (await api.post("/api/v1/namespaces", { metadata: { name: api.unique("ns") } })).expect(201);
   const metrics = (await api.get("/metrics")).expect(200).text;
   const shown = [...metrics.matchAll(/^# TYPE (apiserver_(?:flowcontrol_|current_in)\w+) (\w+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,
@@ -591,7 +591,7 @@ withOwnServer(
 );
 
 inBothDomains("fifty config maps can be written at once", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) => api.post(configMaps, configMap(`m${index}`))),
   );

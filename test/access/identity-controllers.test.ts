@@ -43,7 +43,7 @@ const until = (api: Api, path: string, check: (answer: Answer) => unknown): Prom
   eventually(async () => check(await api.get(path)));
 
 inBothDomains("every namespace gets the account default, again when it goes [AUTHN-03]", async (api) => {
-  const { serviceAccounts } = await api.place();
+  const { serviceAccounts } = await api.createNamespace();
   const path = `${serviceAccounts}/default`;
   let uid = "";
   await until(api, path, (answer) => {
@@ -57,7 +57,7 @@ inBothDomains("every namespace gets the account default, again when it goes [AUT
 });
 
 inBothDomains("every namespace has the certificates the server is known by, and keeps them", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/${rootCertificates}`;
   (await api.post(configMaps, configMap("mine"))).expect(201);
   const isRight = (answer: Answer): void => {
@@ -77,14 +77,14 @@ inBothDomains("every namespace has the certificates the server is known by, and 
 });
 
 inBothDomains("a namespace on its way out gets nothing new and is gone", async (api) => {
-  const { ns, serviceAccounts } = await api.place();
+  const { ns, serviceAccounts } = await api.createNamespace();
   await until(api, `${serviceAccounts}/default`, (answer) => answer.expect(200));
   (await api.delete(`${namespaces}/${ns}`)).expect(200);
   await until(api, `${namespaces}/${ns}`, (answer) => answer.expect(404));
 });
 
 inBothDomains("a namespace with jobs and replication controllers is deleted to the end", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const template = {
     metadata: { labels: { a: "b" } },
     spec: { containers: [{ name: "c", image: "i" }], restartPolicy: "Never" },
@@ -106,7 +106,7 @@ inBothDomains("a namespace with jobs and replication controllers is deleted to t
 inBothDomains(
   "a Secret of the token type gets the token of its account, and goes with it [ASA-06] [ASA-07]",
   async (api) => {
-    const { ns, secrets, serviceAccounts } = await api.place();
+    const { ns, secrets, serviceAccounts } = await api.createNamespace();
     const uid = (await api.post(serviceAccounts, account("robot"))).expect(201).string("metadata.uid");
     (await api.post(secrets, accountSecret("old", "robot"))).expect(201);
     let token = "";
@@ -132,7 +132,7 @@ inBothDomains(
 );
 
 inBothDomains("a Secret of an account that is missing, or was another one, is removed", async (api) => {
-  const { secrets, serviceAccounts } = await api.place();
+  const { secrets, serviceAccounts } = await api.createNamespace();
   await api.post(serviceAccounts, account("robot"));
   const stranger = { "kubernetes.io/service-account.uid": "00000000-0000-4000-8000-000000000000" };
   (await api.post(secrets, accountSecret("missing", "nobody"))).expect(201);
@@ -141,7 +141,7 @@ inBothDomains("a Secret of an account that is missing, or was another one, is re
 });
 
 inBothDomains("an account no longer names a Secret of its token that is gone", async (api) => {
-  const { secrets, serviceAccounts } = await api.place();
+  const { secrets, serviceAccounts } = await api.createNamespace();
   await api.post(serviceAccounts, account("robot", { secrets: [{ name: "old" }, { name: "other" }] }));
   await api.post(secrets, accountSecret("old", "robot"));
   await until(api, `${secrets}/old`, (answer) => answer.expect(200, { "data.token": present }));
@@ -150,7 +150,7 @@ inBothDomains("an account no longer names a Secret of its token that is gone", a
 });
 
 inBothDomains("a pod runs as an account of its namespace, with its files [ASA-11]", async (api) => {
-  const { ns, serviceAccounts } = await api.place();
+  const { ns, serviceAccounts } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   // The pod is made at once: the account of a new namespace is waited for.
   const plain = (await api.post(pods, pod("plain"))).expect(201, {
@@ -249,7 +249,7 @@ withOwnServer(
     const id = newId();
     const data = { "usage-bootstrap-signing": "true", expiration: inSeconds(-10) };
     await api.post(systemSecrets, bootstrapSecret(id, data));
-    const { serviceAccounts } = await api.place();
+    const { serviceAccounts } = await api.createNamespace();
     await until(api, `${serviceAccounts}/default`, (answer) => answer.expect(200));
     (await api.get(`${systemSecrets}/bootstrap-token-${id}`)).expect(200);
     (await api.get(clusterInfo)).expect(404);
@@ -260,7 +260,7 @@ withOwnServer(
   "controllers that are deselected do nothing",
   { ...gated, controllers: ["*", "-serviceaccount-controller", "-root-ca-cert-publisher", "-serviceaccount-token"] },
   async (api) => {
-    const { ns, secrets, serviceAccounts, configMaps } = await api.place();
+    const { ns, secrets, serviceAccounts, configMaps } = await api.createNamespace();
     await api.post(serviceAccounts, account("robot"));
     await api.post(secrets, accountSecret("old", "robot"));
     const refused = await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"));

@@ -153,7 +153,7 @@ inBothDomains(
 );
 
 inBothDomains("permission in a namespace is none, but for its service accounts [IMP-15] [IMP-19]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const name = "impersonator";
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const here = `${rbac}/namespaces/${ns}`;

@@ -29,7 +29,7 @@ const node = (name: string, metadata: object = {}, spec: object = {}): ObjectBod
 
 /** A pod of an administrator on a node, with a secret, a config map and a claim. */
 async function scheduled(api: Api, podName = "p", nodeName = "one"): Promise<string> {
-  const { ns, configMaps, secrets } = await api.place();
+  const { ns, configMaps, secrets } = await api.createNamespace();
   (await api.post(secrets, secret("used"))).expect(201);
   (await api.post(secrets, secret("unused"))).expect(201);
   (await api.post(configMaps, configMap("used"))).expect(201);

@@ -92,7 +92,7 @@ inBothDomains(
 );
 
 inBothDomains("a user bound to cluster-admin may do everything [RBAC-31]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const name = api.unique("root");
   const bound = binding("ClusterRoleBinding", name, "ClusterRole", "cluster-admin", user(name));
   (await api.post(`${rbac}/clusterrolebindings`, bound)).expect(201);
@@ -162,7 +162,7 @@ withOwnServer(
 inBothDomains(
   "what a binding gives is there when the write is answered, and gone when its removal is [RBAC-01]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const maps = `/api/v1/namespaces/${ns}/configmaps`;
     (await api.post(`${rbac}/namespaces/${ns}/roles`, role("r", rule("list", "configmaps")))).expect(201);
     for (let round = 0; round < 20; round++) {
@@ -220,7 +220,7 @@ for (const [how, verbs, send] of writers) {
   inBothDomains(
     `${how}: a role or binding beyond one's rights is refused, and nothing is written [AUTHZ-25] [AUTHZ-26]`,
     async (api) => {
-      const { ns } = await api.place();
+      const { ns } = await api.createNamespace();
       const who = api.unique("author");
       const as = acting(who);
       const [roles, bindings] = [`${rbac}/namespaces/${ns}/roles`, `${rbac}/namespaces/${ns}/rolebindings`];
@@ -246,7 +246,7 @@ for (const [how, verbs, send] of writers) {
 
 for (const [how, verbs, send] of changers) {
   inBothDomains(`${how}: a role does not grow beyond the rights of whoever changes it [AUTHZ-26]`, async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const who = api.unique("author");
     await grant(api, ns, who, rule(verbs, "roles", group), rule("get", "configmaps"));
     const path = `${rbac}/namespaces/${ns}/roles/r`;
@@ -261,7 +261,7 @@ for (const [how, verbs, send] of changers) {
 inBothDomains(
   "roles and bindings that cannot be are refused in 1.32's words [AUTHRES-41] [AUTHRES-47] [AUTHRES-48] [AUTHRES-49] [RBAC-07] [RBAC-08] [RBAC-09]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const invalid = async (path: string, body: object, ...findings: string[]): Promise<void> => {
       const list = findings.length === 1 ? findings[0]! : `[${findings.join(", ")}]`;
       (await api.post(`${rbac}/${path}`, body)).refused(
@@ -318,7 +318,7 @@ inBothDomains(
 );
 
 inBothDomains("a rule that lacks its lists is refused as such, not as a broken server [AUTHRES-41]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const who = api.unique("author");
   await grant(api, ns, who, rule("create", "roles", group), rule("get", "configmaps"));
   for (const rules of [[{}], [null], [{ apiGroups: [""], resources: ["secrets"], verbs: null }]]) {
@@ -334,7 +334,7 @@ inBothDomains("a rule that lacks its lists is refused as such, not as a broken s
 inBothDomains(
   "subjects are added to a binding only by users who hold the permissions of its role [AUTHZ-25]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const who = api.unique("binder");
     await grant(api, ns, who, rule("get update patch", "rolebindings", group));
     (await api.post(`${rbac}/namespaces/${ns}/roles`, role("r", rule("get", "secrets")))).expect(201);
@@ -421,7 +421,7 @@ inBothDomains(
 );
 
 inBothDomains("a refusal tells nothing about what there is [AUTHZ-07]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const maps = `/api/v1/namespaces/${ns}/configmaps`;
   (await api.post(maps, configMap("there"))).expect(201);
   const messages = new Set<string>();
@@ -444,7 +444,7 @@ inBothDomains("a refusal tells nothing about what there is [AUTHZ-07]", async (a
 });
 
 inBothDomains("names that look like paths do not get past a rule [RBAC-08]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const maps = `/api/v1/namespaces/${ns}/configmaps`;
   (await api.post(maps, configMap("secret"))).expect(201);
   await grant(api, ns, "walker", rule("get", "configmaps", "", ["mine"]));
@@ -467,7 +467,7 @@ inBothDomains("names that look like paths do not get past a rule [RBAC-08]", asy
 inBothDomains(
   "reviews answer about the user, and about others only with permission [REVIEW-06] [REVIEW-07] [REVIEW-08] [AUTHRES-13] [AUTHRES-16] [AUTHRES-17]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     await grant(api, ns, "reader", rule("list", "configmaps"));
     const root = "/apis/authorization.k8s.io/v1";
     const review = (kind: string, spec: object, metadata: object = {}): object => ({
@@ -502,7 +502,7 @@ inBothDomains(
 );
 
 inBothDomains("decisions are explained to users with permission", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   await grant(api, ns, "reader", rule("get list", "configmaps"));
   const ask = (query: string, as?: SendOptions): Promise<Answer> => api.get(`/debug/access?${query}`, as);
   const about = `user=reader&resource=configmaps&namespace=${ns}`;
@@ -554,7 +554,7 @@ for (const [mode, allowed, denied] of [
 }
 
 inBothDomains("names with the reserved prefix are taken, and mean no more than others [RBAC-23]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   (await api.post(`${rbac}/namespaces/${ns}/roles`, role("system:of-mine", rule("get", "configmaps")))).expect(201);
   const bound = binding("RoleBinding", "system:b", "Role", "system:of-mine", user("system:somebody"));
   (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, bound)).expect(201);
@@ -562,7 +562,7 @@ inBothDomains("names with the reserved prefix are taken, and mean no more than o
 });
 
 inBothDomains("a user who may create pods can mount any secret of the namespace [RBAC-33]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   (
     await api.post(`/api/v1/namespaces/${ns}/secrets`, { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } })
   ).expect(201);

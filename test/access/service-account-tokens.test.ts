@@ -50,15 +50,15 @@ function claimsOf(token: string): Record<string, unknown> {
 
 /** A new account in a new namespace, and a function that requests its tokens. */
 async function robot(api: Api) {
-  const place = await api.place();
-  const created = (await api.post(place.serviceAccounts, account("robot"))).expect(201);
-  const path = `${place.serviceAccounts}/robot`;
+  const paths = await api.createNamespace();
+  const created = (await api.post(paths.serviceAccounts, account("robot"))).expect(201);
+  const path = `${paths.serviceAccounts}/robot`;
   return {
-    ...place,
-    core: `/api/v1/namespaces/${place.ns}`,
+    ...paths,
+    core: `/api/v1/namespaces/${paths.ns}`,
     path,
     uid: created.string("metadata.uid"),
-    user: `system:serviceaccount:${place.ns}:robot`,
+    user: `system:serviceaccount:${paths.ns}:robot`,
     request: (spec?: object): Promise<Answer> => api.post(`${path}/token`, request(spec)),
     token: async (spec?: object): Promise<string> =>
       (await api.post(`${path}/token`, request(spec))).expect(201).string("status.token"),

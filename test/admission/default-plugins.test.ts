@@ -39,7 +39,7 @@ const priorities = "/apis/scheduling.k8s.io/v1/priorityclasses";
 const runtimes = "/apis/node.k8s.io/v1/runtimeclasses";
 const ingressClasses = "/apis/networking.k8s.io/v1/ingressclasses";
 
-const podsOf = async (api: Api): Promise<string> => `/api/v1/namespaces/${(await api.place()).ns}/pods`;
+const podsOf = async (api: Api): Promise<string> => `/api/v1/namespaces/${(await api.createNamespace()).ns}/pods`;
 const absent = (value: unknown): boolean => value === undefined;
 const toleration = (api: Api, reason: string, tolerationSeconds = 300) => ({
   key: api.name(`node.kubernetes.io/${reason}`),
@@ -225,7 +225,7 @@ inBothDomains("a pod gets the overhead and the place of its runtime class", asyn
 });
 
 withOwnServer("an ingress that names no class gets the default one", {}, async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const ingresses = `/apis/networking.k8s.io/v1/namespaces/${ns}/ingresses?dryRun=All`;
   const classOf = async (body: object): Promise<unknown> =>
     (await api.post(ingresses, body)).expect(201).at("spec.ingressClassName");

@@ -54,7 +54,7 @@ function policed(name: string, imagePolicy: object, run: (on: Policed) => Promis
         admissionControlConfigFile: configFile(domain, imagePolicy),
       });
       try {
-        const { ns } = await api.place();
+        const { ns } = await api.createNamespace();
         await run({ ...rest, api, pods: `/api/v1/namespaces/${ns}/pods` });
       } finally {
         await close();

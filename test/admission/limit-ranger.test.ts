@@ -17,7 +17,7 @@ const sized = (name: string, resources: object, more: object = {}) =>
 inBothDomains(
   "containers get the requests and limits they do not have, and the pod says which [DRY-05]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const pods = `/api/v1/namespaces/${ns}/pods`;
     const item = {
       type: "Container",
@@ -43,7 +43,7 @@ inBothDomains(
 );
 
 inBothDomains("containers that ask for too little, too much or too far apart are refused [ERR-10]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const item = { type: "Container", min: { cpu: "50m" }, max: { cpu: "1" }, maxLimitRequestRatio: { cpu: "4" } };
   (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
@@ -65,7 +65,7 @@ inBothDomains("containers that ask for too little, too much or too far apart are
 inBothDomains(
   "bounds of pods are held against the sum of containers; init containers run one at a time",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const pods = `/api/v1/namespaces/${ns}/pods`;
     const item = { type: "Pod", max: { memory: "1Gi" } };
     (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
@@ -86,7 +86,7 @@ inBothDomains(
 );
 
 inBothDomains("claims are held to the size a limit range says, when they are made and when they grow", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   const item = { type: "PersistentVolumeClaim", max: { storage: "2Gi" }, min: { storage: "1Gi" } };
   (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
   const asked = (storage: string) => ({ resources: { requests: { storage } } });
@@ -110,7 +110,7 @@ inBothDomains("claims are held to the size a limit range says, when they are mad
 });
 
 inBothDomains("limit ranges that contradict themselves are refused", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = `/api/v1/namespaces/${ns}/limitranges`;
   const invalid = (amount: string): string => `Invalid value: "${amount}"`;
   const refused = async (item: object, field: string, message: string): Promise<void> => {

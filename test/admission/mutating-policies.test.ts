@@ -35,7 +35,7 @@ async function enforce(api: Api, ns: string, mutations: readonly object[], more:
 const apply = (expression: string): object => ({ patchType: "ApplyConfiguration", applyConfiguration: { expression } });
 
 inBothDomains("a policy adds to what is created and changed [DRY-05]", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, ns, [
     apply('Object{metadata: Object.metadata{labels: {"by": request.userInfo.username}}}'),
     { patchType: "JSONPatch", jsonPatch: { expression: '[JSONPatch{op: "add", path: "/data/added", value: "yes"}]' } },
@@ -47,14 +47,14 @@ inBothDomains("a policy adds to what is created and changed [DRY-05]", async (ap
 });
 
 inBothDomains("a policy that makes what the kind has no place for refuses the write", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, ns, [apply('Object{nofield: "x"}')]);
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: error applying patch: failed to convert patch object to typed object: .nofield: field not declared in schema`;
   (await api.post(maps, configMap("m1"))).refused(403, "Invalid", text);
 });
 
 inBothDomains("a policy cannot rename what an apply creates", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, ns, [apply('Object{metadata: Object.metadata{name: "other"}}')]);
   const text = "the name of the object (other) does not match the name on the URL (m1)";
   (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).refused(400, "BadRequest", text);
@@ -104,7 +104,7 @@ inBothDomains("expressions of mutations are checked when they are written", asyn
 });
 
 inBothDomains("variables that double a list 40 times end neither the server nor its memory", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   const variables = [
     { name: "v0", expression: "['x']" },
     ...Array.from({ length: 40 }, (_, at) => ({
@@ -119,7 +119,7 @@ inBothDomains("variables that double a list 40 times end neither the server nor 
 });
 
 inBothDomains("an object that a policy makes too long by copies is refused", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   const copies = Array.from({ length: 20 }, (_, at) => `JSONPatch{op: "copy", from: "/data", path: "/data/c${at}"}`);
   await enforce(api, ns, [{ patchType: "JSONPatch", jsonPatch: { expression: `[${copies.join(", ")}]` } }]);
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: JSON Patch: copies of more than 3145728 bytes`;

@@ -120,7 +120,7 @@ function refused(answer: Answer, of: string, name: string, field: string, why: s
 }
 
 inBothDomains("a policy does not show its author a secret that he may not read", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   const eve = await author(api);
   const name = api.unique("reader");
   (

@@ -26,7 +26,7 @@ const labeled = (labels: object): object => ({
   ),
 });
 
-interface Places {
+interface NamespacePaths {
   readonly ns: string;
   readonly path: string;
   readonly pods: string;
@@ -34,12 +34,12 @@ interface Places {
 }
 
 /** A new namespace with labels. */
-async function place(api: Api, labels: object, name = api.unique("ns")): Promise<Places> {
+async function createLabeled(api: Api, labels: object, name = api.unique("ns")): Promise<NamespacePaths> {
   (await api.post(namespaces, namespace(name, labeled(labels)))).expect(201);
-  return placesOf(name);
+  return pathsIn(name);
 }
 
-const placesOf = (ns: string): Places => ({
+const pathsIn = (ns: string): NamespacePaths => ({
   ns,
   path: `${namespaces}/${ns}`,
   pods: `/api/v1/namespaces/${ns}/pods`,
@@ -81,7 +81,7 @@ const restricted =
   'securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")';
 
 inBothDomains("pods must meet the enforced level", async (api) => {
-  const { pods } = await place(api, { enforce: "restricted" });
+  const { pods } = await createLabeled(api, { enforce: "restricted" });
   (await api.post(pods, meeting("good"))).expect(201);
   const text = `pods "bad" is forbidden: ${restricted}`;
   for (const query of ["", "?dryRun=All"]) {
@@ -98,14 +98,14 @@ inBothDomains("pods must meet the enforced level", async (api) => {
 });
 
 inBothDomains("a level is that of a version", async (api) => {
-  const { pods } = await place(api, { enforce: "restricted", "enforce-version": "v1.7" });
+  const { pods } = await createLabeled(api, { enforce: "restricted", "enforce-version": "v1.7" });
   const container = { name: "c", image: "i", securityContext: { runAsNonRoot: true } };
   (await api.post(pods, pod("old", { containers: [container] }))).expect(201);
   (await api.post(pods, pod("bad"))).refused(403, "Forbidden", /"restricted:v1\.7": runAsNonRoot != true \(/);
 });
 
 inBothDomains("pods that exist may change, unless their images do", async (api) => {
-  const { pods, path } = await place(api, {});
+  const { pods, path } = await createLabeled(api, {});
   (await api.post(pods, sharing("p"))).expect(201);
   (await api.patch(path, { metadata: labeled({ enforce: "baseline" }) })).expect(200);
   (await api.patch(`${pods}/p`, { metadata: { labels: { a: "b" } } })).expect(200);
@@ -119,10 +119,10 @@ inBothDomains("pods that exist may change, unless their images do", async (api) 
 });
 
 inBothDomains("a level that only warns refuses nothing; controllers are warned about the enforced one", async (api) => {
-  const lax = await place(api, { warn: "baseline" });
+  const lax = await createLabeled(api, { warn: "baseline" });
   warned(await api.post(lax.pods, sharing("p")), 'would violate PodSecurity "baseline:latest"');
   warned(await api.post(lax.pods, pod("q")));
-  const strict = await place(api, { enforce: "baseline" });
+  const strict = await createLabeled(api, { enforce: "baseline" });
   const made = await api.post(strict.deployments, deployment({ hostPID: true }));
   made.expect(201);
   warned(made, 'would violate PodSecurity "baseline:latest"');
@@ -132,7 +132,7 @@ inBothDomains("a level that only warns refuses nothing; controllers are warned a
 });
 
 inBothDomains("a pod in a worker thread is checked as others", async (api) => {
-  const { pods } = await place(api, { enforce: "baseline", warn: "restricted" });
+  const { pods } = await createLabeled(api, { enforce: "baseline", warn: "restricted" });
   const annotations = { large: "x".repeat(100_000) };
   (await api.post(pods, pod("p", { hostPID: true }, { annotations }))).refused(403, "Forbidden", /hostPID=true/);
   warned(await api.post(pods, pod("p", {}, { annotations })), 'would violate PodSecurity "restricted:latest"');
@@ -156,7 +156,7 @@ inBothDomains("labels that cannot be read are refused", async (api) => {
 });
 
 inBothDomains("a stricter level warns about pods that exist", async (api) => {
-  const { ns, pods, path } = await place(api, {});
+  const { ns, pods, path } = await createLabeled(api, {});
   for (const name of ["a", "b"]) (await api.post(pods, sharing(name))).expect(201);
   (await api.post(pods, pod("c"))).expect(201);
   const relabel = async (labels: object, query = ""): Promise<readonly string[]> =>
@@ -223,8 +223,8 @@ for (const domain of domains) {
 
 /** Requests of which each name a field manager, and the metrics about them. */
 async function askConfigured(api: Api): Promise<void> {
-  const { pods } = await place(api, {});
-  const free = await place(api, {}, "free");
+  const { pods } = await createLabeled(api, {});
+  const free = await createLabeled(api, {}, "free");
   const vm = { apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", metadata: { name: "vm" }, handler: "h" };
   (await api.post("/apis/node.k8s.io/v1/runtimeclasses", vm)).expect(201);
   (await api.post(`${pods}?fieldManager=bad`, sharing("p"))).refused(403, "Forbidden", /"baseline:latest": host/);
@@ -258,7 +258,7 @@ function annotationsOf(path: string, part: string, prefix: string): Readonly<Rec
 
 test("without the plugin labels are not looked at", async () => {
   await usingObserved("k8s.io", { disableAdmissionPlugins: ["PodSecurity"] }, async ({ api }) => {
-    const { pods } = await place(api, { enforce: "restricted", audit: "x" });
+    const { pods } = await createLabeled(api, { enforce: "restricted", audit: "x" });
     (await api.post(pods, sharing("p"))).expect(201);
   });
 });

@@ -33,7 +33,7 @@ const sized = (name: string, requests: object, limits: object = {}, more: object
 inBothDomains(
   "a quota counts objects, refuses what would exceed it, and has room again when they go [ERR-10]",
   async (api) => {
-    const { ns, secrets } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const path = await made(api, ns, "q", { "count/secrets": "2", secrets: "2" });
     (await api.post(secrets, secret("one"))).expect(201);
     (await api.get(path)).expect(200, { "status.used[count/secrets]": "1", "status.used.secrets": "1" });
@@ -53,7 +53,7 @@ inBothDomains(
 );
 
 inBothDomains("a quota on processors needs requests, adds them up, and gives back those of ended pods", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const path = await made(api, ns, "q", { "requests.cpu": "1", "limits.memory": "1Gi", pods: "3" });
   (await api.post(pods, pod("naked"))).refused(
@@ -77,7 +77,7 @@ inBothDomains("a quota on processors needs requests, adds them up, and gives bac
 });
 
 inBothDomains("scopes say which pods count", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const bestEffort = await made(api, ns, "best-effort", { pods: "5" }, { scopes: ["BestEffort"] });
   const terminating = await made(api, ns, "terminating", { pods: "5" }, { scopes: ["Terminating"] });
@@ -100,7 +100,7 @@ inBothDomains("scopes say which pods count", async (api) => {
 inBothDomains(
   "storage is counted altogether and by class; the larger of what is asked and allocated counts [PVC-49]",
   async (api) => {
-    const { ns, claims } = await api.place();
+    const { ns, claims } = await api.createNamespace();
     const ofClass = api.name("gold.storageclass.storage.k8s.io/requests.storage");
     const hard = { "requests.storage": "10Gi", persistentvolumeclaims: "3", [ofClass]: "5Gi" };
     const path = await made(api, ns, "q", hard);
@@ -120,7 +120,7 @@ inBothDomains(
 );
 
 inBothDomains("services count their node ports and load balancers, and count again when they change", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const services = `/api/v1/namespaces/${ns}/services`;
   const hard = { services: "3", "services.nodeports": "2", "services.loadbalancers": "1" };
   const path = await made(api, ns, "q", hard);
@@ -141,7 +141,7 @@ inBothDomains("services count their node ports and load balancers, and count aga
 });
 
 inBothDomains("sixty-four writers create as many as fit, and not one more", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const path = await made(api, ns, "q", { "count/configmaps": "100" });
   const before = Number((await api.get(path)).string("status.used[count/configmaps]"));
   const results = await Promise.all(
@@ -160,7 +160,7 @@ inBothDomains("sixty-four writers create as many as fit, and not one more", asyn
 inBothDomains(
   "while writers create and delete, a quota is never exceeded, and in the end it says what is there",
   async (api) => {
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     const path = await made(api, ns, "q", { "count/configmaps": "12" });
     let most = 0;
     await Promise.all(
@@ -183,7 +183,7 @@ inBothDomains(
 );
 
 inBothDomains("creates pass while the limits of their quota change", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const path = await made(api, ns, "q", { configmaps: "1000" });
   await Promise.all(
     Array.from({ length: 64 }, async (_, writer) => {
@@ -201,7 +201,7 @@ inBothDomains("creates pass while the limits of their quota change", async (api)
 inBothDomains(
   "under a quota on everything sixty-four clients make and delete objects of all kinds, and none is exceeded",
   async (api) => {
-    const { ns, configMaps, secrets } = await api.place();
+    const { ns, configMaps, secrets } = await api.createNamespace();
     const core = `/api/v1/namespaces/${ns}`;
     const hard = {
       "count/configmaps": "9",
@@ -283,7 +283,7 @@ inBothDomains(
 );
 
 inBothDomains("a create that comes to nothing gives back what was charged", async (api) => {
-  const { ns, secrets } = await api.place();
+  const { ns, secrets } = await api.createNamespace();
   const path = await made(api, ns, "q", { secrets: "2" });
   (await api.post(secrets, secret("one"))).expect(201);
   (await api.post(secrets, secret("one"))).refused(409, "AlreadyExists");
@@ -294,7 +294,7 @@ inBothDomains("a create that comes to nothing gives back what was charged", asyn
 inBothDomains(
   "a quota applies once its status says so, and needs what is used there",
   async (api) => {
-    const { ns, secrets } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const path = await made(api, ns, "q", { secrets: "2" });
     (await api.patch(`${path}/status`, { status: { used: null } })).expect(200);
     (await api.post(secrets, secret("one"))).refused(
@@ -322,7 +322,7 @@ plugins:
     const server = await openServer(domain, { admissionControlConfigFile });
     const api = new Api(server);
     try {
-      const { ns, claims } = await api.place();
+      const { ns, claims } = await api.createNamespace();
       (await api.post(claims, claim("a"))).refused(
         403,
         "Forbidden",
@@ -341,7 +341,7 @@ withOwnServer(
   "without the plugin nothing is refused",
   { disableAdmissionPlugins: ["ResourceQuota", "LimitRanger"] },
   async (api) => {
-    const { ns, secrets } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const path = await made(api, ns, "q", { secrets: "0" });
     (await api.post(secrets, secret("one"))).expect(201);
     (await api.post(secrets, secret("two"))).expect(201);

@@ -36,7 +36,7 @@ async function forget(api: Api, name: string): Promise<void> {
 }
 
 inBothDomains("a policy is in force once its binding is written, and no longer than that [EXPR-58]", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   const name = `modes-${ns}`;
   await enforce(api, name, ns, configMaps, {
     validations: [{ expression: "object.data.mode in ['on', 'off']", message: "mode is on or off" }],
@@ -52,7 +52,7 @@ inBothDomains("a policy is in force once its binding is written, and no longer t
 });
 
 inBothDomains("a policy about deletes keeps what it names, in a collection too", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(
     api,
     `keep-${ns}`,
@@ -75,7 +75,7 @@ inBothDomains("a policy about deletes keeps what it names, in a collection too",
 });
 
 inBothDomains("a generated name is known to policies", async (api) => {
-  const { ns, configMaps: maps } = await api.place();
+  const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, `named-${ns}`, ns, configMaps, {
     validations: [{ expression: "request.name == object.metadata.name && request.name.startsWith('g-')" }],
   });
@@ -84,7 +84,7 @@ inBothDomains("a generated name is known to policies", async (api) => {
 });
 
 inBothDomains("policies that refuse everything can be changed and removed", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const everything = { apiGroups: ["*"], apiVersions: ["*"], operations: ["UPDATE"], resources: ["*/*"] };
   const name = `closed-${ns}`;
   await enforce(api, name, undefined, everything, { validations: [{ expression: "false" }] });
@@ -95,7 +95,7 @@ inBothDomains("policies that refuse everything can be changed and removed", asyn
 });
 
 inBothDomains("the status tells the author what the types of the expressions are wrong about", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const name = `typed-${ns}`;
   await enforce(api, name, ns, configMaps, {
     validations: [{ expression: "object.data.a == 1 || object.data.a == '1'" }],
@@ -113,7 +113,7 @@ inBothDomains("the status tells the author what the types of the expressions are
 inBothDomains(
   "parameters are objects of any kind, chosen by name or labels, with no more than a look at the store",
   async (api) => {
-    const { ns, configMaps: maps } = await api.place();
+    const { ns, configMaps: maps } = await api.createNamespace();
     const name = `limited-${ns}`;
     const limit = (of: string, most: string) => configMap(of, { most }, { labels: { role: "limit" } });
     await enforce(

@@ -31,7 +31,7 @@ const inBothDomains = suite();
 /** A test in a namespace of its own, whose webhooks are gone afterwards. */
 function hooked(name: string, run: (on: Placed) => Promise<void>): void {
   inBothDomains(name, async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const made: string[] = [];
     try {
       await run({

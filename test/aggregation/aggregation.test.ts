@@ -379,24 +379,24 @@ inBothDomains("upgraded connections are tunnels to the other server, of any prot
 
 inBothDomains("deleting a namespace deletes what aggregated servers hold in it", async (api) => {
   const { received } = await backend(api);
-  const place = await api.place();
-  const elsewhere = `${base}/namespaces/${place.ns}/flunders`;
+  const paths = await api.createNamespace();
+  const elsewhere = `${base}/namespaces/${paths.ns}/flunders`;
   (await api.post(elsewhere, flunder("gone"))).expect(201);
-  (await api.delete(`/api/v1/namespaces/${place.ns}`)).expect(200);
-  await eventually(async () => (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(404));
+  (await api.delete(`/api/v1/namespaces/${paths.ns}`)).expect(200);
+  await eventually(async () => (await api.get(`/api/v1/namespaces/${paths.ns}`)).expect(404));
   assert.ok(received.some(({ method, url }) => method === "DELETE" && url.startsWith(elsewhere)));
   (await api.get(elsewhere)).expect(200, { "items.length": 0 });
 });
 
 inBothDomains("a server that is down holds up the end of namespaces, and nothing that is in them here", async (api) => {
   const server = await backend(api);
-  const place = await api.place();
-  (await api.post(place.configMaps, { metadata: { name: "here" } })).expect(201);
+  const paths = await api.createNamespace();
+  (await api.post(paths.configMaps, { metadata: { name: "here" } })).expect(201);
   await server.stop();
   try {
-    (await api.delete(`/api/v1/namespaces/${place.ns}`)).expect(200);
+    (await api.delete(`/api/v1/namespaces/${paths.ns}`)).expect(200);
     await eventually(async () => {
-      const shown = (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(200);
+      const shown = (await api.get(`/api/v1/namespaces/${paths.ns}`)).expect(200);
       const conditions = shown.list("status.conditions");
       conditions
         .find((one) => one.string("type") === "NamespaceDeletionDiscoveryFailure")!
@@ -406,11 +406,11 @@ inBothDomains("a server that is down holds up the end of namespaces, and nothing
           message: `Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: ${group}/v1: stale GroupVersion discovery: ${group}/v1`,
         });
     });
-    (await api.get(place.configMaps)).expect(200, { "items.length": 0 });
+    (await api.get(paths.configMaps)).expect(200, { "items.length": 0 });
   } finally {
     await server.start();
   }
-  await eventually(async () => (await api.get(`/api/v1/namespaces/${place.ns}`)).expect(404));
+  await eventually(async () => (await api.get(`/api/v1/namespaces/${paths.ns}`)).expect(404));
   await becomes(api, "True", "Passed");
 });
 
@@ -452,12 +452,12 @@ inBothDomains("no APIService takes away the group of APIServices, so each can be
 });
 
 inBothDomains("what keeps requests from a server is told in its condition", async (api) => {
-  const place = await api.place();
-  const services = `/api/v1/namespaces/${place.ns}/services`;
-  const spec = { insecureSkipTLSVerify: true, service: { namespace: place.ns, name: "web", port: 444 } };
-  const stored = (await api.post(apiServices, apiService(place.ns, spec))).expect(201);
+  const paths = await api.createNamespace();
+  const services = `/api/v1/namespaces/${paths.ns}/services`;
+  const spec = { insecureSkipTLSVerify: true, service: { namespace: paths.ns, name: "web", port: 444 } };
+  const stored = (await api.post(apiServices, apiService(paths.ns, spec))).expect(201);
   assert.deepEqual(stored.warnings, []);
-  const where = `service/web in "${place.ns}"`;
+  const where = `service/web in "${paths.ns}"`;
   await becomes(api, "False", "ServiceNotFound", `${where} is not present`);
   (await api.post(services, { metadata: { name: "web" }, spec: { ports: [{ name: "https", port: 443 }] } })).expect(
     201,
@@ -465,7 +465,7 @@ inBothDomains("what keeps requests from a server is told in its condition", asyn
   await becomes(api, "False", "ServicePortError", `${where} is not listening on port 444`);
   (await api.patch(`${apiServices}/v1.${group}`, { spec: { service: { port: 443 } } })).expect(200);
   await becomes(api, "False", "EndpointsNotFound", `cannot find endpoints for ${where}`);
-  const endpoints = `/api/v1/namespaces/${place.ns}/endpoints`;
+  const endpoints = `/api/v1/namespaces/${paths.ns}/endpoints`;
   (await api.post(endpoints, { metadata: { name: "web" } })).expect(201);
   await becomes(api, "False", "MissingEndpoints", `endpoints for ${where} have no addresses with port name "https"`);
   assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");

@@ -90,10 +90,10 @@ const discovery = {
   ],
 };
 
-const schemaOf = (place: string): object => ({
+const schemaOf = (definitions: string): object => ({
   type: "object",
   description: "A flunder of another server.",
-  properties: { metadata: { $ref: `#/${place}/com.example.Meta` }, spec: { type: "object" } },
+  properties: { metadata: { $ref: `#/${definitions}/com.example.Meta` }, spec: { type: "object" } },
   "x-kubernetes-group-version-kind": [kind],
 });
 const answers = { get: { responses: { 200: { description: "OK" } }, "x-kubernetes-group-version-kind": kind } };

@@ -44,9 +44,9 @@ class User {
   }
 
   async create(config: KubeConfig, name: string, spec: object): Promise<void> {
-    const place = { group, version: "v1", plural: "sites", namespace: this.ns };
+    const coordinates = { group, version: "v1", plural: "sites", namespace: this.ns };
     const body = { apiVersion: `${group}/v1`, kind: "Site", metadata: { name }, spec };
-    await config.makeApiClient(CustomObjectsApi).createNamespacedCustomObject({ ...place, body });
+    await config.makeApiClient(CustomObjectsApi).createNamespacedCustomObject({ ...coordinates, body });
   }
 
   async change(name: string, patch: object): Promise<void> {
@@ -62,7 +62,7 @@ test("k8s.io: a controller on @kubernetes/client-node reconciles custom resource
   const config = configOf(server);
   const api = new Api(server);
   const controller = new SiteController(config);
-  const user = new User(api, (await api.place()).ns);
+  const user = new User(api, (await api.createNamespace()).ns);
   const definitions = config.makeApiClient(ApiextensionsV1Api);
   try {
     const made = await definitions.createCustomResourceDefinition({ body: siteDefinition });
@@ -178,7 +178,7 @@ test("k8s.io: its informers go on when the server ends their watches, and when i
   const { port } = server.endpoint;
   try {
     let api = new Api(server);
-    let user = new User(api, (await api.place()).ns);
+    let user = new User(api, (await api.createNamespace()).ns);
     await config.makeApiClient(ApiextensionsV1Api).createCustomResourceDefinition({ body: siteDefinition });
     await controller.start();
     await user.create(config, "one", { title: "One" });

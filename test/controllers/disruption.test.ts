@@ -6,7 +6,7 @@ import { absent, type Fields, present } from "../view.ts";
 
 const inBothDomains = suite({ ...gated, controllers: ["*"] });
 
-class Place {
+class BudgetTest {
   readonly #api: Api;
   readonly #ns: string;
 
@@ -70,7 +70,7 @@ class Place {
   }
 }
 
-const placed = async (api: Api): Promise<Place> => new Place(api, (await api.place()).ns);
+const openTest = async (api: Api): Promise<BudgetTest> => new BudgetTest(api, (await api.createNamespace()).ns);
 
 const allowed = (reason: string): Fields => ({
   "conditions.length": 1,
@@ -81,12 +81,12 @@ const allowed = (reason: string): Fields => ({
 });
 
 inBothDomains("a budget counts ready pods against those that have to stay", async (api) => {
-  const place = await placed(api);
-  await place.budget("b", { minAvailable: 1 });
-  await place.sees("b", { observedGeneration: 1, expectedPods: 0, desiredHealthy: 1, disruptionsAllowed: 0 });
-  await place.pod("p1");
-  await place.pod("p2", false);
-  await place.sees("b", {
+  const fixture = await openTest(api);
+  await fixture.budget("b", { minAvailable: 1 });
+  await fixture.sees("b", { observedGeneration: 1, expectedPods: 0, desiredHealthy: 1, disruptionsAllowed: 0 });
+  await fixture.pod("p1");
+  await fixture.pod("p2", false);
+  await fixture.sees("b", {
     observedGeneration: 1,
     expectedPods: 2,
     currentHealthy: 1,
@@ -97,10 +97,10 @@ inBothDomains("a budget counts ready pods against those that have to stay", asyn
     "conditions.0.observedGeneration": 1,
     "conditions.0.message": "",
   });
-  await place.setReady("p2", true);
-  await place.sees("b", { currentHealthy: 2, disruptionsAllowed: 1, ...allowed("SufficientPods") });
-  (await api.patch(`${place.budgets}/b`, { spec: { minAvailable: 2 } })).expect(200);
-  await place.sees("b", {
+  await fixture.setReady("p2", true);
+  await fixture.sees("b", { currentHealthy: 2, disruptionsAllowed: 1, ...allowed("SufficientPods") });
+  (await api.patch(`${fixture.budgets}/b`, { spec: { minAvailable: 2 } })).expect(200);
+  await fixture.sees("b", {
     observedGeneration: 2,
     desiredHealthy: 2,
     disruptionsAllowed: 0,
@@ -110,39 +110,39 @@ inBothDomains("a budget counts ready pods against those that have to stay", asyn
 });
 
 inBothDomains("an eviction beyond the budget is refused until another pod is ready", async (api) => {
-  const place = await placed(api);
-  await place.budget("b", { minAvailable: 1 });
-  await place.pod("p1");
-  await place.pod("p2");
-  await place.sees("b", { disruptionsAllowed: 1 });
-  (await place.evict("p1")).expect(201);
-  (await place.evict("p2")).refused(429, "TooManyRequests");
-  await place.sees("b", { expectedPods: 1, currentHealthy: 1, disruptionsAllowed: 0, disruptedPods: absent });
-  (await place.evict("p2")).refused(429, "TooManyRequests");
-  await place.pod("p3");
-  await place.sees("b", { currentHealthy: 2, disruptionsAllowed: 1 });
-  (await place.evict("p2")).expect(201);
-  await place.sees("b", { expectedPods: 1, currentHealthy: 1, disruptionsAllowed: 0 });
+  const fixture = await openTest(api);
+  await fixture.budget("b", { minAvailable: 1 });
+  await fixture.pod("p1");
+  await fixture.pod("p2");
+  await fixture.sees("b", { disruptionsAllowed: 1 });
+  (await fixture.evict("p1")).expect(201);
+  (await fixture.evict("p2")).refused(429, "TooManyRequests");
+  await fixture.sees("b", { expectedPods: 1, currentHealthy: 1, disruptionsAllowed: 0, disruptedPods: absent });
+  (await fixture.evict("p2")).refused(429, "TooManyRequests");
+  await fixture.pod("p3");
+  await fixture.sees("b", { currentHealthy: 2, disruptionsAllowed: 1 });
+  (await fixture.evict("p2")).expect(201);
+  await fixture.sees("b", { expectedPods: 1, currentHealthy: 1, disruptionsAllowed: 0 });
 });
 
 inBothDomains("percentages and what may be missing are of the pods that controllers are to keep", async (api) => {
-  const place = await placed(api);
-  const deployment = await place.controller("Deployment", "d", 4);
-  const owned = await place.controller("ReplicaSet", "of-d", 3, [deployment]);
-  const set = await place.controller("StatefulSet", "s", 5);
-  await place.budget("min", { minAvailable: "30%" });
-  await place.budget("max", { maxUnavailable: "25%" });
-  await place.budget("count", { maxUnavailable: 20 });
-  await place.pod("p1", true, [owned]);
-  await place.pod("p2", true, [owned]);
-  await place.pod("p3", true, [set]);
-  await place.sees("min", { expectedPods: 9, currentHealthy: 3, desiredHealthy: 3, disruptionsAllowed: 0 });
-  await place.sees("max", { expectedPods: 9, currentHealthy: 3, desiredHealthy: 6, disruptionsAllowed: 0 });
-  await place.sees("count", { expectedPods: 9, desiredHealthy: 0, disruptionsAllowed: 3 });
+  const fixture = await openTest(api);
+  const deployment = await fixture.controller("Deployment", "d", 4);
+  const owned = await fixture.controller("ReplicaSet", "of-d", 3, [deployment]);
+  const set = await fixture.controller("StatefulSet", "s", 5);
+  await fixture.budget("min", { minAvailable: "30%" });
+  await fixture.budget("max", { maxUnavailable: "25%" });
+  await fixture.budget("count", { maxUnavailable: 20 });
+  await fixture.pod("p1", true, [owned]);
+  await fixture.pod("p2", true, [owned]);
+  await fixture.pod("p3", true, [set]);
+  await fixture.sees("min", { expectedPods: 9, currentHealthy: 3, desiredHealthy: 3, disruptionsAllowed: 0 });
+  await fixture.sees("max", { expectedPods: 9, currentHealthy: 3, desiredHealthy: 6, disruptionsAllowed: 0 });
+  await fixture.sees("count", { expectedPods: 9, desiredHealthy: 0, disruptionsAllowed: 3 });
 });
 
 inBothDomains("a custom kind says by its scale how many pods it keeps", async (api) => {
-  const place = await placed(api);
+  const fixture = await openTest(api);
   const group = `${api.unique("g")}.example.com`;
   const definition = {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -165,29 +165,29 @@ inBothDomains("a custom kind says by its scale how many pods it keeps", async (a
   };
   (await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(201);
   const fleet = { apiVersion: `${group}/v1`, kind: "Fleet", metadata: { name: "f" }, spec: { replicas: 6 } };
-  const made = await eventually(async () => (await api.post(place.path(`${group}/v1`, "fleets"), fleet)).expect(201));
+  const made = await eventually(async () => (await api.post(fixture.path(`${group}/v1`, "fleets"), fleet)).expect(201));
   const uid = made.string("metadata.uid");
   const reference = { apiVersion: `${group}/v1`, kind: "Fleet", name: "f", uid, controller: true };
-  await place.budget("b", { maxUnavailable: 5 });
-  await place.pod("p1", true, [reference]);
-  await place.pod("p2", true, [reference]);
-  await place.sees("b", { expectedPods: 6, currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1 });
+  await fixture.budget("b", { maxUnavailable: 5 });
+  await fixture.pod("p1", true, [reference]);
+  await fixture.pod("p2", true, [reference]);
+  await fixture.sees("b", { expectedPods: 6, currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1 });
 });
 
 inBothDomains("nothing may be disrupted while it is not known how many pods there should be", async (api) => {
-  const place = await placed(api);
-  await place.budget("b", { maxUnavailable: 1 });
+  const fixture = await openTest(api);
+  await fixture.budget("b", { maxUnavailable: 1 });
   const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" } };
-  const uid = (await api.post(place.pods.replace(/pods$/, "configmaps"), map)).expect(201).string("metadata.uid");
-  await place.pod("p1", true, [{ apiVersion: "v1", kind: "ConfigMap", name: "m", uid, controller: true }]);
-  await place.sees("b", {
+  const uid = (await api.post(fixture.pods.replace(/pods$/, "configmaps"), map)).expect(201).string("metadata.uid");
+  await fixture.pod("p1", true, [{ apiVersion: "v1", kind: "ConfigMap", name: "m", uid, controller: true }]);
+  await fixture.sees("b", {
     disruptionsAllowed: 0,
     ...allowed("SyncFailed"),
     "conditions.0.message": "configmaps does not implement the scale subresource",
   });
-  (await place.evict("p1")).expect(429);
+  (await fixture.evict("p1")).expect(429);
   await eventually(async () =>
-    (await api.get(place.pods.replace(/pods$/, "events"))).expect(200, {
+    (await api.get(fixture.pods.replace(/pods$/, "events"))).expect(200, {
       "items[reason=CalculateExpectedPodCountFailed].message":
         "Failed to calculate the number of expected pods: configmaps does not implement the scale subresource",
     }),
@@ -197,13 +197,13 @@ inBothDomains("nothing may be disrupted while it is not known how many pods ther
 inBothDomains(
   "a pod that is evicted although its budget says no by AlwaysAllow is one that is not ready",
   async (api) => {
-    const place = await placed(api);
-    await place.budget("b", { minAvailable: 2, unhealthyPodEvictionPolicy: "AlwaysAllow" });
-    await place.pod("p1");
-    await place.pod("p2", false);
-    await place.sees("b", { expectedPods: 2, currentHealthy: 1, disruptionsAllowed: 0 });
-    (await place.evict("p1")).refused(429, "TooManyRequests");
-    (await place.evict("p2")).expect(201);
-    await place.sees("b", { expectedPods: 1 });
+    const fixture = await openTest(api);
+    await fixture.budget("b", { minAvailable: 2, unhealthyPodEvictionPolicy: "AlwaysAllow" });
+    await fixture.pod("p1");
+    await fixture.pod("p2", false);
+    await fixture.sees("b", { expectedPods: 2, currentHealthy: 1, disruptionsAllowed: 0 });
+    (await fixture.evict("p1")).refused(429, "TooManyRequests");
+    (await fixture.evict("p2")).expect(201);
+    await fixture.sees("b", { expectedPods: 1 });
   },
 );

@@ -8,7 +8,7 @@ import { absent, present } from "../view.ts";
 const settings = { ...gated, controllers: ["*"] };
 const inBothDomains = suite(settings);
 
-interface Place {
+interface ServicePaths {
   readonly ns: string;
   readonly pods: string;
   readonly services: string;
@@ -18,8 +18,8 @@ interface Place {
   readonly node: string;
 }
 
-async function placed(api: Api): Promise<Place> {
-  const { ns } = await api.place();
+async function createPaths(api: Api): Promise<ServicePaths> {
+  const { ns } = await api.createNamespace();
   const core = `${namespaces}/${ns}`;
   const node = await zoned(api, "z");
   return {
@@ -57,23 +57,23 @@ interface PodOptions {
 
 const ports = [{ name: "http", containerPort: 8080 }];
 
-/** A running pod at the place's node; its uid. */
+/** Creates a running pod on the node of `paths`, and returns its uid. */
 async function running(
   api: Api,
-  place: Place,
+  paths: ServicePaths,
   name: string,
   { ips, ready = true, ...more }: PodOptions,
 ): Promise<string> {
-  const spec = { nodeName: place.node, containers: [{ name: "c", image: "i", ports }], ...more.spec };
+  const spec = { nodeName: paths.node, containers: [{ name: "c", image: "i", ports }], ...more.spec };
   const made = pod(name, spec, { labels: { app: "web", ...more.labels }, ...more.metadata });
-  const answer = await eventually(async () => (await api.post(place.pods, made)).expect(201));
-  await setStatus(api, place, name, { ips, ready });
+  const answer = await eventually(async () => (await api.post(paths.pods, made)).expect(201));
+  await setStatus(api, paths, name, { ips, ready });
   return answer.string("metadata.uid");
 }
 
 async function setStatus(
   api: Api,
-  place: Place,
+  paths: ServicePaths,
   name: string,
   { ips, ready }: { ips: readonly string[]; ready: boolean },
 ) {
@@ -84,7 +84,7 @@ async function setStatus(
     podIP: ips[0],
     podIPs: ips.map((ip) => ({ ip })),
   };
-  (await api.patch(`${place.pods}/${name}/status`, { status })).expect(200);
+  (await api.patch(`${paths.pods}/${name}/status`, { status })).expect(200);
 }
 
 interface Slice {
@@ -102,9 +102,9 @@ interface SliceEndpoint {
   readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
 }
 
-async function slicesOf(api: Api, place: Place, name: string): Promise<readonly Slice[]> {
+async function slicesOf(api: Api, paths: ServicePaths, name: string): Promise<readonly Slice[]> {
   const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`);
-  const answer = (await api.get(`${place.slices}?labelSelector=${api.name(selector)}`)).expect(200);
+  const answer = (await api.get(`${paths.slices}?labelSelector=${api.name(selector)}`)).expect(200);
   return (JSON.parse(answer.text) as { items: readonly Slice[] }).items; // as the kind says
 }
 
@@ -114,19 +114,19 @@ const addressesOf = (slices: readonly Slice[]): string[] =>
 
 async function seesAddresses(
   api: Api,
-  place: Place,
+  paths: ServicePaths,
   name: string,
   wanted: readonly string[],
 ): Promise<readonly Slice[]> {
   return eventually(async () => {
-    const slices = await slicesOf(api, place, name);
+    const slices = await slicesOf(api, paths, name);
     assert.deepEqual(addressesOf(slices), [...wanted].sort());
     return slices;
   });
 }
 
 inBothDomains("a service has the addresses of its ready pods, with ports by name and number", async (api) => {
-  const place = await placed(api);
+  const paths = await createPaths(api);
   const twoPorts = [
     { name: "web", port: 80, targetPort: "http", appProtocol: "example.com/x" },
     { name: "fixed", port: 81, targetPort: 9090, protocol: "UDP" },
@@ -134,14 +134,14 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
   ];
   const metadata = { labels: { team: "a" } };
   const made = service("web", { selector: { app: "web" }, ports: twoPorts }, metadata);
-  const owner = (await api.post(place.services, made)).expect(201).string("metadata.uid");
-  const uid = await running(api, place, "p1", { ips: ["10.1.0.1"], spec: { hostname: "first", subdomain: "web" } });
-  await running(api, place, "p2", { ips: ["10.1.0.2"], ready: false });
-  await running(api, place, "other", { ips: ["10.1.0.3"], labels: { app: "db" } });
+  const owner = (await api.post(paths.services, made)).expect(201).string("metadata.uid");
+  const uid = await running(api, paths, "p1", { ips: ["10.1.0.1"], spec: { hostname: "first", subdomain: "web" } });
+  await running(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
+  await running(api, paths, "other", { ips: ["10.1.0.3"], labels: { app: "db" } });
 
-  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2"]);
+  const [slice] = await seesAddresses(api, paths, "web", ["10.1.0.1", "10.1.0.2"]);
   await eventually(async () =>
-    (await api.get(`${place.slices}/${slice!.metadata.name}`)).expect(200, {
+    (await api.get(`${paths.slices}/${slice!.metadata.name}`)).expect(200, {
       "metadata.generateName": "web-",
       "metadata.labels": {
         team: "a",
@@ -158,13 +158,13 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
       "ports.length": 2,
       "endpoints[hostname=first].addresses": ["10.1.0.1"],
       "endpoints[hostname=first].conditions": { ready: true, serving: true, terminating: false },
-      "endpoints[hostname=first].nodeName": place.node,
+      "endpoints[hostname=first].nodeName": paths.node,
       "endpoints[hostname=first].zone": "z",
-      "endpoints[hostname=first].targetRef": { kind: "Pod", namespace: place.ns, name: "p1", uid },
+      "endpoints[hostname=first].targetRef": { kind: "Pod", namespace: paths.ns, name: "p1", uid },
     }),
   );
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/web`)).expect(200, {
+    (await api.get(`${paths.endpoints}/web`)).expect(200, {
       "metadata.labels.team": "a",
       "metadata.ownerReferences": absent,
       "subsets.length": 1,
@@ -173,8 +173,8 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
         {
           ip: "10.1.0.1",
           hostname: "first",
-          nodeName: place.node,
-          targetRef: { kind: "Pod", namespace: place.ns, name: "p1", uid },
+          nodeName: paths.node,
+          targetRef: { kind: "Pod", namespace: paths.ns, name: "p1", uid },
         },
       ],
       "subsets.0.notReadyAddresses.0.ip": "10.1.0.2",
@@ -183,36 +183,36 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
 });
 
 inBothDomains("a port of a sidecar is in Endpoints by its name, as upstream has it", async (api) => {
-  const place = await placed(api);
+  const paths = await createPaths(api);
   const named = { selector: { app: "web" }, ports: [{ port: 80, targetPort: "side" }] };
-  (await api.post(place.services, service("web", named))).expect(201);
+  (await api.post(paths.services, service("web", named))).expect(201);
   const sidecar = { name: "s", image: "i", restartPolicy: "Always", ports: [{ name: "side", containerPort: 7000 }] };
   const init = { name: "once", image: "i", ports: [{ name: "side", containerPort: 7001 }] };
-  await running(api, place, "p1", { ips: ["10.1.0.1"], spec: { initContainers: [init, sidecar] } });
+  await running(api, paths, "p1", { ips: ["10.1.0.1"], spec: { initContainers: [init, sidecar] } });
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.ports": [{ port: 7000, protocol: "TCP" }] }),
+    (await api.get(`${paths.endpoints}/web`)).expect(200, { "subsets.0.ports": [{ port: 7000, protocol: "TCP" }] }),
   );
-  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  const [slice] = await seesAddresses(api, paths, "web", ["10.1.0.1"]);
   assert.deepEqual(slice?.ports ?? [], []);
 });
 
 inBothDomains("a pod that becomes ready, changes its labels, ends or goes is seen at once", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
-  for (const at of [1, 2, 3, 4]) await running(api, place, `p${at}`, { ips: [`10.1.0.${at}`] });
-  await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]);
-  await setStatus(api, place, "p1", { ips: ["10.1.0.1"], ready: false });
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  for (const at of [1, 2, 3, 4]) await running(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
+  await seesAddresses(api, paths, "web", ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]);
+  await setStatus(api, paths, "p1", { ips: ["10.1.0.1"], ready: false });
   await eventually(async () => {
-    const [slice] = await slicesOf(api, place, "web");
+    const [slice] = await slicesOf(api, paths, "web");
     const first = slice?.endpoints?.find(({ addresses }) => addresses.includes("10.1.0.1"));
     assert.deepEqual(first?.conditions, { ready: false, serving: false, terminating: false });
   });
-  (await api.patch(`${place.pods}/p2`, { metadata: { labels: { app: "db" } } })).expect(200);
-  (await api.patch(`${place.pods}/p3/status`, { status: { phase: "Succeeded" } })).expect(200);
-  (await api.delete(`${place.pods}/p4?gracePeriodSeconds=0`)).expect(200);
-  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  (await api.patch(`${paths.pods}/p2`, { metadata: { labels: { app: "db" } } })).expect(200);
+  (await api.patch(`${paths.pods}/p3/status`, { status: { phase: "Succeeded" } })).expect(200);
+  (await api.delete(`${paths.pods}/p4?gracePeriodSeconds=0`)).expect(200);
+  await seesAddresses(api, paths, "web", ["10.1.0.1"]);
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/web`)).expect(200, {
+    (await api.get(`${paths.endpoints}/web`)).expect(200, {
       "subsets.length": 1,
       "subsets.0.addresses": absent,
       "subsets.0.notReadyAddresses.0.ip": "10.1.0.1",
@@ -221,40 +221,40 @@ inBothDomains("a pod that becomes ready, changes its labels, ends or goes is see
 });
 
 inBothDomains("a pod that is being deleted still serves, and is published where the service says so", async (api) => {
-  const place = await placed(api);
+  const paths = await createPaths(api);
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }] };
-  (await api.post(place.services, service("web", spec))).expect(201);
-  (await api.post(place.services, service("all", { ...spec, publishNotReadyAddresses: true }))).expect(201);
-  await running(api, place, "p1", { ips: ["10.1.0.1"] });
-  await seesAddresses(api, place, "web", ["10.1.0.1"]);
-  (await api.delete(`${place.pods}/p1?gracePeriodSeconds=300`)).expect(200);
+  (await api.post(paths.services, service("web", spec))).expect(201);
+  (await api.post(paths.services, service("all", { ...spec, publishNotReadyAddresses: true }))).expect(201);
+  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await seesAddresses(api, paths, "web", ["10.1.0.1"]);
+  (await api.delete(`${paths.pods}/p1?gracePeriodSeconds=300`)).expect(200);
   for (const [name, ready] of [
     ["web", false],
     ["all", true],
   ] as const) {
     await eventually(async () => {
-      const [slice] = await slicesOf(api, place, name);
+      const [slice] = await slicesOf(api, paths, name);
       assert.deepEqual(slice?.endpoints?.[0]?.conditions, { ready, serving: true, terminating: true });
     });
   }
-  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200, { subsets: absent }));
+  await eventually(async () => (await api.get(`${paths.endpoints}/web`)).expect(200, { subsets: absent }));
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/all`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
+    (await api.get(`${paths.endpoints}/all`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
   );
 });
 
 inBothDomains("a headless service needs no ports", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("bare", { selector: { app: "web" }, clusterIP: "None" }))).expect(201);
-  await running(api, place, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("bare", { selector: { app: "web" }, clusterIP: "None" }))).expect(201);
+  await running(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/bare`)).expect(200, {
+    (await api.get(`${paths.endpoints}/bare`)).expect(200, {
       "metadata.labels": { "service.kubernetes.io/headless": "" },
       "subsets.0.addresses.0.ip": "10.1.0.1",
       "subsets.0.ports": absent,
     }),
   );
-  const [slice] = await seesAddresses(api, place, "bare", ["10.1.0.1"]);
+  const [slice] = await seesAddresses(api, paths, "bare", ["10.1.0.1"]);
   assert.deepEqual([slice?.ports ?? [], slice?.addressType], [[], "IPv4"]);
   assert.equal(slice?.metadata.labels[api.name("service.kubernetes.io/headless")], "");
 });
@@ -262,80 +262,80 @@ inBothDomains("a headless service needs no ports", async (api) => {
 const twoFamilies = suite({ ...settings, serviceClusterIpRange: ["10.0.0.0/16", "fd00:10::/108"] });
 
 twoFamilies("a service of two families has slices of both, and Endpoints of the first", async (api) => {
-  const place = await placed(api);
-  await running(api, place, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  const paths = await createPaths(api);
+  await running(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
   const families = { ipFamilyPolicy: "RequireDualStack", ipFamilies: ["IPv6", "IPv4"] };
   const both = { selector: { app: "web" }, clusterIP: "None", ports: [{ port: 80 }], ...families };
-  (await api.post(place.services, service("both", both))).expect(201);
-  const slices = await seesAddresses(api, place, "both", ["10.1.0.1", "fd00::1"]);
+  (await api.post(paths.services, service("both", both))).expect(201);
+  const slices = await seesAddresses(api, paths, "both", ["10.1.0.1", "fd00::1"]);
   assert.deepEqual(slices.map(({ addressType }) => addressType).sort(), ["IPv4", "IPv6"]);
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/both`)).expect(200, { "subsets.0.addresses.0.ip": "fd00::1" }),
+    (await api.get(`${paths.endpoints}/both`)).expect(200, { "subsets.0.addresses.0.ip": "fd00::1" }),
   );
 });
 
 inBothDomains("without pods there is an empty slice and Endpoints without subsets", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
   const [slice] = await eventually(async () => {
-    const slices = await slicesOf(api, place, "web");
+    const slices = await slicesOf(api, paths, "web");
     assert.equal(slices.length, 1);
     return slices;
   });
   assert.deepEqual([slice!.endpoints ?? [], slice!.ports ?? []], [[], []]);
-  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200, { subsets: absent }));
+  await eventually(async () => (await api.get(`${paths.endpoints}/web`)).expect(200, { subsets: absent }));
 });
 
 inBothDomains("a pod on an unknown node is in no slice until the node exists", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
   const node = api.unique("late");
-  await running(api, place, "p1", { ips: ["10.1.0.1"] });
-  await running(api, place, "p2", { ips: ["10.1.0.2"], spec: { nodeName: node } });
+  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await running(api, paths, "p2", { ips: ["10.1.0.2"], spec: { nodeName: node } });
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.addresses.length": 2 }),
+    (await api.get(`${paths.endpoints}/web`)).expect(200, { "subsets.0.addresses.length": 2 }),
   );
-  await seesAddresses(api, place, "web", ["10.1.0.1"]);
+  await seesAddresses(api, paths, "web", ["10.1.0.1"]);
   const labels = { "topology.kubernetes.io/zone": "y" };
   (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: node, labels } })).expect(201);
-  const slices = await seesAddresses(api, place, "web", ["10.1.0.1", "10.1.0.2"]);
+  const slices = await seesAddresses(api, paths, "web", ["10.1.0.1", "10.1.0.2"]);
   const second = slices[0]?.endpoints?.find(({ addresses }) => addresses.includes("10.1.0.2"));
   assert.equal(second?.zone, "y");
 });
 
 inBothDomains("a slice that another client changed or deleted is made right again", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
-  await running(api, place, "p1", { ips: ["10.1.0.1"] });
-  const [slice] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
-  (await api.patch(`${place.slices}/${slice!.metadata.name}`, { endpoints: [] })).expect(200);
-  const [again] = await seesAddresses(api, place, "web", ["10.1.0.1"]);
-  (await api.delete(`${place.slices}/${again!.metadata.name}`)).expect(200);
-  await seesAddresses(api, place, "web", ["10.1.0.1"]);
-  (await api.delete(`${place.endpoints}/web`)).expect(200);
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  const [slice] = await seesAddresses(api, paths, "web", ["10.1.0.1"]);
+  (await api.patch(`${paths.slices}/${slice!.metadata.name}`, { endpoints: [] })).expect(200);
+  const [again] = await seesAddresses(api, paths, "web", ["10.1.0.1"]);
+  (await api.delete(`${paths.slices}/${again!.metadata.name}`)).expect(200);
+  await seesAddresses(api, paths, "web", ["10.1.0.1"]);
+  (await api.delete(`${paths.endpoints}/web`)).expect(200);
   await eventually(async () =>
-    (await api.get(`${place.endpoints}/web`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
+    (await api.get(`${paths.endpoints}/web`)).expect(200, { "subsets.0.addresses.0.ip": "10.1.0.1" }),
   );
 });
 
 inBothDomains("a service that goes takes its Endpoints and slices with it", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
-  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(200));
-  await seesAddresses(api, place, "web", []);
-  (await api.delete(`${place.services}/web`)).expect(200);
-  await eventually(async () => (await api.get(`${place.endpoints}/web`)).expect(404));
-  await eventually(async () => assert.deepEqual(await slicesOf(api, place, "web"), []));
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
+  await eventually(async () => (await api.get(`${paths.endpoints}/web`)).expect(200));
+  await seesAddresses(api, paths, "web", []);
+  (await api.delete(`${paths.services}/web`)).expect(200);
+  await eventually(async () => (await api.get(`${paths.endpoints}/web`)).expect(404));
+  await eventually(async () => assert.deepEqual(await slicesOf(api, paths, "web"), []));
 });
 
 inBothDomains("endpoints say which zone to prefer when the service prefers near ones", async (api) => {
-  const place = await placed(api);
+  const paths = await createPaths(api);
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
-  (await api.post(place.services, service("web", spec))).expect(201);
-  await running(api, place, "p1", { ips: ["10.1.0.1"] });
-  await running(api, place, "p2", { ips: ["10.1.0.2"], ready: false });
+  (await api.post(paths.services, service("web", spec))).expect(201);
+  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await running(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
   await eventually(async () => {
-    const [slice] = await slicesOf(api, place, "web");
+    const [slice] = await slicesOf(api, paths, "web");
     const hints = new Map(slice?.endpoints?.map((endpoint) => [endpoint.addresses[0], endpoint.hints]));
     assert.deepEqual([hints.get("10.1.0.1"), hints.get("10.1.0.2")], [{ forZones: [{ name: "z" }] }, undefined]);
   });
@@ -343,24 +343,24 @@ inBothDomains("endpoints say which zone to prefer when the service prefers near 
 
 /** Nodes of the whole server count, so this one is alone. */
 withOwnServer("endpoints get hints by the CPUs of zones, as long as the service wants them", settings, async (api) => {
-  const place = await placed(api);
+  const paths = await createPaths(api);
   const isReady = async (node: string, cpu: string, status = "True"): Promise<void> => {
     const patch = { status: { allocatable: { cpu }, conditions: [{ type: "Ready", status }] } };
     (await api.patch(`/api/v1/nodes/${node}/status`, patch)).expect(200);
   };
   const far = await zoned(api, "far");
-  await isReady(place.node, "2");
+  await isReady(paths.node, "2");
   const annotations = { "service.kubernetes.io/topology-mode": "Auto" };
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
-  (await api.post(place.services, service("web", spec, { annotations }))).expect(201);
-  for (let at = 1; at <= 4; at++) await running(api, place, `p${at}`, { ips: [`10.1.0.${at}`] });
+  (await api.post(paths.services, service("web", spec, { annotations }))).expect(201);
+  for (let at = 1; at <= 4; at++) await running(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
   const zones = async (): Promise<string[]> => {
-    const [slice] = await slicesOf(api, place, "web");
+    const [slice] = await slicesOf(api, paths, "web");
     const hints = slice?.endpoints?.map((endpoint) => endpoint.hints?.forZones?.map(({ name }) => name).join() ?? "");
     return hints?.sort() ?? [];
   };
   const told = async (message: string): Promise<void> => {
-    const path = `${namespaces}/${place.ns}/events?fieldSelector=involvedObject.name=web`;
+    const path = `${namespaces}/${paths.ns}/events?fieldSelector=involvedObject.name=web`;
     const events = (await api.get(path)).value as { items: { message: string }[] };
     assert.ok(events.items.some((event) => event.message === `${message}, addressType: IPv4`));
   };
@@ -371,18 +371,18 @@ withOwnServer("endpoints get hints by the CPUs of zones, as long as the service 
   await eventually(async () => assert.deepEqual(await zones(), ["far", "far", "z", "z"]));
   await eventually(() => told("Topology Aware Hints has been enabled"));
   await isReady(far, "1");
-  await isReady(place.node, "3");
+  await isReady(paths.node, "3");
   await eventually(async () => assert.deepEqual(await zones(), ["far", "z", "z", "z"]));
   // Without the annotation the other wish of the service counts.
   const mode = { "service.kubernetes.io/topology-mode": null };
-  (await api.patch(`${place.services}/web`, { metadata: { annotations: mode } })).expect(200);
+  (await api.patch(`${paths.services}/web`, { metadata: { annotations: mode } })).expect(200);
   await eventually(async () => assert.deepEqual(await zones(), ["z", "z", "z", "z"]));
   await eventually(() => told("Topology Aware Hints has been disabled"));
 });
 
 inBothDomains("Endpoints of a service without selector are mirrored to slices, as long as they may be", async (api) => {
-  const place = await placed(api);
-  (await api.post(place.services, service("db", { ports: [{ port: 5432 }] }))).expect(201);
+  const paths = await createPaths(api);
+  (await api.post(paths.services, service("db", { ports: [{ port: 5432 }] }))).expect(201);
   const subsets = [
     {
       addresses: [{ ip: "10.9.0.1", hostname: "h" }, { ip: "fd00::9" }],
@@ -393,13 +393,13 @@ inBothDomains("Endpoints of a service without selector are mirrored to slices, a
   ];
   const metadata = { name: "db", labels: { team: "b" }, annotations: { "example.com/a": "1" } };
   const made = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-  const owner = (await api.post(place.endpoints, made)).expect(201).string("metadata.uid");
-  const slices = await seesAddresses(api, place, "db", ["10.9.0.1", "10.9.0.1", "10.9.0.2", "fd00::9"]);
+  const owner = (await api.post(paths.endpoints, made)).expect(201).string("metadata.uid");
+  const slices = await seesAddresses(api, paths, "db", ["10.9.0.1", "10.9.0.1", "10.9.0.2", "fd00::9"]);
   assert.equal(slices.length, 3);
   const hostnames = slices.flatMap(({ endpoints }) => (endpoints ?? []).map(({ hostname }) => hostname ?? ""));
   assert.deepEqual(hostnames.sort(), ["", "", "h", "h"]);
   const four = slices.find(({ endpoints }) => endpoints?.length === 2)!;
-  (await api.get(`${place.slices}/${four.metadata.name}`)).expect(200, {
+  (await api.get(`${paths.slices}/${four.metadata.name}`)).expect(200, {
     "metadata.labels": {
       team: "b",
       "kubernetes.io/service-name": "db",
@@ -414,6 +414,6 @@ inBothDomains("Endpoints of a service without selector are mirrored to slices, a
     "endpoints.1": { addresses: ["10.9.0.2"], conditions: { ready: false } },
   });
   const skip = { "endpointslice.kubernetes.io/skip-mirror": "true" };
-  (await api.patch(`${place.endpoints}/db`, { metadata: { labels: skip } })).expect(200);
-  await seesAddresses(api, place, "db", []);
+  (await api.patch(`${paths.endpoints}/db`, { metadata: { labels: skip } })).expect(200);
+  await seesAddresses(api, paths, "db", []);
 });

@@ -42,7 +42,7 @@ async function make(api: Api, path: string, body: ObjectBody): Promise<Owner> {
 const gone = (api: Api, path: string): Promise<unknown> => eventually(async () => (await api.get(path)).expect(404));
 
 inBothDomains("dependents go with their owner, and their own with them [DELOPT-06]", async (api) => {
-  const { ns, configMaps, secrets } = await api.place();
+  const { ns, configMaps, secrets } = await api.createNamespace();
   const top = await make(api, configMaps, configMap("top"));
   const middle = await make(api, configMaps, configMap("middle", {}, ownedBy(top)));
   await make(api, secrets, secret("bottom", {}, ownedBy(middle)));
@@ -56,7 +56,7 @@ inBothDomains("dependents go with their owner, and their own with them [DELOPT-0
 });
 
 inBothDomains("orphaned dependents stay, without the reference alone [DELOPT-06] [DELOPT-08]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const other = await make(api, configMaps, configMap("other"));
   for (const [at, options] of [{ propagationPolicy: "Orphan" }, { orphanDependents: true }].entries()) {
     const top = await make(api, configMaps, configMap("top"));
@@ -71,7 +71,7 @@ inBothDomains("orphaned dependents stay, without the reference alone [DELOPT-06]
 });
 
 inBothDomains("an owner deleted in the foreground waits for dependents that block it [DELOPT-07]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const held = { finalizers: ["example.com/hold"] };
   const top = await make(api, configMaps, configMap("top"));
   await make(api, configMaps, configMap("blocks", {}, { ...ownedBy({ ...top, blocks: true }), ...held }));
@@ -90,7 +90,7 @@ inBothDomains("an owner deleted in the foreground waits for dependents that bloc
 });
 
 inBothDomains("an owner that does not block is not waited for once the reference is changed", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const top = await make(api, configMaps, configMap("top"));
   const held = { ...ownedBy({ ...top, blocks: true }), finalizers: ["example.com/hold"] };
   await make(api, configMaps, configMap("blocks", {}, held));
@@ -100,7 +100,7 @@ inBothDomains("an owner that does not block is not waited for once the reference
 });
 
 inBothDomains("what names only owners that do not exist is collected, else it loses those references", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const never = { name: "never", uid: "11111111-1111-4111-8111-111111111111" };
   const alive = await make(api, configMaps, configMap("alive"));
   await make(api, configMaps, configMap("orphan", {}, ownedBy(never)));
@@ -113,8 +113,8 @@ inBothDomains("what names only owners that do not exist is collected, else it lo
 });
 
 inBothDomains("an owner in another namespace is none, and an event says so", async (api) => {
-  const { ns, configMaps, events } = await api.place();
-  const elsewhere = await api.place();
+  const { ns, configMaps, events } = await api.createNamespace();
+  const elsewhere = await api.createNamespace();
   const far = await make(api, elsewhere.configMaps, configMap("far"));
   await make(api, configMaps, configMap("child", {}, ownedBy(far)));
   await gone(api, `${configMaps}/child`);
@@ -133,8 +133,8 @@ inBothDomains("an owner in another namespace is none, and an event says so", asy
 });
 
 inBothDomains("an owner in another namespace may have a name that means something in selectors", async (api) => {
-  const { configMaps, events } = await api.place();
-  const elsewhere = await api.place();
+  const { configMaps, events } = await api.createNamespace();
+  const elsewhere = await api.createNamespace();
   const of = { kind: "Role", apiVersion: "rbac.authorization.k8s.io/v1" };
   const roles = `/apis/${of.apiVersion}/namespaces/${elsewhere.ns}/roles`;
   const far = await make(api, roles, { ...of, metadata: { name: "a,b=c" }, rules: [] });
@@ -146,7 +146,7 @@ inBothDomains("an owner in another namespace may have a name that means somethin
 });
 
 inBothDomains("objects of the cluster own objects of namespaces, and not the other way round", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
   const role = (name: string, metadata: object = {}) => ({
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -176,7 +176,7 @@ inBothDomains("objects of the cluster own objects of namespaces, and not the oth
 });
 
 inBothDomains("custom resources own and are owned, from when they are served until they are not", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const ofTheirs = `${api.unique("g")}.example.com`;
   const name = `widgets.${ofTheirs}`;
   const widgets = `/apis/${ofTheirs}/v1/namespaces/${ns}/widgets`;
@@ -201,7 +201,7 @@ inBothDomains("custom resources own and are owned, from when they are served unt
 inBothDomains(
   "a definition deleted in the middle of a deletion holds up nothing and takes nothing along",
   async (api) => {
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     const ofTheirs = `${api.unique("g")}.example.com`;
     const widgets = `/apis/${ofTheirs}/v1/namespaces/${ns}/widgets`;
     const of = { apiVersion: `${ofTheirs}/v1`, kind: "Widget" };
@@ -236,7 +236,7 @@ inBothDomains(
 );
 
 inBothDomains("many dependents go with their one owner, in each way", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const names = Array.from({ length: 500 }, (_, at) => `child-${at}`);
   for (const policy of ["Background", "Foreground"]) {
     const top = await make(api, configMaps, configMap("top"));
@@ -248,7 +248,7 @@ inBothDomains("many dependents go with their one owner, in each way", async (api
 });
 
 inBothDomains("a circle goes when one of it is deleted in the foreground", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const circle: Owner[] = [];
   for (let at = 0; at < 20; at++) circle.push(await make(api, configMaps, configMap(`c-${at}`)));
   for (const [at, { name }] of circle.entries()) {
@@ -264,7 +264,7 @@ inBothDomains("the finalizer of an owner without dependents goes at once, of a n
   (await api.post(namespaces, namespace(ns))).expect(201);
   (await api.delete(`${namespaces}/${ns}?propagationPolicy=Foreground`)).expect(200);
   await gone(api, `${namespaces}/${ns}`);
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const policy of ["Foreground", "Orphan"]) {
     await make(api, configMaps, configMap("alone"));
     (await api.delete(`${configMaps}/alone?propagationPolicy=${policy}`)).expect(200);
@@ -298,7 +298,7 @@ for (const domain of domains) {
     const off = ["*", "-garbagecollector", "-root-ca-certificate-publisher-controller"];
     const first = await openServer(domain, { ...settings, controllers: off });
     let api = new Api(first);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const top = await make(api, configMaps, configMap("top"));
     const alive = await make(api, configMaps, configMap("alive"));
     const child = await make(api, configMaps, configMap("child", {}, ownedBy(top)));
@@ -331,12 +331,12 @@ withOwnServer(
   "a collector that is deselected does nothing",
   { ...gated, controllers: ["-garbagecollector", "*"] },
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const top = await make(api, configMaps, configMap("top"));
     await make(api, configMaps, configMap("child", {}, ownedBy(top)));
     (await api.delete(`${configMaps}/top`)).expect(200);
     // Collected objects would have gone by the time a namespace is gone.
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     (await api.delete(`${namespaces}/${ns}`)).expect(200);
     await gone(api, `${namespaces}/${ns}`);
     (await api.get(`${configMaps}/child`)).expect(200);

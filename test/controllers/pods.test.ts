@@ -29,7 +29,7 @@ const finished = (type: string, time: string) => ({
 const timeIn = (seconds: number): string => `${new Date(Date.now() + seconds * 1000).toISOString().slice(0, 19)}Z`;
 
 inBothDomains("a finished Job goes when its time is over, another stays", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
   for (const [name, seconds] of [
     ["over", 60],
@@ -47,7 +47,7 @@ inBothDomains("a finished Job goes when its time is over, another stays", async 
 });
 
 inBothDomains("an ephemeral volume gets a claim of its pod, which goes with it", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   const pods = `${namespaces}/${ns}/pods`;
   const template = {
     metadata: { labels: { a: "b" } },
@@ -80,7 +80,7 @@ for (const domain of domains) {
   test(`${domain}: pods of a node that is gone for long fail and go; those of other nodes stay`, async () => {
     const { api, clock, close } = await observed(domain, { controllers: ["*"] });
     try {
-      const { ns } = await api.place();
+      const { ns } = await api.createNamespace();
       for (const name of ["here", "gone"]) {
         (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } })).expect(201);
       }
@@ -111,7 +111,7 @@ test("controllers of resources that are not served do not ask for them", async (
   const off = ["batch/v1=false", "policy/v1=false", "discovery.k8s.io/v1=false"];
   const { api, logged, close } = await observed("k8s.io", { controllers: ["*"], runtimeConfig: off });
   try {
-    const { serviceAccounts } = await api.place();
+    const { serviceAccounts } = await api.createNamespace();
     await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
     assert.deepEqual(
       logged.filter((line) => line.includes("could not follow")),

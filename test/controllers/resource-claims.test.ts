@@ -12,8 +12,8 @@ interface Claim {
   readonly spec: object;
 }
 
-async function placed(api: Api) {
-  const { ns, templates } = await api.place();
+async function createPaths(api: Api) {
+  const { ns, templates } = await api.createNamespace();
   return {
     templates,
     pods: `${namespaces}/${ns}/pods`,
@@ -38,7 +38,7 @@ const deviceSpec = (deviceClassName: string) => ({
 });
 
 inBothDomains("a pod gets a claim of its own from the template that it names [RCT-06] [RCT-09]", async (api) => {
-  const { templates, pods, claims } = await placed(api);
+  const { templates, pods, claims } = await createPaths(api);
   const template = (await api.post(templates, claimTemplate("t", deviceSpec("x")))).expect(201);
   const made = await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
   const uid = made.string("metadata.uid");
@@ -63,7 +63,7 @@ inBothDomains("a pod gets a claim of its own from the template that it names [RC
 });
 
 inBothDomains("a claim stays as its template was [RCT-07]", async (api) => {
-  const { templates, pods, claims } = await placed(api);
+  const { templates, pods, claims } = await createPaths(api);
   (await api.post(templates, claimTemplate("t", deviceSpec("old")))).expect(201);
   await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
   const [claim] = await claimsAt(api, claims, 1);
@@ -80,7 +80,7 @@ inBothDomains("a claim stays as its template was [RCT-07]", async (api) => {
 });
 
 inBothDomains("a pod waits for its template, and is told so", async (api) => {
-  const { templates, pods, claims } = await placed(api);
+  const { templates, pods, claims } = await createPaths(api);
   await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "late")))).expect(201));
   await eventually(async () => {
     const { text } = await api.get(pods.replace(/pods$/, "events"));
@@ -91,7 +91,7 @@ inBothDomains("a pod waits for its template, and is told so", async (api) => {
 });
 
 inBothDomains("a claim that a pod with a node uses is reserved for it, and released when the pod ends", async (api) => {
-  const { pods, claims } = await placed(api);
+  const { pods, claims } = await createPaths(api);
   const object = {
     apiVersion: "resource.k8s.io/v1beta1",
     kind: "ResourceClaim",
@@ -121,7 +121,7 @@ inBothDomains("a claim that a pod with a node uses is reserved for it, and relea
 });
 
 inBothDomains("a claim that was made for a pod goes when the pod has ended", async (api) => {
-  const { templates, pods, claims } = await placed(api);
+  const { templates, pods, claims } = await createPaths(api);
   (await api.post(templates, claimTemplate("t", deviceSpec("x")))).expect(201);
   await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
   await claimsAt(api, claims, 1);

@@ -12,7 +12,7 @@ const quota = (name: string, hard: Record<string, string>) => ({
 });
 
 inBothDomains("a new quota counts what is there, and a new limit what it is about", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   for (const name of ["a", "b", "c"]) (await api.post(configMaps, configMap(name))).expect(201);
   const path = `/api/v1/namespaces/${ns}/resourcequotas`;
   (await api.post(path, quota("q", { "count/configmaps": "10", "count/unknown.example.com": "1" }))).expect(201);
@@ -29,7 +29,7 @@ inBothDomains("a new quota counts what is there, and a new limit what it is abou
 });
 
 inBothDomains("objects of a custom kind count from its definition on", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const group = `${api.unique("g")}.example.com`;
   const path = `/api/v1/namespaces/${ns}/resourcequotas`;
   const name = `count/toys.${group}`;
@@ -57,7 +57,7 @@ inBothDomains("objects of a custom kind count from its definition on", async (ap
 });
 
 inBothDomains("the deletion of a collection gives back all of it", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const path = `/api/v1/namespaces/${ns}/resourcequotas`;
   (await api.post(path, quota("q", { pods: "20", "count/pods": "20" }))).expect(201);

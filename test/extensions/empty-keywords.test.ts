@@ -14,7 +14,7 @@ type Props = Readonly<Record<string, unknown>>;
 const object = (properties: Props): Props => ({ type: "object", properties });
 
 /** The positions of the keywords in a schema. */
-const places = {
+const schemas = {
   root: (more: Props) => ({ ...object({ spec: { type: "object" } }), ...more }),
   nested: (more: Props) => object({ spec: { type: "object", ...more } }),
   item: (more: Props) => object({ spec: object({ list: { type: "array", items: { type: "object", ...more } } }) }),
@@ -28,11 +28,11 @@ const places = {
     }),
 };
 
-type Place = keyof typeof places;
-const all = Object.keys(places) as readonly Place[]; // the keys of the constant above
+type Position = keyof typeof schemas;
+const all = Object.keys(schemas) as readonly Position[]; // the keys of the constant above
 
 /** A keyword, and where it is refused: `status` is the root of a version with a status. */
-type Case = readonly [keyword: string, value: unknown, where: readonly (Place | "status")[]];
+type Case = readonly [keyword: string, value: unknown, where: readonly (Position | "status")[]];
 const refused: readonly Case[] = [
   ["dependencies", {}, [...all, "status"]],
   ["dependencies", { a: null }, [...all, "status"]],
@@ -61,18 +61,18 @@ const refused: readonly Case[] = [
   ["x-kubernetes-embedded-resource", false, []],
 ];
 
-const post = (api: Api, place: Place, more: Props, withStatus = false) => {
+const post = (api: Api, position: Position, more: Props, withStatus = false) => {
   const version = withStatus ? { subresources: { status: {} } } : {};
-  const body = definition("empty.example.com", { schema: places[place](more), version });
+  const body = definition("empty.example.com", { schema: schemas[position](more), version });
   return api.post(`${crds}?dryRun=All`, body);
 };
 
 inBothDomains("a keyword that is given empty is refused where the keyword itself is", async (api) => {
   for (const [keyword, value, where] of refused) {
-    for (const place of all) {
-      const answer = await post(api, place, { [keyword]: value });
-      const expected = where.includes(place) ? 422 : 201;
-      assert.equal(answer.status, expected, `${keyword}: ${JSON.stringify(value)} in ${place}: ${answer.text}`);
+    for (const position of all) {
+      const answer = await post(api, position, { [keyword]: value });
+      const expected = where.includes(position) ? 422 : 201;
+      assert.equal(answer.status, expected, `${keyword}: ${JSON.stringify(value)} in ${position}: ${answer.text}`);
     }
     const answer = await post(api, "root", { [keyword]: value }, true);
     const expected = where.includes("status") ? 422 : 201;
@@ -97,10 +97,10 @@ inBothDomains("the same goes for updates; empty keywords are not stored", async 
   const group = "emptied.example.com";
   const path = `${crds}/widgets.${group}`;
   const version = { subresources: { status: {} } };
-  const body = (more: Props): object => definition(group, { schema: places.root(more), version });
+  const body = (more: Props): object => definition(group, { schema: schemas.root(more), version });
   (await api.post(crds, body({ required: [], "x-kubernetes-validations": [] }))).expect(201);
   const schema = "spec.versions.0.schema.openAPIV3Schema";
-  (await api.get(path)).expect(200, { [schema]: places.root({}) });
+  (await api.get(path)).expect(200, { [schema]: schemas.root({}) });
   const versions = (more: Props): unknown => (body(more) as { spec: { versions: unknown } }).spec.versions;
   for (const more of [{ enum: [] }, { definitions: {} }, { dependencies: {} }]) {
     (await api.patch(path, { spec: { versions: versions(more) } })).refused(422, "Invalid");
@@ -109,7 +109,7 @@ inBothDomains("the same goes for updates; empty keywords are not stored", async 
     const add = [{ op: "add", path: `/${schema.replaceAll(".", "/")}/${keyword}`, value: Object.values(more)[0] }];
     (await api.patch(path, add, patchTypes.json)).refused(422, "Invalid");
   }
-  (await api.patch(path, { spec: { versions: versions({ items: [] }) } })).expect(200, { [schema]: places.root({}) });
+  (await api.patch(path, { spec: { versions: versions({ items: [] }) } })).expect(200, { [schema]: schemas.root({}) });
 });
 
 inBothDomains("a time of zero that a type may leave out is null, and not the same as none", async (api) => {

@@ -35,7 +35,7 @@ const widget = { apiVersion: "gone.example.com/v1", kind: "Widget", metadata: { 
 inBothDomains(
   "metrics go with the definition, policy, webhook or flow schema that they are about, and come back with it",
   async (api) => {
-    const { ns, configMaps: maps } = await api.place();
+    const { ns, configMaps: maps } = await api.createNamespace();
     const registration = "admissionregistration.k8s.io/v1";
     const [policies, bindings, webhooks] = [
       "validatingadmissionpolicies",

@@ -59,7 +59,7 @@ spec: {open: true}
 test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, async () => {
   server ??= anyServer("k8s.io");
   const api = new Api(await server);
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const home = temporaryFolder();
   const kubeconfig = join(home, "kubeconfig");
   writeFileSync(kubeconfig, (await server).kubeconfig, { mode: 0o600 });

@@ -89,7 +89,7 @@ for (const domain of domains) {
 inBothDomains(
   "headers by which proxies speak of other paths, methods and addresses change no decision",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const maps = `/api/v1/namespaces/${ns}/configmaps`;
     (await api.post(maps, configMap("a"))).expect(201);
     const { headers: who } = await userWith(api, ns, core("get", "configmaps", "a"));
@@ -125,7 +125,7 @@ inBothDomains("of two tokens in one request the first alone counts", async (api)
 });
 
 inBothDomains("an update or apply that would create takes the right to create", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const roles = `${rbac}/namespaces/${ns}/roles`;
   const send = {
     update: (as: SendOptions) => api.put(`${roles}/new`, role("new", []), as),
@@ -150,7 +150,7 @@ inBothDomains("an update or apply that would create takes the right to create", 
 inBothDomains(
   "a user with all verbs on roles may also grant permissions that he does not hold [RBAC-17]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const roles = `${rbac}/namespaces/${ns}/roles`;
     const wanted = role("wide", [core("get", "secrets")]);
     (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).refused(
@@ -163,7 +163,7 @@ inBothDomains(
 );
 
 inBothDomains("a user who may read one object sees no other, by any kind of request", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const maps = `/api/v1/namespaces/${ns}/configmaps`;
   for (const name of ["mine", "other"]) (await api.post(maps, configMap(name, { k: "v" }))).expect(201);
   const as = await userWith(api, ns, core("get list watch deletecollection", "configmaps", "mine"));
@@ -206,7 +206,7 @@ inBothDomains("a user who may read one object sees no other, by any kind of requ
 inBothDomains(
   "a write is admitted against what is stored when it is made, not what was stored before (CVE-2021-25735)",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const roles = `${rbac}/namespaces/${ns}/roles`;
     const as = await userWith(api, ns, ofRoles("get update patch"));
     // Finalizers may change on a role beyond one's rights. A write judged by an older state would bring rights back.
@@ -233,7 +233,7 @@ inBothDomains(
 inBothDomains(
   "custom resources are never objects of a built-in kind, whatever their definition is called",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
     const versions = ["v1", "v9"].map((name) => ({
       name,

@@ -195,7 +195,7 @@ for (const domain of domains) {
     t.after(close);
     const schema = { type: "object", properties: { spec } };
     (await api.post(crds, definition(group, { schema, scope: "Namespaced" }))).expect(201);
-    const { ns, secrets } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const kinds: readonly Kind[] = [
       {
         path: secrets,
@@ -255,7 +255,7 @@ const newSecrets = [{}, { annotations: { large: "y".repeat(200_000) } }].map((me
 }));
 
 inBothDomains("what a policy says of a secret is told as it says it", async (api) => {
-  const { ns, secrets } = await api.place();
+  const { ns, secrets } = await api.createNamespace();
   const name = `teams-${ns}`;
   const policies = `${registration}/validatingadmissionpolicies`;
   const bindings = `${registration}/validatingadmissionpolicybindings`;
@@ -290,7 +290,7 @@ inBothDomains("what a policy says of a secret is told as it says it", async (api
 inBothDomains(
   "what a webhook says of a secret is told as it says it, and what it makes of one is not shown",
   async (api) => {
-    const { ns, secrets } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const causes = [{ reason: "FieldManagerConflict", message: "rotate it: monthly", field: 'data[k="x"]' }];
     const status = { code: 422, reason: "Invalid", message: "a key: is old", details: { causes } };
     const register = async (kind: string, path: string, response: object): Promise<string> => {
@@ -351,7 +351,7 @@ for (const domain of domains) {
       encryptionProviderConfig: file("encryption.json", JSON.stringify(configuration)),
     });
     t.after(close);
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const made = async (resource: string, body: object): Promise<readonly string[]> =>
       (await api.post(`/api/v1/namespaces/${ns}/${resource}?dryRun=All`, body)).expect(201).warnings;
     const notShown = "what was given is not shown, since objects of this kind are confidential";

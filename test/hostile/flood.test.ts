@@ -14,7 +14,7 @@ const megabyte = 1024 * 1024;
 
 /** Makes tokens of one service account. */
 async function robot(api: Api): Promise<() => Promise<string>> {
-  const accounts = (await api.place()).configMaps.replace(/configmaps$/, "serviceaccounts");
+  const accounts = (await api.createNamespace()).configMaps.replace(/configmaps$/, "serviceaccounts");
   (await api.post(accounts, { metadata: { name: "robot" } })).expect(201);
   return async () => (await api.post(`${accounts}/robot/token`, { spec: {} })).expect(201).string("status.token");
 }

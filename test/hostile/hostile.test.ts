@@ -24,7 +24,7 @@ async function isUp(api: Api): Promise<void> {
 }
 
 inBothDomains("malformed JSON is refused with 400 [ERR-02]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const start = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m1"}';
   const bodies = [
     `${start}`,
@@ -51,7 +51,7 @@ inBothDomains("malformed JSON is refused with 400 [ERR-02]", async (api) => {
 });
 
 inBothDomains("JSON nested without end is refused at the cost of its length", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1"))).expect(201);
   for (const [open, close] of [
     ["[", "]"],
@@ -74,7 +74,7 @@ inBothDomains("JSON nested without end is refused at the cost of its length", as
 });
 
 inBothDomains("YAML that multiplies itself is refused (CVE-2019-11253, CVE-2019-11254)", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m1\n";
   const laughs = ["a: &a [lol,lol,lol,lol,lol,lol,lol,lol,lol]"];
   for (let i = 1; i < 12; i++) {
@@ -102,7 +102,7 @@ inBothDomains("YAML that multiplies itself is refused (CVE-2019-11253, CVE-2019-
 });
 
 inBothDomains("malformed YAML is refused with 400 [MEDIA-03]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const body of [
     "a: b: c",
     "\t- x",
@@ -122,7 +122,7 @@ inBothDomains("malformed YAML is refused with 400 [MEDIA-03]", async (api) => {
 });
 
 inBothDomains("keys that mean something to the language are ordinary keys", async (api) => {
-  const { configMaps, secrets } = await api.place();
+  const { configMaps, secrets } = await api.createNamespace();
   const before = Object.getOwnPropertyNames(Object.prototype).sort();
   const text = (name: string): string =>
     `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":{"__proto__":"x","constructor":"y","toString":"z","hasOwnProperty":"w"}}`;
@@ -159,7 +159,7 @@ inBothDomains("keys that mean something to the language are ordinary keys", asyn
 });
 
 inBothDomains("such keys are unknown fields where a schema does not know them [FV-06]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const polluted = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},';
   const body = polluted + JSON.stringify(configMap("m1")).slice(1);
   const warned = (await api.post(configMaps, body)).expect(201, { __proto__: absent, constructor: absent });
@@ -183,7 +183,7 @@ inBothDomains("such keys are unknown fields where a schema does not know them [F
 });
 
 inBothDomains("numbers are exact or refused, never rounded", async (api) => {
-  const { leases, ns } = await api.place();
+  const { leases, ns } = await api.createNamespace();
   const counted = (value: string): string =>
     JSON.stringify(lease(api.unique("l"))).replace('"spec":{}', `"spec":{"leaseTransitions":${value}}`);
   for (const value of ["2147483648", "-2147483649", "99999999999999999999", "1.5", "1e400", "-", '"5"']) {
@@ -208,7 +208,7 @@ inBothDomains("numbers are exact or refused, never rounded", async (api) => {
 });
 
 inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 too", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const post = (path: string, kind: string, more: string, name = `n${api.unique("n")}`) =>
     api.post(path, `{"apiVersion":"v1","kind":"${kind}","metadata":{"name":"${name}"${more}}`);
   for (const generation of ["9007199254740993", "9223372036854775807"]) {
@@ -256,7 +256,7 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
 });
 
 inBothDomains("bytes that are no UTF-8 never come back", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const [at, bytes] of [
     [0xff],
     [0xc3, 0x28],
@@ -287,7 +287,7 @@ inBothDomains("bytes that are no UTF-8 never come back", async (api) => {
 inBothDomains(
   "what is too large is refused, however it is sent [LIMIT-08]",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const { server } = api;
     const path = api.name(configMaps);
     const chunked = await connectRaw(server.endpoint, server.ca);
@@ -313,7 +313,7 @@ inBothDomains(
 );
 
 inBothDomains("objects beyond the size of their kind are refused [ERR-02]", async (api) => {
-  const { configMaps, secrets } = await api.place();
+  const { configMaps, secrets } = await api.createNamespace();
   const large = "x".repeat(1024 * 1024 + 1);
   (await api.post(configMaps, configMap("m1", { k: large }))).refused(
     422,
@@ -328,7 +328,7 @@ inBothDomains("objects beyond the size of their kind are refused [ERR-02]", asyn
 });
 
 inBothDomains("a JSON Patch has bounds: operations, copies (CVE-2019-1002100)", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "x".repeat(1000) }))).expect(201);
   const path = `${configMaps}/m1`;
   const many = Array.from({ length: 10_001 }, () => ({ op: "test", path: "/data/none", value: "x" }));
@@ -353,7 +353,7 @@ inBothDomains("a JSON Patch has bounds: operations, copies (CVE-2019-1002100)", 
 inBothDomains(
   "names never leave their segment of a path (CVE-2022-3162)",
   async (api) => {
-    const { ns, configMaps, secrets } = await api.place();
+    const { ns, configMaps, secrets } = await api.createNamespace();
     (await api.post(secrets, secret("hidden", { k: "v" }))).expect(201);
     const paths = [
       `${configMaps}/..`,
@@ -392,7 +392,7 @@ inBothDomains(
 inBothDomains(
   "a cluster-scoped object is not reached through a namespace, nor the other way (CVE-2019-11247)",
   async (api) => {
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     const name = api.unique();
     (await api.post(attributesClasses, attributesClass(name))).expect(201);
     (await api.post(configMaps, configMap(name))).expect(201);
@@ -413,7 +413,7 @@ inBothDomains(
 inBothDomains(
   "bad queries are refused or ignored, and never felt",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1"))).expect(201);
     const queries = [
       "limit=-1",
@@ -449,7 +449,7 @@ inBothDomains(
 );
 
 inBothDomains("long selectors are answered", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`, {}, { labels: { a: "b" } }))).expect(201);
   const selectors = [
     `a in (${Array.from({ length: 1000 }, (_, i) => `v${i}`).join(",")})`,
@@ -585,7 +585,7 @@ inBothDomains(
 );
 
 inBothDomains("a client that leaves in the middle is forgotten", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const { server } = api;
   const path = api.name(configMaps);
   for (let i = 0; i < 30; i++) {
@@ -638,7 +638,7 @@ inBothDomains("streams opened and reset without end are cut off (HTTP/2 rapid re
 });
 
 inBothDomains("an HTTP/2 connection carries requests side by side, watches among them", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const { server } = api;
   const session = await connectHttp2(server.endpoint, server.ca);
   const authorization = "Bearer admin-token";
@@ -674,7 +674,7 @@ inBothDomains("an HTTP/2 connection carries requests side by side, watches among
 const impatient = { ...gated, requestTimeoutMs: 1500 };
 
 withOwnServer("a body that never ends is given up", impatient, async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const { server } = api;
   const raw = await connectRaw(server.endpoint, server.ca);
   raw.write(
@@ -698,7 +698,7 @@ withOwnServer(
     enablePriorityAndFairness: false,
   },
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const { server } = api;
     // Reads that wait for a version that is far away, and a write whose body does not end, take all seats. A read that
     // gave up waiting is followed by another one. These users are answered without a seat where none is free, and another
@@ -734,7 +734,7 @@ withOwnServer(
 );
 
 inBothDomains("writes of all kinds at the same time leave a server that works", async (api) => {
-  const { configMaps, claims } = await api.place();
+  const { configMaps, claims } = await api.createNamespace();
   const work: Promise<unknown>[] = [];
   for (let i = 0; i < 150; i++) {
     work.push(api.post(configMaps, configMap(`m${i % 20}`)));

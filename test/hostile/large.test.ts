@@ -18,7 +18,7 @@ const manyKeys = (value: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`key-${i}`, value.padEnd(80, "x")]));
 
 inBothDomains("a large object is created, read, replaced, patched and deleted", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/large`;
   const body = configMap("large", manyKeys("one"));
   const created = (await api.post(configMaps, body)).expect(201, { "metadata.uid": present });
@@ -42,7 +42,7 @@ inBothDomains("a large object is created, read, replaced, patched and deleted", 
 });
 
 inBothDomains("a large object is shown in every form", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/large`;
   const made = (await api.post(configMaps, configMap("large", manyKeys("one")))).expect(201);
   const inYaml = (await api.get(path, { accept: yaml })).expect(200);
@@ -59,7 +59,7 @@ inBothDomains("a large object is shown in every form", async (api) => {
 });
 
 inBothDomains("a large object is applied, and its owners are told apart", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/large`;
   const body = configMap("large", manyKeys("one"));
   const apply = (manager: string, fields: object, force = false) =>
@@ -74,7 +74,7 @@ inBothDomains("a large object is applied, and its owners are told apart", async 
 });
 
 inBothDomains("a dry run of a large write stores nothing", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const body = configMap("large", manyKeys("one"));
   (await api.post(`${configMaps}?dryRun=All`, body)).expect(201, { "metadata.uid": present });
   (await api.get(`${configMaps}/large`)).refused(404, "NotFound");
@@ -84,7 +84,7 @@ inBothDomains("a dry run of a large write stores nothing", async (api) => {
 });
 
 inBothDomains("watchers see large objects, those with selectors too", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const watch = await api.watch(`${configMaps}?watch=true&labelSelector=size=large`);
   const body = configMap("large", manyKeys("one"), { labels: { size: "large" } });
   (await api.post(configMaps, body)).expect(201);
@@ -94,7 +94,7 @@ inBothDomains("watchers see large objects, those with selectors too", async (api
 });
 
 inBothDomains("plugins and validation see large objects", async (api) => {
-  const { ns, secrets } = await api.place();
+  const { ns, secrets } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const containers = Array.from({ length: 1500 }, (_, i) => ({ name: `c${i}`, image: "i", command: ["x".repeat(30)] }));
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "large" }, spec: { containers } };
@@ -198,7 +198,7 @@ inBothDomains("objects beyond 1.5 MiB are refused with 413, and what is there ca
 });
 
 inBothDomains("an object that its owners of fields would make too large is stored without them", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const longKeys = Object.fromEntries(Array.from({ length: 9999 }, (_, i) => [`${"k".repeat(72)}${i}`, "A"]));
   const large = { "metadata.managedFields": absent, [`data.${"k".repeat(72)}9`]: "A" };
   (await api.post(configMaps, configMap("made", longKeys))).expect(201, large);

@@ -33,7 +33,7 @@ function loaded(name: string, run: (server: ServerProcess, api: Api) => Promise<
 }
 
 loaded("thousands of idle watches cost little and all are told", async (server, api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = api.name(configMaps);
   const before = await server.memoryBytes();
   const sessions: http2.ClientHttp2Session[] = [];
@@ -67,7 +67,7 @@ loaded("thousands of idle watches cost little and all are told", async (server, 
 });
 
 loaded("readers that do not read take no memory and delay no others", async (server, api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (let i = 0; i < 60; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "x".repeat(300_000) }))).expect(201);
   (await api.get(configMaps)).expect(200);
   const before = await server.memoryBytes();
@@ -89,7 +89,7 @@ loaded("readers that do not read take no memory and delay no others", async (ser
 });
 
 loaded("a watcher that does not read is cut off, others are told everything", async (server, api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "x" }))).expect(201);
   const good = await api.watch(configMaps);
   await good.next();
@@ -134,7 +134,7 @@ for (const domain of domains) {
   test(`${domain}: nothing of a flood of bad requests is remembered`, { skip }, async () => {
     const server = await openServer(domain);
     const api = new Api(server);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const long = "x".repeat(4000);
     const flood = async (name: string, rounds: number): Promise<void> => {
       for (let i = 0; i < rounds; i++) {

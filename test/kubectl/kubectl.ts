@@ -149,7 +149,7 @@ export function kubectlSuite(register: (kubectlTest: KubectlTest) => void): void
           server ??= anyServer("k8s.io");
           const api = new Api(await server);
           env ??= environment(await server);
-          const { ns } = await api.place();
+          const { ns } = await api.createNamespace();
           try {
             await run(new Kubectl(api, ns, path, env));
           } finally {

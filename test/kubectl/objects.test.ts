@@ -251,7 +251,7 @@ kubectlSuite((test) => {
   test("deletes a claim and a namespace and waits until they are gone", async (kubectl) => {
     if (process.env["TEST_SERVER"] !== undefined) return;
     const { api } = kubectl;
-    const { ns, claims } = await api.place();
+    const { ns, claims } = await api.createNamespace();
     (await api.post(claims, claim("p1"))).expect(201);
     await kubectl.run(["create", "-f", kubectl.file(claim("p2"))]);
     await kubectl.run(["delete", "pvc", "p2", "--timeout=120s"]);

@@ -25,7 +25,7 @@ function apply(
   return api.patch(`${path}?${query}`, body, patchTypes.apply, options);
 }
 
-const one = async (api: Api): Promise<string> => `${(await api.place()).configMaps}/one`;
+const one = async (api: Api): Promise<string> => `${(await api.createNamespace()).configMaps}/one`;
 const map = (data?: object, metadata: object = {}): ObjectBody => configMap("one", data, metadata);
 
 /** Managers of an object with the fields each has, as `m1: data.a`. */
@@ -191,7 +191,7 @@ inBothDomains("what its only owner leaves out goes, what another owns stays [SSA
 });
 
 inBothDomains("a field left out goes back to its default [SSA-17]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one", { volumeMode: "Filesystem" }))).expect(201);
   const left = (await apply(api, path, "m1", claim("one"))).expect(200, { "spec.volumeMode": "Filesystem" });
@@ -242,7 +242,7 @@ inBothDomains("an apply needs the permission to patch [SSA-25]", async (api) => 
 });
 
 inBothDomains("an atomic list has one owner [SSA-28]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one"))).expect(201);
   const other = { ...claim("one"), spec: { accessModes: ["ReadWriteMany"] } };
@@ -250,7 +250,7 @@ inBothDomains("an atomic list has one owner [SSA-28]", async (api) => {
 });
 
 inBothDomains("members of sets, keyed lists and maps are owned singly [SSA-29, SSA-30, SSA-31, MF-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const path = `${claims}/one`;
   (await api.post(claims, claim("one"))).expect(201);
   const meta = (finalizer: string, label: string): ObjectBody => ({
@@ -285,7 +285,7 @@ inBothDomains("members of sets, keyed lists and maps are owned singly [SSA-29, S
 });
 
 inBothDomains("an atomic map has one owner [SSA-32]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one", { selector: { matchLabels: { a: "1" } } }))).expect(201);
   const other = { ...claim("one"), spec: { selector: { matchLabels: { b: "1" } } } };
@@ -427,7 +427,7 @@ inBothDomains("what one applies and another patches at the same time is all ther
 });
 
 inBothDomains("secrets are applied like other objects, and derived fields never conflict", async (api) => {
-  const { secrets } = await api.place();
+  const { secrets } = await api.createNamespace();
   (await api.post(secrets, secret("one", { user: "u" }))).expect(201);
   const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" }, data: { user: "dQ==" } };
   (await apply(api, `${secrets}/one`, "m1", body)).expect(200, { data: { user: "dQ==" } });
@@ -447,7 +447,7 @@ inBothDomains("an apply nested too deeply is refused, and others are served [LIM
 });
 
 inBothDomains("managers of different versions of a kind meet in its fields [MF-05]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
   const put = (version: string, manager: string, spec: object): Promise<Answer> =>
     apply(api, `/apis/autoscaling/${version}/namespaces/${ns}/horizontalpodautoscalers/h`, manager, {

@@ -13,7 +13,7 @@ const resource = (utilization: string): string =>
 inBothDomains(
   "metrics in an annotation keep every digit of a number, and are dropped where it does not fit",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const path = `/apis/autoscaling/v1/namespaces/${ns}/horizontalpodautoscalers?dryRun=All`;
     const name = api.name("autoscaling.alpha.kubernetes.io/metrics");
     const made = (text: string) =>

@@ -12,7 +12,7 @@ const selected = { selector: { matchLabels: { a: "b" } }, template };
 const justMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 inBothDomains("selectors name the fields that 1.32 knows, in lists, watches and deletions of many", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const only = 'only "metadata.name", "metadata.namespace"';
   const refused: readonly (readonly [collection: string, field: string, message: string])[] = [
     [`/apis/apps/v1/namespaces/${ns}/replicasets`, "status.replicas", only],
@@ -35,7 +35,7 @@ inBothDomains("selectors name the fields that 1.32 knows, in lists, watches and 
 });
 
 inBothDomains("autoscalers of version v1 come back from exports, and their status from its own writes", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const older = `/apis/autoscaling/v1/namespaces/${ns}/horizontalpodautoscalers`;
   const newer = `/apis/autoscaling/v2/namespaces/${ns}/horizontalpodautoscalers`;
   const prefix = "autoscaling.alpha.kubernetes.io/";
@@ -77,7 +77,7 @@ inBothDomains("autoscalers of version v1 come back from exports, and their statu
 inBothDomains(
   "metadata that conversion makes is not in rows or metadata alone, and a dry run has no version",
   async (api) => {
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     const sets = `/apis/apps/v1/namespaces/${ns}/daemonsets`;
     const set = { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "one", annotations: { mine: "1" } } };
     (await api.post(sets, { ...set, spec: selected })).expect(201);
@@ -95,7 +95,7 @@ inBothDomains(
 );
 
 inBothDomains("names and variables of pods give the warnings of 1.32", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const dry = `${pods}?dryRun=All`;
   const warnings = async (name: string, more: Fields = {}): Promise<readonly string[]> =>
@@ -113,7 +113,7 @@ inBothDomains("names and variables of pods give the warnings of 1.32", async (ap
 });
 
 inBothDomains("small things of pods, jobs and services are those of 1.32", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const body = { ...(pod("one") as Fields), status: { qosClass: "Guaranteed" } };
   (await api.post(`${pods}?dryRun=All`, body)).expect(201, { "status.qosClass": "Guaranteed" });
@@ -143,7 +143,7 @@ inBothDomains("small things of pods, jobs and services are those of 1.32", async
 });
 
 inBothDomains("kubectl's annotation goes where the applied configuration is too large for it", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const annotation = "kubectl.kubernetes.io/last-applied-configuration";
   const first = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "one", annotations: { [annotation]: "{}" } } };
   (await api.post(configMaps, first)).expect(201);
@@ -153,7 +153,7 @@ inBothDomains("kubectl's annotation goes where the applied configuration is too 
 });
 
 inBothDomains("the zero time is a value, not the absence of one", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   const zero = "0001-01-01T00:00:00Z";
   const merge = patchTypes.merge;
   (await api.post(configMaps, configMap("one"))).expect(201);
@@ -180,7 +180,7 @@ inBothDomains("the zero time is a value, not the absence of one", async (api) =>
 });
 
 inBothDomains("node affinity of a pod with scheduling gates comes and goes alone", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const none = undefined;
   const node = { nodeAffinity: {} };
@@ -204,7 +204,7 @@ inBothDomains("node affinity of a pod with scheduling gates comes and goes alone
 });
 
 inBothDomains("an empty preemption policy of a template is a missing one", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const sets = `/apis/apps/v1/namespaces/${ns}/replicasets`;
   const spec = { ...selected, template: { ...template, spec: { ...template.spec, preemptionPolicy: "" } } };
   const set = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "one" }, spec };
@@ -212,7 +212,7 @@ inBothDomains("an empty preemption policy of a template is a missing one", async
 });
 
 inBothDomains("an empty Table has no rows, or null for kinds with the columns of all kinds", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const none = "labelSelector=none%3Dof-these";
   for (const list of ["/apis/autoscaling/v2", "/api/v1"]) {
     const resource = list === "/api/v1" ? "configmaps" : "horizontalpodautoscalers";
@@ -222,7 +222,7 @@ inBothDomains("an empty Table has no rows, or null for kinds with the columns of
 });
 
 inBothDomains("the order of a list names its items, even where all of them are deleted", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const sets = `/apis/apps/v1/namespaces/${ns}/replicasets`;
   const container = { ...template.spec.containers[0], env: [{ name: "x", value: "1" }] };
   const spec = { ...selected, template: { ...template, spec: { containers: [container] } } };

@@ -10,7 +10,7 @@ const inBothDomains = (name: string, run: (api: Api) => Promise<void>): void => 
 const claimSpec = { devices: { requests: [{ name: "d", deviceClassName: "x" }] } };
 
 inBothDomains("a template is namespaced, of the beta version [RCT-01]", async (api) => {
-  const { ns, templates } = await api.place();
+  const { ns, templates } = await api.createNamespace();
   (await api.post(templates, claimTemplate("r1"))).expect(201, {
     apiVersion: "resource.k8s.io/v1beta1",
     kind: "ResourceClaimTemplate",
@@ -24,7 +24,7 @@ withOwnServer("a server serves templates only when asked to [RCT-02] [VER-04]", 
 });
 
 inBothDomains("a template needs the spec of its claim [RCT-03] [RCT-08]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   const { spec: _, ...bare } = claimTemplate("r1") as { spec: unknown };
   (await api.post(templates, bare)).rejected();
   (await api.post(templates, claimTemplate("r1", {}))).rejected();
@@ -32,7 +32,7 @@ inBothDomains("a template needs the spec of its claim [RCT-03] [RCT-08]", async 
 });
 
 inBothDomains("the spec of a template stays, its metadata may change [RCT-04] [RCT-05]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   const made = (await api.post(templates, claimTemplate("r1"))).expect(201);
   const body = made.value as object;
   const other = { spec: { devices: { requests: [{ name: "other", deviceClassName: "x" }] } } };
@@ -53,7 +53,7 @@ inBothDomains("the spec of a template stays, its metadata may change [RCT-04] [R
 });
 
 inBothDomains("the metadata of the claim is labels and annotations, nothing else [RCT-10] [RCT-11]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   const metadata = { labels: { a: "b" }, annotations: { c: "d" } };
   (await api.post(templates, claimTemplate("r1", { metadata, spec: claimSpec }))).expect(201, {
     "spec.metadata.labels": metadata.labels,
@@ -74,7 +74,7 @@ inBothDomains("the metadata of the claim is labels and annotations, nothing else
 });
 
 inBothDomains("a list of templates is whole [RCT-12]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   (await api.post(templates, claimTemplate("r1"))).expect(201);
   (await api.get(templates)).expect(200, {
     kind: "ResourceClaimTemplateList",
@@ -85,7 +85,7 @@ inBothDomains("a list of templates is whole [RCT-12]", async (api) => {
 });
 
 inBothDomains("the spec of the claim has requests, constraints and configuration of devices [RCT-13]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   const devices = {
     requests: [
       { name: "a", deviceClassName: "x", allocationMode: "ExactCount", count: 2 },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type Answer, asTable, patchTypes } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
-import { attributesClass, attributesClasses, claim, namespace, placeOf } from "../objects.ts";
+import { attributesClass, attributesClasses, claim, namespace, namespacePaths } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 const reference = { differs: "the reference has no rules for claims" };
@@ -13,7 +13,7 @@ const storageClasses = "/apis/storage.k8s.io/v1/storageclasses";
 
 /** A claim `c1` in a new namespace. */
 async function one(api: Api, spec = {}): Promise<{ claims: string; path: string }> {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", spec))).expect(201);
   return { claims, path: `${claims}/c1` };
 }
@@ -34,7 +34,7 @@ const made = async (api: Api, claims: string, spec: object, fields = {}): Promis
   (await api.post(claims, claim(api.unique("c"), spec))).expect(201, fields);
 
 inBothDomains("a claim is namespaced and has metadata, spec and status [PVC-01] [PVC-02]", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201, {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
@@ -44,14 +44,14 @@ inBothDomains("a claim is namespaced and has metadata, spec and status [PVC-01] 
 });
 
 inBothDomains("the status is not taken from a write of the claim [PVC-03]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, { ...claim("c1"), status: { phase: "Lost" } })).expect(201, { "status.phase": "Pending" });
   const current = (await api.get(`${claims}/c1`)).value as object;
   (await api.put(`${claims}/c1`, { ...current, status: { phase: "Lost" } })).expect(200, { "status.phase": "Pending" });
 });
 
 inBothDomains("a new claim has its defaults [PVC-15] [PVC-45] [PVC-57] [PVC-58] [PVC-64]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await made(
     api,
     claims,
@@ -68,7 +68,7 @@ inBothDomains("a new claim has its defaults [PVC-15] [PVC-45] [PVC-57] [PVC-58] 
 });
 
 inBothDomains("access modes are a list of known modes [PVC-04] [PVC-06]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const modes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
   await made(api, claims, { accessModes: modes }, { "spec.accessModes": modes });
   await made(api, claims, { accessModes: ["ReadWriteOncePod"] }, { "spec.accessModes": ["ReadWriteOncePod"] });
@@ -97,7 +97,7 @@ inBothDomains("access modes are a list of known modes [PVC-04] [PVC-06]", async 
 });
 
 inBothDomains("access modes are one value: owned and replaced as a whole [PVC-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const answer = await api.post(claims, claim("c1", { accessModes: ["ReadWriteOnce", "ReadOnlyMany"] }));
   answer.expect(201, { "metadata.managedFields.0.fieldsV1.f:spec.f:accessModes": {} });
   const status = (accessModes: string[]) =>
@@ -107,7 +107,7 @@ inBothDomains("access modes are one value: owned and replaced as a whole [PVC-05
 });
 
 inBothDomains("the selector is a label selector [PVC-07]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const selector = { matchLabels: { a: "b" }, matchExpressions: [{ key: "c", operator: "In", values: ["d"] }] };
   await made(api, claims, { selector }, { "spec.selector": selector });
   await refused(
@@ -122,7 +122,7 @@ inBothDomains("the selector is a label selector [PVC-07]", async (api) => {
 });
 
 inBothDomains("resources are quantities [PVC-08] [PVC-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const resources = { requests: { storage: "1Gi" }, limits: { storage: "2Gi" } };
   await made(api, claims, { resources }, { "spec.resources": resources });
   await made(
@@ -144,7 +144,7 @@ inBothDomains("resources are quantities [PVC-08] [PVC-10]", async (api) => {
 });
 
 inBothDomains("a request is not beyond its limit [PVC-09]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const resources = { requests: { storage: "2Gi" }, limits: { storage: "1Gi" } };
   (await api.post(claims, claim("bad", { resources }))).rejected();
   (await api.get(`${claims}/bad`)).expect(404);
@@ -152,7 +152,7 @@ inBothDomains("a request is not beyond its limit [PVC-09]", async (api) => {
 });
 
 inBothDomains("names of volume, class and mode are texts [PVC-13] [PVC-14] [ERR-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const spec = { volumeName: "pv-1", storageClassName: "fast" };
   await made(api, claims, spec, { "spec.volumeName": "pv-1", "spec.storageClassName": "fast" });
   (await api.post(claims, claim("bad", { storageClassName: 5 }))).refused(400, "BadRequest");
@@ -178,7 +178,7 @@ inBothDomains("the spec of a claim stays as it is [PVC-16]", async (api) => {
 });
 
 inBothDomains("a bound claim may grow, and shrink while it stays above its capacity [PVC-11] [PVC-12]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const name = api.unique("sc");
   const storageClass = { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", provisioner: "example.com/p" };
   (await api.post(storageClasses, { ...storageClass, metadata: { name }, allowVolumeExpansion: true })).expect(201);
@@ -199,7 +199,7 @@ inBothDomains("a bound claim may grow, and shrink while it stays above its capac
 });
 
 inBothDomains("a claim of a class that cannot grow does not grow [PVC-16]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const name = api.unique("sc");
   const storageClass = { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", provisioner: "example.com/p" };
   (await api.post(storageClasses, { ...storageClass, metadata: { name } })).expect(201);
@@ -219,7 +219,7 @@ const foo = { apiGroup: "example.com", kind: "Foo", name: "f" };
 inBothDomains(
   "a data source is a snapshot or a claim; anything else is dropped [PVC-17] [PVC-18] [PVC-19]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     await made(api, claims, { dataSource: snapshot }, { "spec.dataSource": snapshot });
     await made(
       api,
@@ -236,7 +236,7 @@ inBothDomains(
 inBothDomains(
   "a data source reference is any object of a group, or a claim; anything else is refused [PVC-20] [PVC-21] [PVC-22] [PVC-24] [PVC-25] [PVC-26] [PVC-27]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     await made(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": foo });
     await made(api, claims, { dataSourceRef: otherClaim }, { "spec.dataSourceRef.kind": "PersistentVolumeClaim" });
     await refused(api, claims, { dataSourceRef: { kind: "Pod", name: "p" } }, "spec.dataSourceRef", /^Invalid value/);
@@ -259,7 +259,7 @@ inBothDomains(
 );
 
 inBothDomains("both sources are one [PVC-30] [PVC-31] [PVC-32]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await made(api, claims, { dataSource: snapshot }, { "spec.dataSourceRef": snapshot });
   await made(api, claims, { dataSourceRef: foo }, { "spec.dataSource": foo });
   await made(api, claims, { dataSource: snapshot, dataSourceRef: snapshot });
@@ -269,7 +269,7 @@ inBothDomains("both sources are one [PVC-30] [PVC-31] [PVC-32]", async (api) => 
 });
 
 inBothDomains("a reference into another namespace is dropped by default [PVC-28]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await made(
     api,
     claims,
@@ -456,7 +456,7 @@ withOwnServer(
   noGates,
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    const { claims } = placeOf("n1");
+    const { claims } = namespacePaths("n1");
     await made(api, claims, { volumeAttributesClassName: "x" }, { "spec.volumeAttributesClassName": absent });
   },
 );
@@ -468,7 +468,7 @@ withOwnServer(
   gatesOff,
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    const { claims } = placeOf("n1");
+    const { claims } = namespacePaths("n1");
     await made(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": absent });
     (await api.post(claims, claim("c1"))).expect(201);
     const status = {
@@ -489,7 +489,7 @@ withOwnServer(
   crossNamespace,
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    const { claims } = placeOf("n1");
+    const { claims } = namespacePaths("n1");
     const dataSourceRef = { ...foo, namespace: "other" };
     await made(api, claims, { dataSourceRef }, { "spec.dataSourceRef": dataSourceRef, "spec.dataSource": absent });
   },
@@ -497,7 +497,7 @@ withOwnServer(
 
 withOwnServer("an unbound claim without attributes class gets the default one [PVC-38]", gated, async (api) => {
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-  const { claims } = placeOf("n1");
+  const { claims } = namespacePaths("n1");
   await made(api, claims, {}, { "spec.volumeAttributesClassName": absent });
   const annotations = { "volumeattributesclass.kubernetes.io/is-default-class": "true" };
   (await api.post(attributesClasses, attributesClass("standard", {}, { annotations }))).expect(201);

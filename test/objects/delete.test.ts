@@ -12,7 +12,7 @@ const hold = { finalizers: ["example.com/hold"] };
 
 /** A collection of config maps with one object, `m1`. */
 async function one(api: Api, metadata = {}): Promise<{ maps: string; path: string; uid: string; version: string }> {
-  const { configMaps: maps } = await api.place();
+  const { configMaps: maps } = await api.createNamespace();
   const made = (await api.post(maps, configMap("m1", {}, metadata))).expect(201);
   const version = made.string("metadata.resourceVersion");
   return { maps, path: `${maps}/m1`, uid: made.string("metadata.uid"), version };
@@ -116,7 +116,7 @@ inBothDomains("a later policy replaces the finalizer of an earlier one [DELOPT-0
 });
 
 inBothDomains("so it does on a pod whose grace period is over [DELOPT-07]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = `/api/v1/namespaces/${ns}/pods/p`;
   const spec = { containers: [{ name: "c", image: "i" }] };
   (await api.post(`/api/v1/namespaces/${ns}/pods`, { metadata: { name: "p", ...hold }, spec })).expect(201);
@@ -272,7 +272,7 @@ inBothDomains("deleting a collection leaves those with finalizers terminating [D
 });
 
 inBothDomains("a claim is answered with the claim [EP-25] [DELST-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201);
   (await api.delete(`${claims}/c1`)).expect([200, 202], { kind: "PersistentVolumeClaim", "metadata.name": "c1" });
 });
@@ -310,7 +310,7 @@ inBothDomains(
 inBothDomains(
   "a grace period counts from the first deletion and only gets shorter [DELOPT-04] [DELST-01]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const pods = `/api/v1/namespaces/${ns}/pods`;
     const spec = { nodeName: "n1", terminationGracePeriodSeconds: 40, containers: [{ name: "c", image: "i" }] };
     (await api.post(pods, { metadata: { name: "p" }, spec })).expect(201);
@@ -334,7 +334,7 @@ inBothDomains(
 );
 
 inBothDomains("what is told of a removed pod carries the deletion's mark [META-12]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
   (await api.post(pods, { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } })).expect(201);
   (await api.delete(`${pods}/p`)).expect(200, {
@@ -346,7 +346,7 @@ inBothDomains("what is told of a removed pod carries the deletion's mark [META-1
 });
 
 inBothDomains("finalizers of the garbage collector do not hold events, which own nothing", async (api) => {
-  const { ns, events } = await api.place();
+  const { ns, events } = await api.createNamespace();
   const event = (name: string, finalizers: readonly string[]) => ({
     apiVersion: "v1",
     kind: "Event",

@@ -7,7 +7,7 @@ import { absent, present } from "../view.ts";
 const inBothDomains = suite();
 
 async function one(api: Api): Promise<{ maps: string; path: string; version: string }> {
-  const { configMaps: maps } = await api.place();
+  const { configMaps: maps } = await api.createNamespace();
   (await api.post(maps, configMap("m1", { k: "v" }))).expect(201);
   return { maps, path: `${maps}/m1`, version: (await api.get(maps)).string("metadata.resourceVersion") };
 }
@@ -15,7 +15,7 @@ async function one(api: Api): Promise<{ maps: string; path: string; version: str
 inBothDomains(
   "an empty dryRun is a real request [DRY-01]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     (await api.post(`${claims}?dryRun`, claim("c1"))).expect(201);
     (await api.get(`${claims}/c1`)).expect(200);
   },
@@ -23,7 +23,7 @@ inBothDomains(
 );
 
 inBothDomains("a dry create answers as a real one and stores nothing [DRY-02] [DRY-03] [DRY-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(`${claims}?dryRun=All`, claim("c1"))).expect(201, {
     kind: "PersistentVolumeClaim",
     "metadata.uid": present,
@@ -38,7 +38,7 @@ inBothDomains("a dry create answers as a real one and stores nothing [DRY-02] [D
 });
 
 inBothDomains("a dry create may carry a version, which its answer repeats [DRY-02]", async (api) => {
-  const { configMaps: maps } = await api.place();
+  const { configMaps: maps } = await api.createNamespace();
   (await api.post(`${maps}?dryRun=All`, configMap("m1", {}, { resourceVersion: "5" }))).expect(201, {
     "metadata.resourceVersion": "5",
   });
@@ -55,7 +55,7 @@ inBothDomains("a dry update, patch and delete answer with what would be [DRY-03]
 });
 
 inBothDomains("a dry delete of a claim answers with the claim [DRY-03] [DRY-08]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const name of ["c1", "c2"]) (await api.post(claims, claim(name))).expect(201);
   (await api.delete(`${claims}/c1?dryRun=All`)).expect([200, 202], {
     kind: "PersistentVolumeClaim",
@@ -83,7 +83,7 @@ inBothDomains("a dry run is validated like a real one [DRY-04]", async (api) => 
 });
 
 inBothDomains("a dry run needs the rights of the real request [DRY-06]", async (api) => {
-  const { ns, maps } = { ...(await api.place()), maps: "" };
+  const { ns, maps } = { ...(await api.createNamespace()), maps: "" };
   const path = `/api/v1/namespaces/${ns}/configmaps`;
   assert.equal(maps, "");
   (await api.post(`${path}?dryRun=All`, configMap("m1"), { as: "bob" })).refused(
@@ -116,7 +116,7 @@ inBothDomains("conflicts are found in a dry run [DRY-10]", async (api) => {
 });
 
 inBothDomains("a dry run differs from the real request only in what is given out [DRY-11]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const body = { ...claim("x"), metadata: { generateName: "p-", labels: { a: "1" } } };
   const dry = (await api.post(`${claims}?dryRun=All`, body)).expect(201);
   const real = (await api.post(claims, body)).expect(201);

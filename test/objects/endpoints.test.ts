@@ -10,7 +10,7 @@ const inBothDomains = suite();
 const allTemplates = "/apis/resource.k8s.io/v1beta1/resourceclaimtemplates";
 
 async function oneClaim(api: Api, spec = {}): Promise<{ claims: string; path: string }> {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", spec))).expect(201);
   return { claims, path: `${claims}/c1` };
 }
@@ -34,8 +34,8 @@ inBothDomains("a sub-resource is behind the name, one object at a time [EP-03] [
 });
 
 inBothDomains("a namespaced kind is in its namespace, or of all without one [EP-04] [EP-05] [EP-17]", async (api) => {
-  const one = await api.place();
-  const two = await api.place();
+  const one = await api.createNamespace();
+  const two = await api.createNamespace();
   const label = api.unique("l");
   for (const { templates, claims } of [one, two]) {
     (await api.post(templates, claimTemplate("t1", undefined, { labels: { [label]: "1" } }))).expect(201);
@@ -61,7 +61,7 @@ inBothDomains("the core group has a prefix of its own [EP-06]", async (api) => {
 });
 
 inBothDomains("namespaces are cluster-scoped objects [EP-08] [EP-09]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   (await api.get(namespaces)).expect(200, { kind: "NamespaceList", "items.0.metadata.namespace": absent });
   (await api.get(`${namespaces}/${ns}`)).expect(200, {
     kind: "Namespace",
@@ -74,7 +74,7 @@ inBothDomains("namespaces are cluster-scoped objects [EP-08] [EP-09]", async (ap
 });
 
 inBothDomains("a namespace goes only when its own finalizer is gone [EP-09] [DELST-03]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const made = (await api.get(`${namespaces}/${ns}`)).expect(200);
   const body = made.value as Record<string, unknown>;
   (await api.put(`${namespaces}/${ns}/finalize`, { ...body, spec: { finalizers: [] } })).expect(200, {
@@ -93,14 +93,14 @@ inBothDomains("GET reads one, lists a collection, or watches it [EP-10] [EP-11] 
 });
 
 inBothDomains("PUT of what is not there creates it, for kinds that allow it [EP-13]", async (api) => {
-  const { claims, leases } = await api.place();
+  const { claims, leases } = await api.createNamespace();
   (await api.put(`${claims}/none`, claim("none"))).refused(404, "NotFound", 'persistentvolumeclaims "none" not found');
   (await api.put(`${leases}/l1`, lease("l1", { holderIdentity: "a" }))).expect(201, { "spec.holderIdentity": "a" });
   (await api.get(`${leases}/l1`)).expect(200);
 });
 
 inBothDomains("there is no redirect [EP-15]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   (await api.get(`/api/v1/redirect/namespaces/${ns}/pods/p`)).expect(404);
   (await api.get(`/api/v1/namespaces/${ns}/pods/p/redirect`)).expect(404);
 });
@@ -138,7 +138,7 @@ inBothDomains("every kind that discovery shows has its paths [EP-16] [MEDIA-04]"
 });
 
 inBothDomains("a claim is created, read and replaced as a whole [EP-18] [EP-20] [EP-21]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const made = (await api.post(claims, claim("c1"))).expect(201, {
     kind: "PersistentVolumeClaim",
     "metadata.name": "c1",
@@ -194,8 +194,8 @@ inBothDomains("a patch answers with the object [EP-23]", async (api) => {
 });
 
 inBothDomains("deleting a collection deletes all that match, in its namespace [EP-27]", async (api) => {
-  const { configMaps } = await api.place();
-  const other = await api.place();
+  const { configMaps } = await api.createNamespace();
+  const other = await api.createNamespace();
   for (const name of ["a", "b", "c"]) (await api.post(configMaps, configMap(name))).expect(201);
   (await api.post(other.configMaps, configMap("stays"))).expect(201);
   (await api.delete(configMaps)).expect(200);
@@ -215,7 +215,7 @@ inBothDomains("nothing is created or deleted across namespaces [EP-28] [EP-29]",
 });
 
 inBothDomains("a claim template has every operation but those of a status [EP-30] [EP-31]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   const made = (await api.post(templates, claimTemplate("r1"))).expect(201, { kind: "ResourceClaimTemplate" });
   (await api.get(`${templates}/r1`)).expect(200, { kind: "ResourceClaimTemplate" });
   (await api.get(templates)).expect(200, { kind: "ResourceClaimTemplateList", "items.length": 1 });
@@ -235,7 +235,7 @@ inBothDomains("a claim template has every operation but those of a status [EP-30
 inBothDomains(
   "an attributes class has every operation, no status and no namespace [EP-32] [EP-33] [EP-34]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const name = api.unique();
     const path = `${attributesClasses}/${name}`;
     const made = (await api.post(attributesClasses, attributesClass(name))).expect(201);
@@ -258,7 +258,7 @@ inBothDomains(
 );
 
 inBothDomains("a missing object is told by name and kind [EP-35]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.get(`${claims}/none`)).refused(404, "NotFound", 'persistentvolumeclaims "none" not found', {
     details: { name: "none", kind: "persistentvolumeclaims" },
   });
@@ -298,7 +298,7 @@ inBothDomains("methods that mean nothing are refused [ERR-10]", async (api) => {
 });
 
 inBothDomains("a namespace is not found inside a namespace, not even itself [EP-08] [EP-09]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   for (const path of [`/api/v1/namespaces/${ns}/namespaces`, `/api/v1/namespaces/${ns}/namespaces/${ns}`]) {
     (await api.get(path)).refused(404, "NotFound");
     (await api.delete(path)).refused(404, "NotFound");
@@ -307,7 +307,7 @@ inBothDomains("a namespace is not found inside a namespace, not even itself [EP-
 });
 
 inBothDomains("an update that creates does not mind the version its object had before [EP-13]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const lease = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases/l`;
   const seen = { metadata: { name: "l", resourceVersion: "5" }, spec: { holderIdentity: "a" } };
   (await api.put(lease, seen)).expect(201, { "spec.holderIdentity": "a" });

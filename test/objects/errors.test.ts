@@ -7,14 +7,14 @@ import { absent } from "../view.ts";
 const inBothDomains = suite();
 
 inBothDomains("success is 200, 201 or 202 [ERR-01]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201);
   (await api.get(`${claims}/c1`)).expect(200);
   (await api.delete(`${claims}/c1`)).expect([200, 202]);
 });
 
 inBothDomains("a body that is no object is refused with 400 [ERR-02]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const body of [
     "no json",
     "{",
@@ -35,7 +35,7 @@ inBothDomains("a body that is no object is refused with 400 [ERR-02]", async (ap
 });
 
 inBothDomains("an object of another kind is refused [ERR-02]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, configMap("m1"))).refused(400, "BadRequest", /ConfigMap/);
   (await api.post(claims, { ...claim("c1"), apiVersion: "v2" })).rejected();
   (await api.post(claims, { ...claim("c1"), kind: "Nothing" })).rejected();
@@ -58,7 +58,7 @@ withOwnServer(
 inBothDomains(
   "a missing required field is an error [ERR-04]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     (await api.post(claims, { ...claim("c1"), spec: undefined })).refused(422, "Invalid", /spec/);
     (await api.post(claims, { ...claim("c1"), spec: {} })).refused(422, "Invalid", /spec\.accessModes: Required value/);
     (await api.get(claims)).expect(200, { items: [] });
@@ -67,7 +67,7 @@ inBothDomains(
 );
 
 inBothDomains("a wrong type is an error at every level of validation [ERR-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const level of ["Ignore", "Warn", "Strict"]) {
     for (const spec of [
       { volumeName: 5 },
@@ -85,7 +85,7 @@ inBothDomains("a wrong type is an error at every level of validation [ERR-05]", 
 inBothDomains(
   "a patch of what cannot change is refused [ERR-08]",
   async (api) => {
-    const { templates } = await api.place();
+    const { templates } = await api.createNamespace();
     const name = api.unique();
     (await api.post(attributesClasses, attributesClass(name))).expect(201);
     (await api.post(templates, claimTemplate("r1"))).expect(201);
@@ -97,7 +97,7 @@ inBothDomains(
 );
 
 inBothDomains("a failure is a Status with code, reason, message and details [ERR-09] [ERR-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const answers = [
     (await api.get(`${claims}/none`)).refused(404, "NotFound"),
     (await api.post(claims, claim("Bad_Name"))).refused(422, "Invalid"),
@@ -135,7 +135,7 @@ inBothDomains("paths that are not served are not found [ERR-10]", async (api) =>
 });
 
 inBothDomains("a body beyond 3 MiB is refused with 413 [LIMIT-08]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1"))).expect(201);
   const big = configMap("big", { text: "x".repeat(3 * 1024 * 1024 + 1) });
   (await api.post(configMaps, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728/);
@@ -153,7 +153,7 @@ inBothDomains("a body beyond 3 MiB is refused with 413 [LIMIT-08]", async (api) 
 });
 
 inBothDomains("every answer has an audit id of its own and may not be cached [ERR-09]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const ids = new Set<unknown>();
   for (const answer of [await api.get(claims), await api.get(claims), await api.get(`${claims}/none`)]) {
     assert.match(String(answer.headers["audit-id"]), /^[0-9a-f-]{36}$/);

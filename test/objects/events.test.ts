@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { asTable, patchTypes } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
-import { namespace, type Place, placeOf } from "../objects.ts";
+import { namespace, type NamespacePaths, namespacePaths } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 const inBothDomains = suite();
@@ -32,7 +32,7 @@ const without = (object: Record<string, unknown>, field: string): Record<string,
 
 async function refused(
   api: Api,
-  { newEvents, ns }: Place,
+  { newEvents, ns }: NamespacePaths,
   body: Record<string, unknown>,
   field: RegExp,
 ): Promise<void> {
@@ -43,7 +43,7 @@ async function refused(
 inBothDomains(
   "an event regards an object, happened at a time, and is kept as sent [EVENT-14] [EVENT-19] [EVENT-25]",
   async (api) => {
-    const { newEvents, ns } = await api.place();
+    const { newEvents, ns } = await api.createNamespace();
     const related = { apiVersion: "v1", kind: "Node", name: "n1" };
     const body = event("e1", ns, { related });
     (await api.post(newEvents, body)).expect(201);
@@ -65,10 +65,10 @@ inBothDomains(
 inBothDomains(
   "an event is normal or a warning [EVENT-13]",
   async (api) => {
-    const place = await api.place();
-    (await api.post(place.newEvents, event("w", place.ns, { type: "Warning" }))).expect(201);
-    await refused(api, place, event("bad", place.ns, { type: "Foo" }), /type: Invalid value/);
-    await refused(api, place, without(event("bad", place.ns), "type"), /type: Invalid value/);
+    const paths = await api.createNamespace();
+    (await api.post(paths.newEvents, event("w", paths.ns, { type: "Warning" }))).expect(201);
+    await refused(api, paths, event("bad", paths.ns, { type: "Foo" }), /type: Invalid value/);
+    await refused(api, paths, without(event("bad", paths.ns), "type"), /type: Invalid value/);
   },
   { differs: "the reference does not validate events" },
 );
@@ -76,16 +76,16 @@ inBothDomains(
 inBothDomains(
   "an event needs action, reason, controller, instance and time [EVENT-15] [EVENT-16] [EVENT-17] [EVENT-18] [EVENT-19]",
   async (api) => {
-    const place = await api.place();
+    const paths = await api.createNamespace();
     for (const field of ["action", "reason", "reportingController", "reportingInstance", "eventTime"]) {
-      await refused(api, place, without(event("bad", place.ns), field), new RegExp(`${field}: Required value`));
+      await refused(api, paths, without(event("bad", paths.ns), field), new RegExp(`${field}: Required value`));
     }
   },
   { differs: "the reference does not validate events" },
 );
 
 inBothDomains("a series has a count and the time it was last seen [EVENT-20]", async (api) => {
-  const { newEvents, ns } = await api.place();
+  const { newEvents, ns } = await api.createNamespace();
   const series = { count: 3, lastObservedTime: "2026-01-02T03:05:05.000000Z" };
   (await api.post(newEvents, event("e1", ns, { series }))).expect(201, { series });
   (await api.get(`${newEvents}/e1`)).expect(200, { series });
@@ -96,16 +96,16 @@ inBothDomains("a series has a count and the time it was last seen [EVENT-20]", a
 inBothDomains(
   "a new event has none of the old fields [EVENT-21] [EVENT-22] [EVENT-23]",
   async (api) => {
-    const place = await api.place();
+    const paths = await api.createNamespace();
     const old = {
       deprecatedFirstTimestamp: "2026-01-02T03:04:05Z",
       deprecatedLastTimestamp: "2026-01-02T03:04:05Z",
       deprecatedCount: 1,
     };
     for (const [field, value] of Object.entries(old)) {
-      await refused(api, place, event("bad", place.ns, { [field]: value }), /Invalid value/);
+      await refused(api, paths, event("bad", paths.ns, { [field]: value }), /Invalid value/);
     }
-    await refused(api, place, event("bad", place.ns, { deprecatedSource: { component: "x" } }), /Invalid value/);
+    await refused(api, paths, event("bad", paths.ns, { deprecatedSource: { component: "x" } }), /Invalid value/);
   },
   { differs: "the reference does not validate events" },
 );
@@ -113,7 +113,7 @@ inBothDomains(
 inBothDomains(
   "the first moment of the first year is a time for the checks, although none is stored [EVENT-19] [EVENT-20] [EVENT-21]",
   async (api) => {
-    const { ns, newEvents } = await api.place();
+    const { ns, newEvents } = await api.createNamespace();
     const first = "0001-01-01T00:00:00.000000Z";
     const series = { count: 2, lastObservedTime: first };
     (await api.post(newEvents, event("a", ns, { eventTime: first }))).expect(201, { eventTime: null });
@@ -138,7 +138,7 @@ inBothDomains(
 );
 
 inBothDomains("both forms show one object [EVENT-24]", async (api) => {
-  const { events, newEvents, ns } = await api.place();
+  const { events, newEvents, ns } = await api.createNamespace();
   const involvedObject = { apiVersion: "v1", kind: "PersistentVolumeClaim", name: "c1", namespace: ns };
   const core = {
     apiVersion: "v1",
@@ -183,7 +183,7 @@ inBothDomains("both forms show one object [EVENT-24]", async (api) => {
 });
 
 inBothDomains("a watch of one form shows what was written in the other [EVENT-24]", async (api) => {
-  const { events, newEvents, ns } = await api.place();
+  const { events, newEvents, ns } = await api.createNamespace();
   const version = (await api.get(events)).string("metadata.resourceVersion");
   const stream = await api.watch(`${events}?resourceVersion=${version}`);
   (await api.post(newEvents, event("e1", ns))).expect(201);
@@ -191,7 +191,7 @@ inBothDomains("a watch of one form shows what was written in the other [EVENT-24
 });
 
 inBothDomains("events are selected by what they are about [QP-04]", async (api) => {
-  const { events, newEvents, ns } = await api.place();
+  const { events, newEvents, ns } = await api.createNamespace();
   for (const name of ["a", "b"]) {
     const regarding = { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace: ns };
     (
@@ -247,7 +247,7 @@ inBothDomains(
 
 withOwnServer("events expire", { ...gated, eventTtlMs: 1000 }, async (api) => {
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-  const { newEvents, ns } = placeOf("n1");
+  const { newEvents, ns } = namespacePaths("n1");
   const version = (await api.get(newEvents)).string("metadata.resourceVersion");
   const stream = await api.watch(`${newEvents}?resourceVersion=${version}`);
   (await api.post(newEvents, event("e1", ns))).expect(201);
@@ -263,7 +263,7 @@ withOwnServer("events expire", { ...gated, eventTtlMs: 1000 }, async (api) => {
 inBothDomains(
   "findings about an event name the core kind, whatever group it was sent to [EVENT-14] [ERR-09]",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`;
     (await api.post(events, event("e1", ns))).expect(201);
     const answer = await api.patch(`${events}/e1`, { metadata: { labels: { a: "<&>" } } });

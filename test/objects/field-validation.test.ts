@@ -14,14 +14,14 @@ const text = (name: string, spec: string): string =>
 const twice = (name = "c1"): string => text(name, '"volumeMode":"Block","volumeMode":"Filesystem"');
 
 inBothDomains("the default is to warn [FV-01]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const answer = (await api.post(claims, unknown())).expect(201, { "spec.foo": absent });
   assert.deepEqual(answer.warnings, ['unknown field "spec.foo"']);
   assert.match(String(answer.headers["warning"]), /^299 - "unknown field \\"spec\.foo\\""/);
 });
 
 inBothDomains("Ignore drops unknown and duplicate fields without a word [FV-02] [FV-03]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const one = (await api.post(`${claims}?fieldValidation=Ignore`, unknown())).expect(201);
   assert.deepEqual(one.warnings, []);
   (await api.get(`${claims}/c1`)).expect(200, { "spec.foo": absent });
@@ -31,7 +31,7 @@ inBothDomains("Ignore drops unknown and duplicate fields without a word [FV-02] 
 });
 
 inBothDomains("Warn takes the object and tells each field [FV-04] [FV-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const two = await api.post(`${claims}?fieldValidation=Warn`, { ...claim("c1", { foo: 1 }), bar: { baz: [] } });
   assert.deepEqual(two.expect(201).warnings.sort(), ['unknown field "bar"', 'unknown field "spec.foo"']);
   const duplicate = (await api.post(`${claims}?fieldValidation=Warn`, twice("c2"))).expect(201);
@@ -40,7 +40,7 @@ inBothDomains("Warn takes the object and tells each field [FV-04] [FV-05]", asyn
 });
 
 inBothDomains("Strict refuses unknown and duplicate fields and stores nothing [FV-06] [FV-07]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(`${claims}?fieldValidation=Strict`, unknown())).refused(
     400,
     "BadRequest",
@@ -56,7 +56,7 @@ inBothDomains("Strict refuses unknown and duplicate fields and stores nothing [F
 });
 
 inBothDomains("Strict tells all of them [FV-08]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const body = text("c1", '"foo":1,"volumeMode":"Block","volumeMode":"Block","resourcez":{}');
   const answer = await api.post(`${claims}?fieldValidation=Strict`, body);
   answer.refused(400, "BadRequest", /strict decoding error/);
@@ -70,7 +70,7 @@ inBothDomains("Strict tells all of them [FV-08]", async (api) => {
 });
 
 inBothDomains("fields deep inside are found with their path [FV-08]", async (api) => {
-  const { claims, ns } = await api.place();
+  const { claims, ns } = await api.createNamespace();
   const body = claim("c1", {
     selector: { matchExpressions: [{ key: "a", operator: "Exists", oops: 1 }] },
     resources: { ...resources, more: 1 },
@@ -101,7 +101,7 @@ inBothDomains("fields deep inside are found with their path [FV-08]", async (api
 });
 
 inBothDomains("every write is checked, with every patch type [FV-09]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
   const path = `${configMaps}/m1`;
   const strict = `${path}?fieldValidation=Strict`;
@@ -122,7 +122,7 @@ inBothDomains("every write is checked, with every patch type [FV-09]", async (ap
 inBothDomains(
   "Strict refuses a patch of any type with 400 [FV-09]",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
     const strict = `${configMaps}/m1?fieldValidation=Strict`;
     (await api.patch(strict, [{ op: "add", path: "/foo", value: 1 }], patchTypes.json)).refused(400, "BadRequest");
@@ -133,7 +133,7 @@ inBothDomains(
 );
 
 inBothDomains("a duplicate key in a patch is found too [FV-09]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
   const body = '{"data":{"a":"1","a":"2"}}';
   const warned = (await api.patch(`${configMaps}/m1`, body)).expect(200, { "data.a": "2" });
@@ -142,7 +142,7 @@ inBothDomains("a duplicate key in a patch is found too [FV-09]", async (api) => 
 });
 
 inBothDomains("YAML bodies are checked as JSON bodies are [FV-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const yaml = (more: string): string =>
     `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: c1\nspec:\n  accessModes: [ReadWriteOnce]\n  resources:\n    requests:\n      storage: 1Gi\n${more}`;
   const type = "application/yaml";
@@ -160,7 +160,7 @@ inBothDomains("YAML bodies are checked as JSON bodies are [FV-10]", async (api) 
 });
 
 inBothDomains("another fatal error is told alone [FV-11]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const level of ["Ignore", "Warn", "Strict"]) {
     const answer = await api.post(`${claims}?fieldValidation=${level}`, claim("c1", { foo: 1, volumeName: 5 }));
     answer.refused(400, "BadRequest");
@@ -170,7 +170,7 @@ inBothDomains("another fatal error is told alone [FV-11]", async (api) => {
 });
 
 inBothDomains("another level is refused [FV-12]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1"))).expect(201);
   const query = "fieldValidation=Foo";
   for (const answer of [

@@ -10,7 +10,7 @@ import { absent, present } from "../view.ts";
 const inBothDomains = suite();
 
 inBothDomains("an object that was created can be read at its path [GEN-01]", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   const created = (await api.post(claims, claim("c1"))).expect(201);
   (await api.get(`${claims}/c1`)).expect(200, {
     "metadata.uid": created.string("metadata.uid"),
@@ -26,7 +26,7 @@ for (const domain of domains) {
     const settings = { ...gated, storage: "disk", dataDir } as const;
     const first = await openServer(domain, settings);
     const api = new Api(first);
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     const created = (await api.post(claims, claim("c1", {}, { labels: { a: "1" } }))).expect(201);
     await first.close();
 
@@ -44,7 +44,7 @@ for (const domain of domains) {
 }
 
 inBothDomains("vendor names are those of the domain, everywhere [GEN-04]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles")).expect(200, { kind: "ClusterRoleList" });
   (await api.post(claims, claim("c1", {}, { finalizers: ["example.com/x"] }))).expect(201);
   const groups = (await api.get("/apis")).expect(200).list("groups");
@@ -105,7 +105,7 @@ inBothDomains("an operation that is no object cannot be read [GEN-08]", async (a
 });
 
 inBothDomains("every operation answers 401 to bad credentials [GEN-09]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201);
   const bad = { as: "no-such-token" };
   const answers = [
@@ -127,14 +127,14 @@ inBothDomains("every operation answers 401 to bad credentials [GEN-09]", async (
 });
 
 inBothDomains("a request acts on one object, never on several [GEN-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const list = { kind: "PersistentVolumeClaimList", apiVersion: "v1", items: [claim("c1"), claim("c2")] };
   (await api.post(claims, list)).refused(400, "BadRequest");
   (await api.get(claims)).expect(200, { items: [] });
 });
 
 inBothDomains("an object without a name is refused [NAME-01]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const { name: _, ...metadata } = { name: "", labels: { a: "1" } };
   (await api.post(claims, { ...claim("x"), metadata })).refused(
     422,
@@ -145,7 +145,7 @@ inBothDomains("an object without a name is refused [NAME-01]", async (api) => {
 });
 
 inBothDomains("a second create is refused and changes nothing [NAME-02]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const first = (await api.post(claims, claim("c1"))).expect(201);
   (await api.post(claims, claim("c1", {}, { labels: { a: "2" } }))).refused(
     409,
@@ -158,15 +158,15 @@ inBothDomains("a second create is refused and changes nothing [NAME-02]", async 
 });
 
 inBothDomains("the same name may be used in two namespaces [NAME-03]", async (api) => {
-  const one = await api.place();
-  const two = await api.place();
+  const one = await api.createNamespace();
+  const two = await api.createNamespace();
   const first = (await api.post(one.claims, claim("c1"))).expect(201);
   const second = (await api.post(two.claims, claim("c1"))).expect(201);
   assert.notEqual(first.string("metadata.uid"), second.string("metadata.uid"));
 });
 
 inBothDomains("two kinds may use one name in one namespace [NAME-04]", async (api) => {
-  const { claims, templates } = await api.place();
+  const { claims, templates } = await api.createNamespace();
   (await api.post(claims, claim("x"))).expect(201);
   (await api.post(templates, claimTemplate("x"))).expect(201);
 });
@@ -182,7 +182,7 @@ inBothDomains("a name is unique in the cluster for a cluster-scoped kind [NAME-0
 });
 
 inBothDomains("the name of a deleted object can be used again [NAME-06]", async (api) => {
-  const { configMaps, claims } = await api.place();
+  const { configMaps, claims } = await api.createNamespace();
   const first = (await api.post(claims, claim("c1"))).expect(201);
   (await api.delete(`${claims}/c1`)).expect(200);
   await eventually(async () => {
@@ -197,7 +197,7 @@ inBothDomains("the name of a deleted object can be used again [NAME-06]", async 
 inBothDomains(
   "deleting a namespace deletes what is in it, then the namespace [NAME-07]",
   async (api) => {
-    const { ns, claims, configMaps, templates } = await api.place();
+    const { ns, claims, configMaps, templates } = await api.createNamespace();
     (await api.post(claims, claim("c1"))).expect(201);
     (await api.post(templates, claimTemplate("t1"))).expect(201);
     (await api.post(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m1" } })).expect(201);
@@ -218,7 +218,7 @@ inBothDomains(
 );
 
 inBothDomains("a terminating namespace takes no new objects [NAME-07]", async (api) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   (
     await api.post(configMaps, {
       apiVersion: "v1",
@@ -250,7 +250,7 @@ inBothDomains("the namespaces of the system are there and stay [NAME-07]", async
 });
 
 inBothDomains("a name that is no DNS subdomain is refused [NAME-08]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const bad = ["Bad_Name", "-a", "a-", "a..b", ".a", "A", "a b", "ü", "a".repeat(254)];
   for (const name of bad) {
     (await api.post(claims, claim(name))).refused(422, "Invalid", /metadata\.name: Invalid value/, {
@@ -264,8 +264,8 @@ inBothDomains("a name that is no DNS subdomain is refused [NAME-08]", async (api
 });
 
 inBothDomains("a body that names another object than the path is refused [NAME-09]", async (api) => {
-  const { claims } = await api.place();
-  const other = await api.place();
+  const { claims } = await api.createNamespace();
+  const other = await api.createNamespace();
   const { value } = (await api.post(claims, claim("c1"))).expect(201);
   const current = value as { metadata: Record<string, unknown> };
   const renamed = { ...current, metadata: { ...current.metadata, name: "c2" } };

@@ -45,7 +45,7 @@ async function read(api: Api, path: string): Promise<History> {
 }
 
 inBothDomains("the history shows versions newest first, with what was done, by whom and when", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(`${configMaps}?fieldManager=maker`, configMap("a", { v: "1" }))).expect(201);
   (await api.patch(`${configMaps}/a?fieldManager=changer`, { data: { v: "2" } })).expect(200);
   const path = historyOf(`${configMaps}/a`);
@@ -75,7 +75,7 @@ inBothDomains("the history shows versions newest first, with what was done, by w
 });
 
 inBothDomains("the history comes in pages, which follow one another without gaps", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a", { v: "0" }))).expect(201);
   for (let i = 1; i < 7; i++) (await api.patch(`${configMaps}/a`, { data: { v: String(i) } })).expect(200);
   const path = historyOf(`${configMaps}/a`);
@@ -95,7 +95,7 @@ inBothDomains("the history comes in pages, which follow one another without gaps
 });
 
 inBothDomains("one version is read by its number; one that never was is not found", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const made = (await api.post(configMaps, configMap("a", { v: "1" }))).string("metadata.resourceVersion");
   (await api.patch(`${configMaps}/a`, { data: { v: "2" } })).expect(200);
   const path = historyOf(`${configMaps}/a`);
@@ -109,7 +109,7 @@ inBothDomains("one version is read by its number; one that never was is not foun
 });
 
 inBothDomains("a deleted object is restored as it was, as a new one", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const old = (await api.post(configMaps, configMap("a", { v: "1" }, { labels: { l: "x" } }))).string("metadata.uid");
   (await api.patch(`${configMaps}/a`, { data: { v: "2" } })).expect(200);
   (await api.delete(`${configMaps}/a`)).expect(200);
@@ -127,7 +127,7 @@ inBothDomains("a deleted object is restored as it was, as a new one", async (api
 });
 
 inBothDomains("what is there is replaced only when asked, and what is being deleted not at all", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const made = (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
   const resourceVersion = made.string("metadata.resourceVersion");
   (await api.patch(`${configMaps}/a`, { data: { v: "2", w: "x" } })).expect(200);
@@ -150,7 +150,7 @@ inBothDomains("what is there is replaced only when asked, and what is being dele
 });
 
 inBothDomains("bodies of a restore that say something else are refused", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a"))).expect(201);
   (await api.delete(`${configMaps}/a`)).expect(200);
   const path = `${historyOf(`${configMaps}/a`)}/restore`;
@@ -168,7 +168,7 @@ inBothDomains("bodies of a restore that say something else are refused", async (
 });
 
 inBothDomains("a restored object does not name owners that are gone, and names those that are", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const owner = async (name: string): Promise<object> => {
     const uid = (await api.post(configMaps, configMap(name))).string("metadata.uid");
     return { apiVersion: "v1", kind: "ConfigMap", name, uid };
@@ -184,7 +184,7 @@ inBothDomains("a restored object does not name owners that are gone, and names t
 });
 
 inBothDomains("a restore is checked as any other write: quota, and what is allocated", async (api) => {
-  const { configMaps, ns } = await api.place();
+  const { configMaps, ns } = await api.createNamespace();
   const services = `/api/v1/namespaces/${ns}/services`;
   (await api.post(configMaps, configMap("a"))).expect(201);
   (await api.delete(`${configMaps}/a`)).expect(200);
@@ -259,7 +259,7 @@ inBothDomains(
 );
 
 inBothDomains("an object of several hundred kilobytes is restored", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const large = "x".repeat(700_000);
   (await api.post(configMaps, configMap("a", { large }))).expect(201);
   (await api.delete(`${configMaps}/a`)).expect(200);
@@ -267,7 +267,7 @@ inBothDomains("an object of several hundred kilobytes is restored", async (api) 
 });
 
 inBothDomains("pods show their deletion, and paths of other methods are not served", async (api) => {
-  const pods = `/api/v1/namespaces/${(await api.place()).ns}/pods`;
+  const pods = `/api/v1/namespaces/${(await api.createNamespace()).ns}/pods`;
   (await api.post(pods, pod("p"))).expect(201);
   (await api.delete(`${pods}/p`, { gracePeriodSeconds: 0 })).expect(200);
   const path = historyOf(`${pods}/p`);
@@ -281,7 +281,7 @@ withOwnServer(
   "reading takes the right to get, restoring also restore and create or update",
   { storage: "disk", authorizationMode: ["RBAC"] },
   async (api) => {
-    const { ns, secrets: place } = await api.place();
+    const { ns, secrets } = await api.createNamespace();
     const may = async (...verbs: string[]): Promise<void> => {
       const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/roles`;
       const body = { metadata: { name: "r" }, rules: [{ apiGroups: [""], resources: ["secrets"], verbs }] };
@@ -294,9 +294,9 @@ withOwnServer(
       subjects: [{ kind: "User", name: "alice", apiGroup: "rbac.authorization.k8s.io" }],
     };
     (await api.post(`/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/rolebindings`, binding)).expect(201);
-    const made = (await api.post(place, secret("s", { k: "1" }))).expect(201).string("metadata.resourceVersion");
-    (await api.delete(`${place}/s`)).expect(200);
-    const path = historyOf(`${place}/s`);
+    const made = (await api.post(secrets, secret("s", { k: "1" }))).expect(201).string("metadata.resourceVersion");
+    (await api.delete(`${secrets}/s`)).expect(200);
+    const path = historyOf(`${secrets}/s`);
     const as = { as: "alice" };
     (await api.get(path, { as: "bob" })).refused(403, "Forbidden", /cannot get resource "secrets"/);
     (await api.get(path, as)).expect(200, { "items.1.object.data.k": "MQ==" });
@@ -315,7 +315,7 @@ withOwnServer(
 );
 
 withOwnServer("a store in memory shows the history that it has", {}, async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
   (await api.patch(`${configMaps}/a`, { data: { v: "2" } })).expect(200);
   (await api.delete(`${configMaps}/a`)).expect(200);
@@ -343,7 +343,7 @@ for (const domain of domains) {
     const server = await openServer(domain, { auditPolicyFile, auditLogPath: log, auditLogMode: "blocking" });
     const api = new Api(server);
     try {
-      const { configMaps } = await api.place();
+      const { configMaps } = await api.createNamespace();
       (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
       (await api.delete(`${configMaps}/a`)).expect(200);
       (await api.post(`${historyOf(`${configMaps}/a`)}/restore`, {})).expect(201);

@@ -32,7 +32,7 @@ async function chunks(
 inBothDomains(
   "a list has the kind of its items with List behind it, and their apiVersion [LIST-01] [LIST-02]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     (await api.get(claims)).expect(200, { kind: "PersistentVolumeClaimList", apiVersion: "v1" });
     (await api.get(attributesClasses)).expect(200, {
       kind: "VolumeAttributesClassList",
@@ -43,7 +43,7 @@ inBothDomains(
 );
 
 inBothDomains("a watch from a list's version shows exactly what came after it [LIST-03]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await makeClaims(api, claims, ["before"]);
   const version = (await api.get(claims)).expect(200).string("metadata.resourceVersion");
   const stream = await api.watch(`${claims}?resourceVersion=${version}`);
@@ -61,7 +61,7 @@ inBothDomains("a watch from a list's version shows exactly what came after it [L
 inBothDomains(
   "chunks follow each other by a token, the last has none [LIST-04] [LIST-05] [LIST-06] [LIST-09]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     await makeClaims(api, claims, ["a", "b", "c"]);
     const first = (await api.get(`${claims}?limit=2`)).expect(200, {
       "items.length": 2,
@@ -81,7 +81,7 @@ inBothDomains(
 );
 
 inBothDomains("how many remain is not said when a selector was used [LIST-07] [LIST-08]", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   await makeClaims(api, claims, ["a", "b"], { labels: { a: "1" } });
   await makeClaims(api, claims, ["c"]);
   (await api.get(`${claims}?limit=1&labelSelector=a%3D1`)).expect(200, {
@@ -97,7 +97,7 @@ inBothDomains("how many remain is not said when a selector was used [LIST-07] [L
 });
 
 inBothDomains("chunks with a selector have as many matches as asked for [LIST-07]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (let i = 0; i < 9; i++) await makeClaims(api, claims, [`c${i}`], { labels: { odd: String(i % 2) } });
   const pages = await chunks(api, `${claims}?limit=2&labelSelector=odd%3D1`);
   assert.deepEqual(
@@ -110,7 +110,7 @@ inBothDomains("chunks with a selector have as many matches as asked for [LIST-07
 inBothDomains(
   "items are of the listed kind, without kind and apiVersion of their own, by name [LIST-10]",
   async (api) => {
-    const { claims, configMaps } = await api.place();
+    const { claims, configMaps } = await api.createNamespace();
     await makeClaims(api, claims, ["b", "a", "a-b", "a.b", "ab", "a0"]);
     (await api.post(configMaps, configMap("m"))).expect(201);
     const list = (await api.get(claims)).expect(200);
@@ -125,21 +125,21 @@ inBothDomains(
 );
 
 inBothDomains("an empty collection is an empty list [LIST-11]", async (api) => {
-  const { claims, templates, secrets } = await api.place();
+  const { claims, templates, secrets } = await api.createNamespace();
   for (const path of [claims, templates, secrets, `${claims}?limit=5`, `${claims}?labelSelector=a`]) {
     (await api.get(path)).expect(200, { items: [], "metadata.resourceVersion": /^\d+$/ });
   }
 });
 
 inBothDomains("no kind is called List [LIST-12]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, { kind: "List", apiVersion: "v1", items: [claim("c1")] })).rejected();
   (await api.get(claims)).expect(200, { kind: "PersistentVolumeClaimList", items: [] });
   (await api.get("/api/v1")).expect(200, { "resources[kind=List]": absent });
 });
 
 inBothDomains("limit bounds the items of each chunk [SEM-40]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await makeClaims(api, claims, ["a", "b", "c", "d", "e"]);
   const pages = await chunks(api, `${claims}?limit=2`);
   assert.deepEqual(
@@ -153,7 +153,7 @@ inBothDomains("limit bounds the items of each chunk [SEM-40]", async (api) => {
 });
 
 inBothDomains("chunks show one moment, and say which, while others write [SEM-11] [SEM-41] [SEM-42]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const maps = claims.replace("persistentvolumeclaims", "configmaps");
   for (const name of ["a", "b", "c", "d", "e"]) (await api.post(maps, configMap(name, { v: "1" }))).expect(201);
   let round = 0;
@@ -175,7 +175,7 @@ inBothDomains("chunks show one moment, and say which, while others write [SEM-11
 });
 
 inBothDomains("a token works only where it came from, whole [SEM-44]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   await makeClaims(api, claims, ["a", "b", "c"]);
   for (const bad of ["xyz", "%25", "e30", Buffer.from('{"v":"no/v9","rv":5,"start":"x"}').toString("base64url")]) {
     (await api.get(`${claims}?limit=1&continue=${bad}`)).refused(400, "BadRequest", /continue key is not valid/);
@@ -185,8 +185,8 @@ inBothDomains("a token works only where it came from, whole [SEM-44]", async (ap
 });
 
 inBothDomains("a token never leads out of its collection [SEM-44]", async (api) => {
-  const { claims, secrets } = await api.place();
-  const other = await api.place();
+  const { claims, secrets } = await api.createNamespace();
+  const other = await api.createNamespace();
   (await api.post(other.secrets, { apiVersion: "v1", kind: "Secret", metadata: { name: "hidden" } })).expect(201);
   await makeClaims(api, claims, ["a", "b"]);
   const decoded = (await api.get(`${claims}?limit=1`)).expect(200).string("metadata.continue");
@@ -211,13 +211,13 @@ inBothDomains("a token never leads out of its collection [SEM-44]", async (api) 
 
 inBothDomains("a collection of the whole cluster is chunked like one of a namespace [SEM-40] [EP-05]", async (api) => {
   const label = api.unique("l");
-  const places = [await api.place(), await api.place(), await api.place()];
-  for (const { claims } of places) await makeClaims(api, claims, ["a", "b"], { labels: { [label]: "1" } });
+  const namespaces = [await api.createNamespace(), await api.createNamespace(), await api.createNamespace()];
+  for (const { claims } of namespaces) await makeClaims(api, claims, ["a", "b"], { labels: { [label]: "1" } });
   const pages = await chunks(api, `/api/v1/persistentvolumeclaims?limit=4&labelSelector=${label}`);
   const found = pages.flatMap((page) =>
     page.list("items").map((item) => `${item.string("metadata.namespace")}/${item.string("metadata.name")}`),
   );
-  const wanted = places.flatMap(({ ns }) => [`${ns}/a`, `${ns}/b`]).sort();
+  const wanted = namespaces.flatMap(({ ns }) => [`${ns}/a`, `${ns}/b`]).sort();
   assert.deepEqual(found, wanted);
   assert.equal(pages.length, 2);
 });

@@ -5,7 +5,7 @@ import { load } from "js-yaml";
 import { asTable } from "../client.ts";
 import { type Api, gated, suite, withOwnServer } from "../harness.ts";
 import { objectTypes, watchTypes } from "../media-types.ts";
-import { claim, configMap, namespace, placeOf } from "../objects.ts";
+import { claim, configMap, namespace, namespacePaths } from "../objects.ts";
 import { entry, envelope, field } from "../protobuf.ts";
 import { absent } from "../view.ts";
 
@@ -28,7 +28,7 @@ spec:
 
 /** A collection whose list is longer than what is sent uncompressed. */
 async function large(api: Api): Promise<{ maps: string; path: string }> {
-  const { configMaps: maps } = await api.place();
+  const { configMaps: maps } = await api.createNamespace();
   (await api.post(maps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
   (await api.post(maps, configMap("small"))).expect(201);
   return { maps, path: `${maps}/big` };
@@ -37,7 +37,7 @@ async function large(api: Api): Promise<{ maps: string; path: string }> {
 const gzip = { headers: { "accept-encoding": "gzip" } };
 
 inBothDomains("JSON is the default [MEDIA-01]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201);
   for (const accept of [undefined, "*/*", "application/json", "application/json;charset=utf-8"]) {
     const answer = await api.get(`${claims}/c1`, accept === undefined ? {} : { accept });
@@ -47,7 +47,7 @@ inBothDomains("JSON is the default [MEDIA-01]", async (api) => {
 });
 
 inBothDomains("answers can be YAML [MEDIA-02]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const made = (await api.post(claims, claim("c1"))).expect(201);
   const one = (await api.get(`${claims}/c1`, { accept: yaml })).expect(200);
   assert.equal(one.headers["content-type"], yaml);
@@ -59,7 +59,7 @@ inBothDomains("answers can be YAML [MEDIA-02]", async (api) => {
 });
 
 inBothDomains("bodies can be YAML [MEDIA-03]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, yamlClaim, { type: yaml })).expect(201, {
     "metadata.labels": { a: "1" },
     "spec.resources.requests.storage": "1Gi",
@@ -74,7 +74,7 @@ inBothDomains("bodies can be YAML [MEDIA-03]", async (api) => {
 });
 
 inBothDomains("JSON and YAML show the same fields [VER-13]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   for (const path of [`/api/v1/namespaces/${ns}`, "/api/v1", "/apis", "/apis/storage.k8s.io/v1beta1"]) {
     const json = (await api.get(path)).expect(200);
     const text = (await api.get(path, { accept: yaml })).expect(200);
@@ -83,7 +83,7 @@ inBothDomains("JSON and YAML show the same fields [VER-13]", async (api) => {
 });
 
 inBothDomains("an Accept of several values is taken in order, as far as they are known [MEDIA-15]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1"))).expect(201);
   const typeOf = async (accept: string): Promise<unknown> =>
     (await api.get(`${claims}/c1`, { accept })).expect(200).headers["content-type"];
@@ -94,20 +94,20 @@ inBothDomains("an Accept of several values is taken in order, as far as they are
 });
 
 inBothDomains("CBOR is off [MEDIA-16] [GATE-01]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.get(claims, { accept: "application/cbor" })).refused(406, "NotAcceptable");
   (await api.post(claims, Buffer.from([0xa0]), { type: "application/cbor" })).refused(415, "UnsupportedMediaType");
 });
 
 inBothDomains("a body that is no JSON needs its type [MEDIA-19]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, yamlClaim, { type: "" })).rejected();
   (await api.get(claims)).expect(200, { items: [] });
   (await api.post(claims, claim("c1"), { type: "" })).expect(201);
 });
 
 inBothDomains("an Accept that names nothing known is refused [MEDIA-20]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const accept of ["text/plain", "application/xml", "image/*"]) {
     (await api.get(claims, { accept })).refused(406, "NotAcceptable");
     (await api.post(claims, claim("c1"), { accept })).refused(406, "NotAcceptable");
@@ -116,12 +116,12 @@ inBothDomains("an Accept that names nothing known is refused [MEDIA-20]", async 
 });
 
 inBothDomains("a watch is not to be had as YAML [MEDIA-20]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.get(`${claims}?watch=true&timeoutSeconds=1`, { accept: yaml })).expect(406);
 });
 
 inBothDomains("a body of an unknown type is refused [MEDIA-21]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const type of ["text/plain", "application/xml", "multipart/form-data", "application/json/x", "nonsense"]) {
     (await api.post(claims, claim("c1"), { type })).refused(
       415,
@@ -137,14 +137,14 @@ inBothDomains("what has no Table is answered in the next form, or refused [MEDIA
     kind: "APIResourceList",
   });
   (await api.get("/apis/storage.k8s.io/v1", { accept: asTable })).expect(406);
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const other = "application/json;as=Table;g=example.com;v=v1";
   (await api.get(claims, { accept: `${other}, application/json` })).expect(200, { kind: "PersistentVolumeClaimList" });
   (await api.get(claims, { accept: other })).refused(406, "NotAcceptable");
 });
 
 inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
-  const { configMaps, ns } = await api.place();
+  const { configMaps, ns } = await api.createNamespace();
   const made = (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
   const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
   (await api.get(`${configMaps}/m1`, { accept: one })).expect(200, {
@@ -198,7 +198,7 @@ const uncompressed = { ...gated, featureGates: ["APIResponseCompression=false"],
 
 withOwnServer("compression can be switched off [MEDIA-27] [GATE-04]", uncompressed, async (api) => {
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-  const { configMaps } = placeOf("n1");
+  const { configMaps } = namespacePaths("n1");
   (await api.post(configMaps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
   const answer = (await api.get(configMaps, gzip)).expect(200, { "items.length": 1 });
   assert.equal(answer.headers["content-encoding"], undefined);
@@ -207,7 +207,7 @@ withOwnServer("compression can be switched off [MEDIA-27] [GATE-04]", uncompress
 const protobuf = "application/vnd.kubernetes.protobuf";
 
 inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api) => {
-  const { configMaps, leases, ns } = await api.place();
+  const { configMaps, leases, ns } = await api.createNamespace();
   const metadata = field(
     1,
     field(1, "m1"),
@@ -244,7 +244,7 @@ inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api)
 });
 
 inBothDomains("a protobuf body whose version says nothing is of the expected type", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const sent = (apiVersion: string, kind: string, name: string) =>
     api.post(configMaps, envelope(apiVersion, kind, field(1, field(1, name))), {
       type: protobuf,
@@ -258,7 +258,7 @@ inBothDomains("a protobuf body whose version says nothing is of the expected typ
 });
 
 inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-13]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const good = envelope("v1", "ConfigMap", field(1, field(1, "m1")), entry(2, "k", "v"));
   const bodies = [
     good.subarray(4),
@@ -282,7 +282,7 @@ inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-
 });
 
 inBothDomains("a refusal names what the route can produce, streams where it has them [MEDIA-20]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a"))).expect(201);
   const accept = "text/plain";
   const available = (types: readonly string[]): string =>

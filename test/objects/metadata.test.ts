@@ -24,7 +24,7 @@ function span(): (time: string) => void {
 inBothDomains(
   "apiVersion and kind are those of the type, in the core group and in others [META-01] [META-02] [META-03]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     const name = api.unique();
     (await api.post(claims, claim("c1"))).expect(201);
     (await api.get(`${claims}/c1`)).expect(200, { apiVersion: "v1", kind: "PersistentVolumeClaim" });
@@ -37,7 +37,7 @@ inBothDomains(
 );
 
 inBothDomains("generateName gives a unique name that starts with the prefix [META-04]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const names = new Set<string>();
   for (let i = 0; i < 5; i++) {
     const { name: _, ...metadata } = { name: "", generateName: "p-" };
@@ -51,13 +51,13 @@ inBothDomains("generateName gives a unique name that starts with the prefix [MET
 });
 
 inBothDomains("a long generateName is cut so that the name stays valid [META-04]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const answer = await api.post(claims, { ...claim("x"), metadata: { generateName: "p".repeat(70) } });
   answer.expect(201, { "metadata.name": /^p{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/ });
 });
 
 inBothDomains("a name is kept when generateName is there too [META-05]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const named = claim("kept", {}, { generateName: "p-" });
   (await api.post(claims, named)).expect(201, { "metadata.name": "kept" });
   const why =
@@ -68,7 +68,7 @@ inBothDomains("a name is kept when generateName is there too [META-05]", async (
 inBothDomains(
   "a namespaced object has its namespace, taken from the path; a cluster-scoped one has none [META-06] [META-07]",
   async (api) => {
-    const { ns, claims } = await api.place();
+    const { ns, claims } = await api.createNamespace();
     const name = api.unique();
     (await api.post(claims, claim("c1"))).expect(201, { "metadata.namespace": ns });
     (await api.get(`${claims}/c1`)).expect(200, { "metadata.namespace": ns });
@@ -79,7 +79,7 @@ inBothDomains(
 );
 
 inBothDomains("the server gives out the uid, a random one, and it never changes [META-08] [META-09]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const made = (await api.post(claims, claim("c1", {}, { uid: "x" }))).expect(201, {
     "metadata.uid": /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   });
@@ -97,7 +97,7 @@ inBothDomains("the server gives out the uid, a random one, and it never changes 
 });
 
 inBothDomains("a PUT that names the uid of an object that is gone conflicts with that", async (api) => {
-  const { claims, configMaps } = await api.place();
+  const { claims, configMaps } = await api.createNamespace();
   for (const [path, body] of [
     [`${claims}/gone`, claim("gone", {}, { uid: "abc" })],
     [`${configMaps}/gone`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gone", uid: "abc" } }],
@@ -110,7 +110,7 @@ inBothDomains("a PUT that names the uid of an object that is gone conflicts with
 });
 
 inBothDomains("resourceVersion changes with every write and only then [META-10]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const first = (await api.post(claims, claim("c1"))).expect(201).string("metadata.resourceVersion");
   const read = await api.get(`${claims}/c1`);
   read.expect(200, { "metadata.resourceVersion": first });
@@ -126,7 +126,7 @@ inBothDomains("resourceVersion changes with every write and only then [META-10]"
 });
 
 inBothDomains("creationTimestamp is the time of creation, whatever was sent, and stays [META-11]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const during = span();
   const made = (await api.post(claims, claim("c1", {}, { creationTimestamp: "2001-01-01T00:00:00Z" }))).expect(201, {
     "metadata.creationTimestamp": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
@@ -141,7 +141,7 @@ inBothDomains("creationTimestamp is the time of creation, whatever was sent, and
 inBothDomains(
   "the first delete request sets deletionTimestamp and later ones leave it [META-12] [META-13]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     (await api.post(claims, claim("c1", {}, { finalizers: ["example.com/hold"] }))).expect(201, {
       "metadata.deletionTimestamp": absent,
     });
@@ -159,7 +159,7 @@ inBothDomains(
 );
 
 inBothDomains("only a delete request sets deletionTimestamp [META-12]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const made = (await api.post(configMaps, configMap("m1", {}, { deletionTimestamp: "2001-01-01T00:00:00Z" }))).expect(
     201,
     { "metadata.deletionTimestamp": absent },
@@ -173,7 +173,7 @@ inBothDomains("only a delete request sets deletionTimestamp [META-12]", async (a
 });
 
 inBothDomains("a terminating object can still be written [META-14]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", {}, { finalizers: ["example.com/hold"] }))).expect(201);
   (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
   (await api.patch(`${configMaps}/m1`, { metadata: { labels: { a: "1" } }, data: { k: "v" } })).expect(200, {
@@ -184,7 +184,7 @@ inBothDomains("a terminating object can still be written [META-14]", async (api)
 });
 
 inBothDomains("finalizers may be reordered and removed in any order [META-15] [META-16]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const made = (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1", "a.io/2"] }))).expect(201);
   (await api.put(`${configMaps}/m1`, withMeta(made, { finalizers: ["a.io/2", "a.io/1"] }))).expect(200, {
     "metadata.finalizers": ["a.io/2", "a.io/1"],
@@ -198,7 +198,7 @@ inBothDomains("finalizers may be reordered and removed in any order [META-15] [M
 });
 
 inBothDomains("a terminating object takes no new finalizers [META-17]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1"] }))).expect(201);
   (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
   (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: ["a.io/1", "a.io/2"] } })).refused(
@@ -210,7 +210,7 @@ inBothDomains("a terminating object takes no new finalizers [META-17]", async (a
 });
 
 inBothDomains("labels and annotations are maps of texts [META-18]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const annotations = { "example.com/a": "any {text}\n\u0000ü", "": "" };
   const { "": _, ...good } = annotations;
   const metadata = { labels: { a: "1", "example.com/b": "" }, annotations: good };
@@ -225,7 +225,7 @@ inBothDomains("labels and annotations are maps of texts [META-18]", async (api) 
 });
 
 inBothDomains("keys and values of labels and annotations have a syntax [META-19]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const refused = async (metadata: Record<string, unknown>, field: string, message: RegExp): Promise<void> => {
     (await api.post(claims, claim("c1", {}, metadata))).refused(422, "Invalid", message, {
       [`details.causes[field=${field}].reason`]: "FieldValueInvalid",
@@ -252,7 +252,7 @@ inBothDomains("keys and values of labels and annotations have a syntax [META-19]
 inBothDomains(
   "generation counts changes of the spec; links and references are kept or dropped as known [META-21]",
   async (api) => {
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
     const deployment = {
       apiVersion: "apps/v1",
@@ -296,7 +296,7 @@ inBothDomains(
 );
 
 inBothDomains("an object to be created carries no resourceVersion [META-22]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", {}, { resourceVersion: "5" }))).has({
     kind: "Status",
     status: "Failure",
@@ -314,7 +314,7 @@ inBothDomains("an object to be created carries no resourceVersion [META-22]", as
 inBothDomains(
   "a create records its manager and what it set [META-20] [MF-01] [MF-05] [MF-06] [MF-07] [MF-08] [MF-09]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     const during = span();
     const made = await api.post(`${claims}?fieldManager=m1`, claim("c1", {}, { labels: { a: "1" } }));
     made.expect(201, {
@@ -337,7 +337,7 @@ inBothDomains(
 );
 
 inBothDomains("every write that is no apply is an Update of its manager [MF-03]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/m1`;
   const expectOwner = (answer: Answer, manager: string, key: string): void => {
     const entry = entryOf(answer, manager).has({ operation: "Update", fieldsType: "FieldsV1", apiVersion: "v1" });
@@ -371,7 +371,7 @@ inBothDomains("every write that is no apply is an Update of its manager [MF-03]"
 });
 
 inBothDomains("a field belongs to the manager that changed it last [MF-03]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(`${configMaps}?fieldManager=m1`, configMap("m1", { a: "1", b: "1" }))).expect(201);
   const changed = (await api.patch(`${configMaps}/m1?fieldManager=m2`, { data: { a: "2" } })).expect(200);
   entryOf(changed, "m1").has({ "fieldsV1.f:data.f:a": absent, "fieldsV1.f:data.f:b": {} });
@@ -381,7 +381,7 @@ inBothDomains("a field belongs to the manager that changed it last [MF-03]", asy
 });
 
 inBothDomains("items of lists are owned by key, members of sets by value [MF-10]", async (api) => {
-  const { claims, configMaps } = await api.place();
+  const { claims, configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", {}, { finalizers: ["example.com/x"] }))).expect(201, {
     "metadata.managedFields.0.fieldsV1.f:metadata.f:finalizers": { ".": {}, 'v:"example.com/x"': {} },
   });
@@ -397,7 +397,7 @@ inBothDomains("items of lists are owned by key, members of sets by value [MF-10]
 });
 
 inBothDomains("a write of the status is marked as such [MF-11]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(`${claims}?fieldManager=m`, claim("c1"))).expect(201);
   const answer = (await api.patch(`${claims}/c1/status?fieldManager=m`, { status: { phase: "Bound" } })).expect(200);
   const entries = answer.list("metadata.managedFields").filter((entry) => entry.at("manager") === "m");
@@ -408,7 +408,7 @@ inBothDomains("a write of the status is marked as such [MF-11]", async (api) => 
 });
 
 inBothDomains("fields that the server assigns have no manager [MF-12]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" }, generateName: "c" }))).expect(201);
   (await api.patch(`${claims}/c1`, { metadata: { annotations: { b: "1" } } })).expect(200);
   for (const answer of [made, await api.get(`${claims}/c1`)]) {
@@ -443,7 +443,7 @@ function withMeta(answer: Answer, metadata: Record<string, unknown>): unknown {
 inBothDomains(
   "fields that only a deletion sets are dropped from a new object and have no manager [META-12] [MF-08]",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const marks = { deletionTimestamp: "2001-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };
     (await api.post(configMaps, { metadata: { name: "a", ...marks } })).expect(201, {
       "metadata.deletionTimestamp": absent,
@@ -454,7 +454,7 @@ inBothDomains(
 );
 
 inBothDomains("a kind that counts no generations keeps the one it was created with [META-21]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, { metadata: { name: "a", generation: 7 } })).expect(201, { "metadata.generation": 7 });
   const patched = await api.patch(`${configMaps}/a`, { metadata: { generation: 9 }, data: { b: "1" } });
   patched.expect(200, { "metadata.generation": 7 });
@@ -463,7 +463,7 @@ inBothDomains("a kind that counts no generations keeps the one it was created wi
 inBothDomains(
   "repeated owners are dropped with a warning that names some of them, however many there are",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const owner = (uid: number): object => ({ apiVersion: "v1", kind: "Pod", name: "p", uid: `u${uid}` });
     const made = async (length: number): Promise<void> => {
       const ownerReferences = Array.from({ length }, (_, i) => owner(Math.floor(i / 2) % 100));

@@ -8,7 +8,7 @@ import { absent } from "../view.ts";
 const inBothDomains = suite();
 
 async function one(api: Api, metadata = {}, data: Record<string, unknown> = { k: "v" }): Promise<string> {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", data, metadata))).expect(201);
   return `${configMaps}/m1`;
 }
@@ -106,7 +106,7 @@ inBothDomains("a strategic merge patch merges lists by what the schema says [PAT
 });
 
 inBothDomains("a strategic merge patch merges items by their key [PATCH-08]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
   const container = (name: string, image: string): object => ({ name, image, env: [{ name: "A", value: "1" }] });
   (
@@ -155,7 +155,7 @@ inBothDomains(
 );
 
 inBothDomains("a patch of what is not there is refused [PATCH-13]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   for (const type of changingTypes) {
     const body =
       type === patchTypes.json
@@ -220,7 +220,7 @@ inBothDomains(
 );
 
 inBothDomains("patches of the status write the status only [PATCH-05] [PATCH-08] [EP-24]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", { storageClassName: "slow" }))).expect(201);
   const path = `${claims}/c1/status`;
   (await json(api, path, [{ op: "add", path: "/status/phase", value: "Bound" }])).expect(200, {
@@ -236,7 +236,7 @@ inBothDomains("patches of the status write the status only [PATCH-05] [PATCH-08]
 });
 
 inBothDomains("that an object is missing is said before anything about the patch [PATCH-13]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const type of changingTypes) {
     (await api.patch(`${configMaps}/none`, "{", type)).refused(404, "NotFound");
   }
@@ -270,7 +270,7 @@ inBothDomains("a strategic patch may say any type; the path decides", async (api
   (await strategic(api, path, { kind: 5 })).rejected();
   (await api.patch(path, { kind: "Deployment" })).refused(422, "Invalid");
   // Ansible's k8s_scale sends this: the resource's kind, to its scale.
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
   const spec = { replicas: 1, selector: { matchLabels: { a: "b" } }, template };
@@ -282,7 +282,7 @@ inBothDomains("a strategic patch may say any type; the path decides", async (api
 });
 
 inBothDomains("a merge or JSON patch may say another version of its kind, and is read as one of that", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = `/apis/autoscaling/v2/namespaces/${ns}/horizontalpodautoscalers`;
   const cpu = { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } };
   const target = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
@@ -301,7 +301,7 @@ inBothDomains("a merge or JSON patch may say another version of its kind, and is
 });
 
 inBothDomains("versions of a group that only older releases served are taken in a merge patch", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = `/apis/apps/v1/namespaces/${ns}/deployments`;
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
   const spec = { selector: { matchLabels: { a: "b" } }, template };

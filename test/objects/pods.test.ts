@@ -14,8 +14,8 @@ interface Pods {
   readonly budgets: string;
 }
 
-async function place(api: Api): Promise<Pods> {
-  const { ns } = await api.place();
+async function createPodNamespace(api: Api): Promise<Pods> {
+  const { ns } = await api.createNamespace();
   const core = `/api/v1/namespaces/${ns}`;
   return { api, core, pods: `${core}/pods`, budgets: `/apis/policy/v1/namespaces/${ns}/poddisruptionbudgets` };
 }
@@ -60,7 +60,7 @@ async function budget({ api, budgets }: Pods, name: string, status: Fields, spec
 }
 
 inBothDomains("a binding puts a pod onto a node, once", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await make(at, "p");
   (await bind(at, "p", {}, "?dryRun=All")).expect(201, done);
   (await api.get(`${at.pods}/p`)).expect(200, { "spec.nodeName": absent });
@@ -77,7 +77,7 @@ inBothDomains("a binding puts a pod onto a node, once", async (api) => {
 });
 
 inBothDomains("of many schedulers one wins a pod", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await make(at, "p");
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, i) => bind(at, "p", { target: { kind: "Node", name: `n${i}` } })),
@@ -88,7 +88,7 @@ inBothDomains("of many schedulers one wins a pod", async (api) => {
 });
 
 inBothDomains("bindings name the pod themselves", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await make(at, "p");
   const body = { apiVersion: "v1", kind: "Binding", target: { kind: "Node", name: "n1" } };
   (await api.post(`${at.core}/bindings`, body)).refused(400, "BadRequest", "Name parameter required.");
@@ -97,7 +97,7 @@ inBothDomains("bindings name the pod themselves", async (api) => {
 });
 
 inBothDomains("a pod that cannot be bound says why", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await make(at, "gated", { schedulingGates: [{ name: "example.com/wait" }] });
   (await bind(at, "gated")).refused(409, "Conflict", /pod gated has non-empty \.spec\.schedulingGates/);
   await make(at, "p");
@@ -118,7 +118,7 @@ inBothDomains("a pod that cannot be bound says why", async (api) => {
 });
 
 inBothDomains("a pod without a budget is evicted; a trial leaves it", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await running(at, "p");
   (await evict(at, "p", {}, "?dryRun=All")).expect(201, done);
   (await evict(at, "p", { deleteOptions: { dryRun: ["All"] } })).expect(201, done);
@@ -131,7 +131,7 @@ inBothDomains("a pod without a budget is evicted; a trial leaves it", async (api
 });
 
 inBothDomains("a pod on a node is told why it goes", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await running(at, "p");
   (await bind(at, "p")).expect(201);
   (await evict(at, "p")).expect(201, done);
@@ -143,7 +143,7 @@ inBothDomains("a pod on a node is told why it goes", async (api) => {
 });
 
 inBothDomains("a budget lets go as many as it allows", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   const path = await budget(at, "b", { disruptionsAllowed: 2, currentHealthy: 3 });
   for (let i = 0; i < 6; i++) await running(at, `p${i}`);
   (await evict(at, "p0", {}, "?dryRun=All")).expect(201);
@@ -163,7 +163,7 @@ inBothDomains("a budget lets go as many as it allows", async (api) => {
 });
 
 inBothDomains("a budget that its controller has not seen yet makes evictions wait", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await running(at, "p");
   await budget(at, "b", { observedGeneration: 0, disruptionsAllowed: 5 });
   (await evict(at, "p")).refused(429, "TooManyRequests", undefined, {
@@ -175,7 +175,7 @@ inBothDomains("a budget that its controller has not seen yet makes evictions wai
 inBothDomains(
   "pods that are not ready go when the budget is met, or always by its policy; idle ones go at once",
   async (api) => {
-    const at = await place(api);
+    const at = await createPodNamespace(api);
     const path = await budget(at, "b", {});
     await running(at, "met", "False");
     (await evict(at, "met")).expect(201);
@@ -190,7 +190,7 @@ inBothDomains(
 );
 
 inBothDomains("a pod with two budgets is not evicted", async (api) => {
-  const at = await place(api);
+  const at = await createPodNamespace(api);
   await running(at, "p");
   await budget(at, "b", { disruptionsAllowed: 1 });
   await budget(at, "c", { disruptionsAllowed: 1 }, { selector: {} });

@@ -12,7 +12,7 @@ async function some(
   names: readonly string[],
   labels: (name: string) => object = () => ({}),
 ): Promise<string> {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const name of names) (await api.post(configMaps, configMap(name, {}, { labels: labels(name) }))).expect(201);
   return configMaps;
 }

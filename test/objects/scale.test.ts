@@ -27,7 +27,7 @@ const applied = (body: unknown): string => JSON.stringify(body);
 const apply = "application/apply-patch+yaml";
 
 inBothDomains("the scale of a deployment shows wanted and present replicas and the selector", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = deploymentsIn(ns);
   const made = (await api.post(path, deployment("d", 2))).expect(201);
   const got = (await api.get(`${path}/d/scale`)).expect(200, {
@@ -54,7 +54,7 @@ inBothDomains("the scale of a deployment shows wanted and present replicas and t
 });
 
 inBothDomains("every kind of patch writes a scale, and its manager owns the replicas", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = deploymentsIn(ns);
   (await api.post(`${path}?fieldManager=maker`, deployment("d", 2))).expect(201);
   (await api.patch(`${path}/d/scale?fieldManager=scaler`, { spec: { replicas: 3 } })).expect(200, {
@@ -89,7 +89,7 @@ inBothDomains("every kind of patch writes a scale, and its manager owns the repl
 inBothDomains(
   "a scale is refused when it is stale, negative or of another object, and dry runs write nothing",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const path = deploymentsIn(ns);
     const made = (await api.post(path, deployment("d", 2))).expect(201);
     const resourceVersion = made.at("metadata.resourceVersion");

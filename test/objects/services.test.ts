@@ -18,7 +18,8 @@ const service = (name: string, spec: Fields): object => ({
   spec: { ports: [{ port: 80 }], ...spec },
 });
 
-const servicesOf = async (api: Api): Promise<string> => `/api/v1/namespaces/${(await api.place()).ns}/services`;
+const servicesOf = async (api: Api): Promise<string> =>
+  `/api/v1/namespaces/${(await api.createNamespace()).ns}/services`;
 
 interface ServiceBody {
   readonly metadata: { readonly name: string };
@@ -440,16 +441,16 @@ withOwnServer(
   "the server's own service has the first address and leads to its port; the system's priority classes are there",
   { advertiseAddress: "192.0.2.7", serviceClusterIpRange: ["10.3.0.0/24"] },
   async (api) => {
-    const place = "/api/v1/namespaces/default";
+    const defaultNamespace = "/api/v1/namespaces/default";
     const { port } = api.endpoint;
     await eventually(async () => {
-      (await api.get(`${place}/services/kubernetes`)).expect(200, {
+      (await api.get(`${defaultNamespace}/services/kubernetes`)).expect(200, {
         "metadata.labels": { component: "apiserver", provider: "kubernetes" },
         "spec.clusterIP": "10.3.0.1",
         "spec.ports[0].port": 443,
         "spec.ports[0].targetPort": port,
       });
-      (await api.get(`${place}/endpoints/kubernetes`)).expect(200, {
+      (await api.get(`${defaultNamespace}/endpoints/kubernetes`)).expect(200, {
         subsets: [{ addresses: [{ ip: "192.0.2.7" }], ports: [{ name: "https", port, protocol: "TCP" }] }],
       });
       (await api.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")).expect(200, {
@@ -468,11 +469,11 @@ withOwnServer(
   "endpoints of the server's own service can be left to others",
   { endpointReconcilerType: "none" },
   async (api) => {
-    const place = "/api/v1/namespaces/default";
-    await eventually(async () => (await api.get(`${place}/services/kubernetes`)).expect(200));
+    const defaultNamespace = "/api/v1/namespaces/default";
+    await eventually(async () => (await api.get(`${defaultNamespace}/services/kubernetes`)).expect(200));
     await eventually(async () =>
       (await api.get("/apis/scheduling.k8s.io/v1/priorityclasses/system-cluster-critical")).expect(200),
     );
-    (await api.get(`${place}/endpoints/kubernetes`)).expect(404);
+    (await api.get(`${defaultNamespace}/endpoints/kubernetes`)).expect(404);
   },
 );

@@ -44,16 +44,16 @@ async function resources(api: Api, ns: string): Promise<Resource[]> {
     for (const row of rows) {
       const name = row.string("name");
       if (name.includes("/")) continue;
-      const place = row.at("namespaced") === true ? `${base}/namespaces/${ns}` : base;
+      const root = row.at("namespaced") === true ? `${base}/namespaces/${ns}` : base;
       const listed = rows.map((part) => part.string("name")).filter((part) => part.startsWith(`${name}/`));
-      found.push({ collection: `${place}/${name}`, name, listed: listed.map((part) => part.slice(name.length + 1)) });
+      found.push({ collection: `${root}/${name}`, name, listed: listed.map((part) => part.slice(name.length + 1)) });
     }
   }
   return found;
 }
 
 inBothDomains("no subresource that is not served answers in place of its object, with any verb", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const core = `/api/v1/namespaces/${ns}`;
   const container = { name: "c", image: "i", env: [{ name: "password", value: "x" }] };
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
@@ -119,7 +119,7 @@ function check(answer: Answer): void {
 inBothDomains(
   "logs of a pod are refused with a message that names them, whether the pod exists or not",
   async (api) => {
-    const { ns } = await api.place();
+    const { ns } = await api.createNamespace();
     const message = "the server could not find the requested resource (get pods/log p1)";
     const details = { name: "p1", kind: "pods/log" };
     const pods = `/api/v1/namespaces/${ns}/pods`;

@@ -20,7 +20,7 @@ const columnsOf = (table: View): string[] => table.list("columnDefinitions").map
 inBothDomains(
   "a list can be a Table with named and typed columns [TABLE-01] [TABLE-02] [TABLE-03] [TABLE-08]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     (await api.post(claims, claim("c1"))).expect(201);
     const table = (await api.get(claims, { accept: asTable })).expect(200, {
       kind: "Table",
@@ -42,7 +42,7 @@ inBothDomains(
 );
 
 inBothDomains("a kind without columns of its own has Name and Created At [TABLE-04] [TABLE-05]", async (api) => {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const made = (await api.post(roles(ns), role("r1"))).expect(201);
   (await api.get(roles(ns), { accept: asTable })).expect(200, {
     "columnDefinitions.length": 2,
@@ -56,7 +56,7 @@ inBothDomains("a kind without columns of its own has Name and Created At [TABLE-
 });
 
 inBothDomains("a single object can be a Table of one row [TABLE-06] [TABLE-07]", async (api) => {
-  const { ns, claims } = await api.place();
+  const { ns, claims } = await api.createNamespace();
   const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" } }))).expect(201);
   (await api.get(`${claims}/c1`, { accept: asTable })).expect(200, {
     kind: "Table",
@@ -75,7 +75,7 @@ inBothDomains("a single object can be a Table of one row [TABLE-06] [TABLE-07]",
 inBothDomains(
   "the three reference kinds have columns of their own [TABLE-09]",
   async (api) => {
-    const { claims, templates } = await api.place();
+    const { claims, templates } = await api.createNamespace();
     const name = api.unique();
     (await api.post(claims, claim("c1", { storageClassName: "fast" }))).expect(201);
     (await api.post(claims, claim("c2", { storageClassName: "fast", volumeName: "pv-1" }))).expect(201);
@@ -115,7 +115,7 @@ inBothDomains(
 );
 
 inBothDomains("what a row holds beside its cells can be chosen [TABLE-10]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
   const read = (include: string) => api.get(`${configMaps}?includeObject=${include}`, { accept: asTable });
   (await read("None")).expect(200, { "rows.0.cells.0": "m1", "rows.0.object": null });
@@ -125,7 +125,7 @@ inBothDomains("what a row holds beside its cells can be chosen [TABLE-10]", asyn
 });
 
 inBothDomains("a Table of a list carries its token and what remains [TABLE-07] [LIST-04] [LIST-06]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   for (const name of ["a", "b", "c"]) (await api.post(configMaps, configMap(name))).expect(201);
   const first = (await api.get(`${configMaps}?limit=2`, { accept: asTable })).expect(200, {
     "rows.length": 2,
@@ -137,7 +137,7 @@ inBothDomains("a Table of a list carries its token and what remains [TABLE-07] [
 });
 
 inBothDomains("an empty collection is a Table with columns and without rows [TABLE-03]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.get(configMaps, { accept: asTable })).expect(200, {
     "columnDefinitions.0.name": "Name",
     rows: (value: unknown) => value === undefined || value === null || (value as []).length === 0,
@@ -145,7 +145,7 @@ inBothDomains("an empty collection is a Table with columns and without rows [TAB
 });
 
 inBothDomains("a create can answer with a Table [TABLE-06]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "v" }), { accept: asTable })).expect(201, {
     kind: "Table",
     "rows.0.cells.0": "m1",

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { logFilePath, LogFile } from "#storage/sqlite/log-file.ts";
 import { Api, type Domain, domains, gated, openServer, temporaryFolder } from "../harness.ts";
 import { crds, custom, definition } from "../crds.ts";
-import { configMap, namespace, placeOf } from "../objects.ts";
+import { configMap, namespace, namespacePaths } from "../objects.ts";
 import { absent } from "../view.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
@@ -38,7 +38,7 @@ async function withSpoiled(domain: Domain): Promise<{ api: Api; configMaps: stri
     runtimeConfig: [],
   } as const;
   const before = new Api(await openServer(domain, settings));
-  const { configMaps } = placeOf("n1");
+  const { configMaps } = namespacePaths("n1");
   (await before.post("/api/v1/namespaces", namespace("n1"))).expect(201);
   (await before.post(configMaps, configMap("good"))).expect(201);
   (await before.post(configMaps, configMap("bad", {}, { finalizers: ["example.com/hold"] }))).expect(201);
@@ -82,7 +82,7 @@ for (const domain of domains) {
     const featureGates = ["AllowUnsafeMalformedObjectDeletion=true"];
     const api = new Api(await openServer(domain, { featureGates }));
     try {
-      const { configMaps } = await api.place();
+      const { configMaps } = await api.createNamespace();
       (await api.post(configMaps, configMap("m1"))).expect(201);
       (await api.delete(`${configMaps}/m1`, forced)).refused(422, "Invalid");
       (await api.get(`${configMaps}/m1`)).expect(200, { "metadata.deletionTimestamp": absent });
@@ -155,7 +155,7 @@ for (const domain of domains) {
   test(`${domain}: without the gate the option is dropped [FORCE-01]`, { skip }, async () => {
     const api = new Api(await openServer(domain, {}));
     try {
-      const { configMaps } = await api.place();
+      const { configMaps } = await api.createNamespace();
       (await api.post(configMaps, configMap("m1"))).expect(201);
       const trial = { ...forced, dryRun: ["All"] };
       (await api.delete(`${configMaps}/m1`, trial)).expect(200);

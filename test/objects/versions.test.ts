@@ -12,7 +12,7 @@ import {
   withOwnServer,
 } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
-import { claim, configMap, namespace, placeOf } from "../objects.ts";
+import { claim, configMap, namespace, namespacePaths } from "../objects.ts";
 import { present } from "../view.ts";
 
 const inBothDomains = suite();
@@ -22,7 +22,7 @@ const later = "99999999999";
 
 /** A collection with claims `a` and `b`, the version at which only `a` was there, and that of `b`'s write. */
 async function twoVersions(api: Api): Promise<{ claims: string; old: string; recent: string }> {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("a"))).expect(201);
   const old = (await api.get(claims)).string("metadata.resourceVersion");
   const recent = (await api.post(claims, claim("b"))).expect(201).string("metadata.resourceVersion");
@@ -39,7 +39,7 @@ inBothDomains("every version that was given out is taken back [SEM-01]", async (
 });
 
 inBothDomains("a get without a version sees every write before it [SEM-02]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { v: "0" }))).expect(201);
   for (let i = 1; i <= 20; i++) {
     (await api.patch(`${configMaps}/m1`, { data: { v: String(i) } })).expect(200);
@@ -48,7 +48,7 @@ inBothDomains("a get without a version sees every write before it [SEM-02]", asy
 });
 
 inBothDomains("a get at version 0 takes any version, one at a version nothing older [SEM-03] [SEM-04]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { v: "0" }))).expect(201);
   const version = (await api.patch(`${configMaps}/m1`, { data: { v: "1" } })).string("metadata.resourceVersion");
   (await api.get(`${configMaps}/m1?resourceVersion=0`)).expect(200, { "metadata.name": "m1" });
@@ -58,7 +58,7 @@ inBothDomains("a get at version 0 takes any version, one at a version nothing ol
 inBothDomains(
   "a version that is no number is refused [QP-08]",
   async (api) => {
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1"))).expect(201);
     for (const version of ["abc", "-1", "1.5", "0x1", "99999999999999999999999"]) {
       (await api.get(`${configMaps}/m1?resourceVersion=${version}`)).rejected();
@@ -72,7 +72,7 @@ inBothDomains(
 inBothDomains(
   "a list without a version sees every write before it, with a limit too [SEM-05] [SEM-08]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     for (let i = 0; i < 10; i++) {
       (await api.post(claims, claim(`c${i}`))).expect(201);
       (await api.get(claims)).expect(200, { "items.length": i + 1 });
@@ -147,7 +147,7 @@ inBothDomains("an exact match shows the version asked for [SEM-16] [SEM-25]", as
 });
 
 inBothDomains("an old version shows objects as they were, and those deleted since [SEM-16]", async (api) => {
-  const { configMaps } = await api.place();
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
   (await api.post(configMaps, configMap("b", { v: "1" }))).expect(201);
   const version = (await api.get(configMaps)).string("metadata.resourceVersion");
@@ -231,7 +231,7 @@ for (const domain of domains) {
       // The server itself writes as well while it starts, but not as much.
       const wanted = Number(recent) + 400;
       const waiting = api.get(`${claims}?resourceVersion=${wanted}`);
-      const { configMaps } = placeOf(claims.split("/")[4]!);
+      const { configMaps } = namespacePaths(claims.split("/")[4]!);
       await clock.untilWaiting(waitMs);
       (await api.post(configMaps, configMap("m"))).expect(201);
       for (let i = 0; i < 400; i++) (await api.patch(`${configMaps}/m`, { data: { i: String(i) } })).expect(200);
@@ -249,7 +249,7 @@ withOwnServer(
   shortHistory,
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    const { configMaps } = placeOf("n1");
+    const { configMaps } = namespacePaths("n1");
     for (const name of ["a", "b", "c"]) (await api.post(configMaps, configMap(name))).expect(201);
     const first = (await api.get(`${configMaps}?limit=1`)).expect(200);
     const old = first.string("metadata.resourceVersion");

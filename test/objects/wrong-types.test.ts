@@ -117,7 +117,7 @@ function deploymentPath(api: Api): Promise<string> {
 }
 
 async function makeDeployment(api: Api): Promise<string> {
-  const { ns } = await api.place();
+  const { ns } = await api.createNamespace();
   const path = `/apis/apps/v1/namespaces/${ns}/deployments`;
   (await api.post(path, deployment)).expect(201);
   return `${path}/d`;

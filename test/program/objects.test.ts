@@ -34,7 +34,7 @@ interface Body {
 }
 
 /** A server in a folder of its own, and commands run beside it. */
-class Place {
+class ServerFixture {
   readonly folder: string;
   readonly serving: Serving;
 
@@ -43,11 +43,11 @@ class Place {
     this.serving = serving;
   }
 
-  static async open(...flags: readonly string[]): Promise<Place> {
+  static async open(...flags: readonly string[]): Promise<ServerFixture> {
     const folder = temporary();
     const serving = await serveProgram(folder, "--data-dir=data", ...flags);
     running.push(serving);
-    return new Place(folder, serving);
+    return new ServerFixture(folder, serving);
   }
 
   run(...args: readonly string[]): Promise<Ended> {
@@ -97,24 +97,24 @@ const map = (name: string, data: object = {}, metadata: object = {}): object => 
 });
 
 void test("history shows versions, undelete brings one back, compact drops them, verify finds nothing wrong", async () => {
-  const place = await Place.open("--history=24h,64MiB");
-  await place.ask("POST", `${configMaps}?fieldManager=maker`, map("a", { v: "1" }));
-  await place.ask(
+  const fixture = await ServerFixture.open("--history=24h,64MiB");
+  await fixture.ask("POST", `${configMaps}?fieldManager=maker`, map("a", { v: "1" }));
+  await fixture.ask(
     "PATCH",
     `${configMaps}/a?fieldManager=changer`,
     { data: { v: "2" } },
     "application/merge-patch+json",
   );
-  await place.ask("DELETE", `${configMaps}/a`);
+  await fixture.ask("DELETE", `${configMaps}/a`);
 
-  const table = await place.done("history", "cm", "a");
+  const table = await fixture.done("history", "cm", "a");
   const [head, ...rows] = table.split("\n");
   assert.match(head!, /^VERSION +EVENT +AGE +BY +CHANGED$/);
   assert.match(rows[0]!, /^\d+ +deleted /);
   assert.match(rows[1]!, /^\d+ +updated +\S+ +changer +data\.v$/);
   assert.match(rows[2]!, /^\d+ +created +\S+ +maker +-$/);
   assert.ok(!table.includes("\u001b"), "colours are for terminals");
-  const { items } = JSON.parse(await place.done("history", "ConfigMap/a", "-o", "json")) as {
+  const { items } = JSON.parse(await fixture.done("history", "ConfigMap/a", "-o", "json")) as {
     readonly items: readonly { readonly resourceVersion: string; readonly object?: Body }[];
   };
   assert.deepStrictEqual(
@@ -122,39 +122,39 @@ void test("history shows versions, undelete brings one back, compact drops them,
     [undefined, { v: "2" }, { v: "1" }],
   );
   assert.match(
-    await place.done("history", "configmaps.", "a", `--version=${items[2]!.resourceVersion}`),
+    await fixture.done("history", "configmaps.", "a", `--version=${items[2]!.resourceVersion}`),
     /^ {2}v: "1"$/m,
   );
 
-  assert.match(await place.done("undelete", "configmap", "a", "--dry-run"), /would be restored \(dry run\)/);
+  assert.match(await fixture.done("undelete", "configmap", "a", "--dry-run"), /would be restored \(dry run\)/);
   assert.match(
-    await place.done("undelete", "configmap", "a"),
+    await fixture.done("undelete", "configmap", "a"),
     /^ConfigMap "a" in default restored, now in version \d+$/m,
   );
-  assert.deepStrictEqual((await place.ask("GET", `${configMaps}/a`)).data, { v: "2" });
-  const again = await place.run("undelete", "cm", "a");
+  assert.deepStrictEqual((await fixture.ask("GET", `${configMaps}/a`)).data, { v: "2" });
+  const again = await fixture.run("undelete", "cm", "a");
   assert.strictEqual(again.code, 1);
   assert.match(again.stderr, /already exists/);
-  await place.done("undelete", "cm", "a", `--to-version=${items[2]!.resourceVersion}`, "--overwrite");
-  assert.deepStrictEqual((await place.ask("GET", `${configMaps}/a`)).data, { v: "1" });
+  await fixture.done("undelete", "cm", "a", `--to-version=${items[2]!.resourceVersion}`, "--overwrite");
+  assert.deepStrictEqual((await fixture.ask("GET", `${configMaps}/a`)).data, { v: "1" });
 
   assert.match(
-    await place.done("compact", "--revision=1000000"),
+    await fixture.done("compact", "--revision=1000000"),
     /^history before revision \d+ dropped, \d+ bytes given back$/m,
   );
   assert.match(
-    await place.done("history", "cm", "a", "-o=wide"),
+    await fixture.done("history", "cm", "a", "-o=wide"),
     /^VERSION[^\n]+UID +CHANGED\n\d+[^\n]+\nversions are kept from/,
   );
-  const busy = await place.run("verify");
+  const busy = await fixture.run("verify");
   assert.strictEqual(busy.code, 1);
   assert.match(busy.stderr, /in use by another process: stop the server, or verify a backup/);
-  await place.done("backup", "copy.backup");
-  await place.stop();
+  await fixture.done("backup", "copy.backup");
+  await fixture.stop();
 
-  const copy = join(place.folder, "copy.backup");
+  const copy = join(fixture.folder, "copy.backup");
   const before = readFileSync(copy);
-  const { code, stdout } = await runProgram(["verify", "copy.backup", "-o=json"], place.folder);
+  const { code, stdout } = await runProgram(["verify", "copy.backup", "-o=json"], fixture.folder);
   assert.strictEqual(code, 0);
   const report = JSON.parse(stdout) as {
     readonly resources: Readonly<Record<string, number>>;
@@ -163,24 +163,24 @@ void test("history shows versions, undelete brings one back, compact drops them,
   assert.deepStrictEqual(report.problems, []);
   assert.ok(report.resources["configmaps"]! >= 1);
   assert.deepStrictEqual(readFileSync(copy), before);
-  assert.match(await place.done("verify"), /\nnothing is wrong\n$/);
-  assert.match(await place.done("compact", "--older-than=0s"), /dropped/);
-  await place.done("verify");
+  assert.match(await fixture.done("verify"), /\nnothing is wrong\n$/);
+  assert.match(await fixture.done("compact", "--older-than=0s"), /dropped/);
+  await fixture.done("verify");
 });
 
 /** A backup of a server with some objects. */
-async function backupOf(place: Place): Promise<string> {
-  await place.ask("POST", configMaps, map("good"));
-  await place.ask("POST", configMaps, map("bad", { marker: "here" }));
-  await place.done("backup", "copy.backup");
-  await place.stop();
-  return join(place.folder, "copy.backup");
+async function backupOf(fixture: ServerFixture): Promise<string> {
+  await fixture.ask("POST", configMaps, map("good"));
+  await fixture.ask("POST", configMaps, map("bad", { marker: "here" }));
+  await fixture.done("backup", "copy.backup");
+  await fixture.stop();
+  return join(fixture.folder, "copy.backup");
 }
 
 void test("verify names what is wrong, object by object, and ends with 1", async () => {
-  const place = await Place.open();
-  const copy = await backupOf(place);
-  const damaged = join(place.folder, "damaged.backup");
+  const fixture = await ServerFixture.open();
+  const copy = await backupOf(fixture);
+  const damaged = join(fixture.folder, "damaged.backup");
   copyFileSync(copy, damaged);
   const database = new DatabaseSync(damaged);
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'log%'").all();
@@ -192,7 +192,7 @@ void test("verify names what is wrong, object by object, and ends with 1", async
     }
   }
   database.close();
-  const { code, stdout } = await runProgram(["verify", "damaged.backup"], place.folder);
+  const { code, stdout } = await runProgram(["verify", "damaged.backup"], fixture.folder);
   assert.strictEqual(code, 1);
   assert.match(
     stdout,
@@ -214,7 +214,7 @@ void test("verify names what is wrong, object by object, and ends with 1", async
     [["serve", "--history=1h", "--storage=memory"], /--history needs --storage=disk/],
     [["serve", "--history=1h", "--compaction-interval=0"], /contradict/],
   ] as const) {
-    const ended = await runProgram(args, place.folder);
+    const ended = await runProgram(args, fixture.folder);
     assert.strictEqual(ended.code, 1, args.join(" "));
     assert.match(ended.stderr, message);
     assert.match(ended.stderr, /^binnacle: [^\n]+\n$/);
@@ -242,7 +242,10 @@ const definition = {
 };
 
 void test("what one server exports another one imports: definitions first, owners by their new uids", async () => {
-  const [from, to] = await Promise.all([Place.open("--api-domain=k8s.io"), Place.open("--api-domain=k8s.io")]);
+  const [from, to] = await Promise.all([
+    ServerFixture.open("--api-domain=k8s.io"),
+    ServerFixture.open("--api-domain=k8s.io"),
+  ]);
   const ns = "/api/v1/namespaces";
   await from.ask("POST", ns, { metadata: { name: "fleet" } });
   await from.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
@@ -297,7 +300,7 @@ void test("what one server exports another one imports: definitions first, owner
 });
 
 void test("owners that come later in the file are found at the end, and those that never come are told", async () => {
-  const place = await Place.open();
+  const fixture = await ServerFixture.open();
   const reference = (name: string): object => ({ apiVersion: "v1", kind: "ConfigMap", name, uid: "of-another-server" });
   const objects = [
     map("child", {}, { ownerReferences: [reference("parent"), reference("never")] }),
@@ -305,18 +308,18 @@ void test("owners that come later in the file are found at the end, and those th
     ...Array.from({ length: 30 }, (_, i) => map(`more-${i}`)),
   ].map((object) => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", ...object }));
   // The child is made before the parent: what is made at the same time has no order.
-  writeFileSync(join(place.folder, "objects.json"), objects.join("\n"));
-  const { code, stdout, stderr } = await place.run("import", "objects.json");
+  writeFileSync(join(fixture.folder, "objects.json"), objects.join("\n"));
+  const { code, stdout, stderr } = await fixture.run("import", "objects.json");
   assert.strictEqual(code, 0, stderr);
   assert.match(stdout, /^32 created$/m);
   assert.match(stderr, /^warning: ConfigMap child has no owner ConfigMap never here, and is made without it$/m);
-  const { metadata: parent } = await place.ask("GET", `${configMaps}/parent`);
-  const { metadata: child } = await place.ask("GET", `${configMaps}/child`);
+  const { metadata: parent } = await fixture.ask("GET", `${configMaps}/parent`);
+  const { metadata: child } = await fixture.ask("GET", `${configMaps}/child`);
   assert.deepStrictEqual(
     child.ownerReferences?.map(({ uid }) => uid),
     [parent.uid],
   );
-  await place.stop();
+  await fixture.stop();
 });
 
 interface VerifyReport {
@@ -343,31 +346,31 @@ const keyed = (fill: number): object => {
 };
 
 /** A store that was made by a server with this configuration, and has a custom resource and a config map in it. */
-async function encryptedStore(file: string): Promise<Place> {
-  const place = await Place.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
-  await place.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
-  await place.ask("POST", boats, { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } });
-  await place.ask("POST", configMaps, map("hidden"));
-  await place.stop();
-  return place;
+async function encryptedStore(file: string): Promise<ServerFixture> {
+  const fixture = await ServerFixture.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
+  await fixture.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+  await fixture.ask("POST", boats, { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } });
+  await fixture.ask("POST", configMaps, map("hidden"));
+  await fixture.stop();
+  return fixture;
 }
 
-async function verified(place: Place, ...args: readonly string[]): Promise<VerifyReport> {
-  const { stdout } = await place.run("verify", "-o=json", ...args);
+async function verified(fixture: ServerFixture, ...args: readonly string[]): Promise<VerifyReport> {
+  const { stdout } = await fixture.run("verify", "-o=json", ...args);
   return JSON.parse(stdout) as VerifyReport; // as verify prints it
 }
 
 void test("verify counts encrypted objects; with their configuration it checks what is in them", async () => {
   const file = encryptionFile(keyed(1));
-  const place = await encryptedStore(file);
-  const unread = await verified(place);
+  const fixture = await encryptedStore(file);
+  const unread = await verified(fixture);
   const all = Object.values(unread.resources).reduce((sum, count) => sum + count, 0);
   assert.deepStrictEqual([unread.problems, unread.encrypted, unread.decrypted], [[], all, 0]);
-  const read = await verified(place, `--encryption-provider-config=${file}`);
+  const read = await verified(fixture, `--encryption-provider-config=${file}`);
   assert.deepStrictEqual([read.problems, read.encrypted, read.decrypted], [[], all, all]);
   assert.strictEqual(read.resources["boats.example.com"], 1);
-  assert.match(await place.done("verify"), /objects are encrypted, and were not looked into/);
-  const output = await place.done("verify", `--encryption-provider-config=${file}`);
+  assert.match(await fixture.done("verify"), /objects are encrypted, and were not looked into/);
+  const output = await fixture.done("verify", `--encryption-provider-config=${file}`);
   assert.match(
     output,
     new RegExp(`^${all} objects are encrypted, ${all} of them could be read\nnothing is wrong$`, "m"),
@@ -376,8 +379,8 @@ void test("verify counts encrypted objects; with their configuration it checks w
 
 void test("verify finds what is wrong inside of encrypted objects, and names those it cannot decrypt by key", async () => {
   const file = encryptionFile(keyed(1));
-  const place = await encryptedStore(file);
-  const other = await verified(place, `--encryption-provider-config=${encryptionFile(keyed(2))}`);
+  const fixture = await encryptedStore(file);
+  const other = await verified(fixture, `--encryption-provider-config=${encryptionFile(keyed(2))}`);
   assert.strictEqual(other.decrypted, 0);
   assert.strictEqual(other.problems.length, other.encrypted);
   const hidden = "/registry/core/configmaps/default/hidden";
@@ -392,7 +395,7 @@ void test("verify finds what is wrong inside of encrypted objects, and names tho
   };
   config.resources.unshift({ resources: ["configmaps"], providers: [{ identity: {} }] });
   writeFileSync(file, JSON.stringify(config));
-  const { code, stdout } = await place.run("verify", `--encryption-provider-config=${file}`);
+  const { code, stdout } = await fixture.run("verify", `--encryption-provider-config=${file}`);
   assert.strictEqual(code, 1);
   const named = `  ${hidden} \\(revision \\d+\\): cannot be decrypted: no matching prefix found$`;
   assert.match(stdout, new RegExp(named, "m"));
@@ -405,11 +408,11 @@ void test("verify asks a KMS plugin, and says what it could not read without wai
   const provider = { kms: { apiVersion: "v2", name: "mine", endpoint: `unix://${plugin.socket}`, timeout: "1s" } };
   const flag = `--encryption-provider-config=${encryptionFile(provider)}`;
   try {
-    const place = await encryptedStore(flag.slice(flag.indexOf("=") + 1));
-    const read = await verified(place, flag);
+    const fixture = await encryptedStore(flag.slice(flag.indexOf("=") + 1));
+    const read = await verified(fixture, flag);
     assert.deepStrictEqual([read.problems, read.decrypted], [[], read.encrypted]);
     plugin.stop();
-    const dead = await verified(place, flag);
+    const dead = await verified(fixture, flag);
     assert.deepStrictEqual([dead.problems.length, dead.decrypted], [dead.encrypted, 0]);
     assert.match(dead.problems[0]!.problem, /^cannot be decrypted: failed to decrypt DEK, error: /);
   } finally {
@@ -418,22 +421,22 @@ void test("verify asks a KMS plugin, and says what it could not read without wai
 });
 
 void test("what may not be listed is left out of an export, and told", async () => {
-  const place = await Place.open();
-  await place.ask("POST", configMaps, map("a"));
+  const fixture = await ServerFixture.open();
+  await fixture.ask("POST", configMaps, map("a"));
   const role = { metadata: { name: "maps" }, rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }] };
-  await place.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterroles", role);
-  await place.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterrolebindings", {
+  await fixture.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterroles", role);
+  await fixture.ask("POST", "/apis/rbac.authorization.platform.io/v1/clusterrolebindings", {
     metadata: { name: "maps" },
     roleRef: { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "maps" },
     subjects: [{ apiGroup: "rbac.authorization.platform.io", kind: "User", name: "reader" }],
   });
-  const kubeconfig = ["kubeconfig", "--user=reader", "--out=reader.kubeconfig", `--server=${place.serving.url}`];
-  await place.done(...kubeconfig);
-  const { code, stdout, stderr } = await runProgram(["export", "--kubeconfig=reader.kubeconfig"], place.folder);
+  const kubeconfig = ["kubeconfig", "--user=reader", "--out=reader.kubeconfig", `--server=${fixture.serving.url}`];
+  await fixture.done(...kubeconfig);
+  const { code, stdout, stderr } = await runProgram(["export", "--kubeconfig=reader.kubeconfig"], fixture.folder);
   assert.strictEqual(code, 1);
   assert.match(stdout, /^ {2}name: a$/m);
   assert.match(stderr, /^warning: left out secrets: secrets is forbidden: User "reader" cannot list/m);
-  await place.stop();
+  await fixture.stop();
 });
 
 void test("every command about objects says how it is used", async () => {

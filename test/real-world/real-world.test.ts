@@ -56,18 +56,18 @@ class Installation {
   }
 
   /** The collection an object belongs to, and its path. */
-  place(object: ObjectBody, version?: string): { collection: string; path: string } {
+  pathsOf(object: ObjectBody, version?: string): { collection: string; path: string } {
     const collection = this.collection(text(object["kind"]), version ?? text(object["apiVersion"]).split("/")[1]!);
     return { collection, path: `${collection}/${nameOf(object)}` };
   }
 
   async post(object: ObjectBody, query = ""): Promise<Answer> {
-    return this.api.post(this.place(object).collection + query, object);
+    return this.api.post(this.pathsOf(object).collection + query, object);
   }
 
   apply(object: ObjectBody, manager: string, force = false): Promise<Answer> {
     const query = `?fieldManager=${manager}${force ? "&force=true" : ""}`;
-    return this.api.patch(this.place(object).path + query, object, patchTypes.apply);
+    return this.api.patch(this.pathsOf(object).path + query, object, patchTypes.apply);
   }
 }
 
@@ -138,7 +138,7 @@ async function used(installation: Installation): Promise<void> {
   const { api, set } = installation;
   for (const { object, shows = {} } of set.accepted) {
     (await installation.post(object, "?fieldValidation=Strict")).expect(201, shows);
-    const { collection, path } = installation.place(object);
+    const { collection, path } = installation.pathsOf(object);
     (await api.get(path)).expect(200, shows);
     const table = await api.get(collection, { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" });
     table.expect(200, { kind: "Table", "columnDefinitions.0.name": "Name", "rows.0.object.metadata.name": present });
@@ -234,7 +234,7 @@ const chapters = { install, listed, explained, used, shared, upgraded, removed }
 const written = ["certificates", "gateways", "databases", "monitoring", "pipelines"];
 for (const set of [...written.map(readOperatorSet), platform]) {
   inBothDomains(`${set.title}: an operator's definitions are installed, used, upgraded and removed`, async (api, t) => {
-    const installation = new Installation(api, set, (await api.place()).ns);
+    const installation = new Installation(api, set, (await api.createNamespace()).ns);
     try {
       for (const [name, chapter] of Object.entries(chapters)) {
         let done = false;

@@ -56,7 +56,7 @@ interface ScenarioFile {
 
 const folder = import.meta.dirname;
 
-/** All files of this folder, sorted. Throws with the place of the first mistake. */
+/** All files of this folder, sorted. Throws with the location of the first mistake. */
 export function readScenarios(): ScenarioFile[] {
   return globSync("*/*.yaml", { cwd: folder })
     .map((path) => path.replaceAll("\\", "/"))
@@ -74,11 +74,11 @@ export function parseScenarios(path: string, text: string): Scenario[] {
   const { scenarios } = check.members(document, "", ["shared", "scenarios"]);
   return check.list(scenarios, "scenarios").map((one, index) => {
     const { name, rows, steps } = check.members(one, `scenarios[${index}]`, ["name", "rows", "steps"]);
-    const place = check.text(name, `scenarios[${index}].name`);
+    const where = check.text(name, `scenarios[${index}].name`);
     return {
-      name: place,
-      rows: check.list(rows, place).map((row) => check.text(row, place)),
-      steps: check.list(steps, place).map((step, at) => check.step(step, `${place}, step ${at + 1}`)),
+      name: where,
+      rows: check.list(rows, where).map((row) => check.text(row, where)),
+      steps: check.list(steps, where).map((step, at) => check.step(step, `${where}, step ${at + 1}`)),
     };
   });
 }
@@ -94,44 +94,44 @@ class Checker {
     this.#path = path;
   }
 
-  step(value: unknown, place: string): Step {
-    const { do: request, watch, events } = this.members(value, place, [...requestKeys, "watch", "events"]);
+  step(value: unknown, where: string): Step {
+    const { do: request, watch, events } = this.members(value, where, [...requestKeys, "watch", "events"]);
     if (events !== undefined) {
-      this.members(value, place, ["events"]);
-      for (const event of this.list(events, place)) this.members(event, place);
+      this.members(value, where, ["events"]);
+      for (const event of this.list(events, where)) this.members(event, where);
     } else if (watch !== undefined) {
-      this.members(value, place, ["watch", "as"]);
-      this.text(watch, place);
-    } else this.#request(value, this.text(request, `${place}: do`), place);
+      this.members(value, where, ["watch", "as"]);
+      this.text(watch, where);
+    } else this.#request(value, this.text(request, `${where}: do`), where);
     return value as Step; // each of its kinds was looked at
   }
 
-  #request(value: unknown, request: string, place: string): void {
-    const members = this.members(value, place, requestKeys);
-    if (!/^[A-Z]+ \//.test(request)) this.#fail(place, `${request} is no method and path`);
-    if (typeof members["status"] !== "number") this.#fail(place, "no status");
+  #request(value: unknown, request: string, where: string): void {
+    const members = this.members(value, where, requestKeys);
+    if (!/^[A-Z]+ \//.test(request)) this.#fail(where, `${request} is no method and path`);
+    if (typeof members["status"] !== "number") this.#fail(where, "no status");
     for (const key of ["as", "token", "type"])
-      if (members[key] !== undefined) this.text(members[key], `${place}: ${key}`);
-    for (const key of ["has", "headers", "save"]) if (members[key] !== undefined) this.members(members[key], place);
-    if (members["warnings"] !== undefined) this.list(members["warnings"], place);
+      if (members[key] !== undefined) this.text(members[key], `${where}: ${key}`);
+    for (const key of ["has", "headers", "save"]) if (members[key] !== undefined) this.members(members[key], where);
+    if (members["warnings"] !== undefined) this.list(members["warnings"], where);
   }
 
   /** A mapping; with `known`, only of these keys. */
-  members(value: unknown, place: string, known?: readonly string[]): Members {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return this.#fail(place, "is no mapping");
-    for (const key of Object.keys(value)) if (known?.includes(key) === false) this.#fail(place, `unknown key ${key}`);
+  members(value: unknown, where: string, known?: readonly string[]): Members {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return this.#fail(where, "is no mapping");
+    for (const key of Object.keys(value)) if (known?.includes(key) === false) this.#fail(where, `unknown key ${key}`);
     return value as Members; // a mapping of YAML
   }
 
-  list(value: unknown, place: string): readonly unknown[] {
-    return Array.isArray(value) ? (value as readonly unknown[]) : this.#fail(place, "is no list");
+  list(value: unknown, where: string): readonly unknown[] {
+    return Array.isArray(value) ? (value as readonly unknown[]) : this.#fail(where, "is no list");
   }
 
-  text(value: unknown, place: string): string {
-    return typeof value === "string" && value !== "" ? value : this.#fail(place, "is no text");
+  text(value: unknown, where: string): string {
+    return typeof value === "string" && value !== "" ? value : this.#fail(where, "is no text");
   }
 
-  #fail(place: string, problem: string): never {
-    throw new Error(`test/scenarios/${this.#path}: ${place}: ${problem}`);
+  #fail(where: string, problem: string): never {
+    throw new Error(`test/scenarios/${this.#path}: ${where}: ${problem}`);
   }
 }

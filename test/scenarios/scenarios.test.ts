@@ -61,7 +61,7 @@ async function check({ events }: EventsStep, stream: WatchStream | undefined): P
 
 async function run(api: Api, scenario: Scenario): Promise<void> {
   const variables: Variables = new Map([["unique", api.unique("u")]]);
-  if (JSON.stringify(scenario).includes("${ns}")) variables.set("ns", (await api.place()).ns);
+  if (JSON.stringify(scenario).includes("${ns}")) variables.set("ns", (await api.createNamespace()).ns);
   let stream: WatchStream | undefined;
   for (const raw of scenario.steps) {
     const step = filled(raw, variables) as typeof raw; // only its texts are others

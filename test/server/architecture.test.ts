@@ -137,7 +137,7 @@ for (const domain of domains) {
     skip,
   }, async (t) => {
     const api = await disk(t, domain);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     for (let i = 0; i < 50; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "v" }))).expect(201);
     await quiet(api);
     const reads = await encodings(async () => {
@@ -156,7 +156,7 @@ for (const domain of domains) {
   test(`${domain}: an object written by an earlier process is read without being decoded`, { skip }, async (t) => {
     const settings = { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
     const before = new Api(await openServer(domain, settings));
-    const { configMaps } = await before.place();
+    const { configMaps } = await before.createNamespace();
     for (let i = 0; i < 20; i++) (await before.post(configMaps, configMap(`m${i}`))).expect(201);
     await before.server.close();
     const api = await opened(t, domain, settings);
@@ -170,7 +170,7 @@ for (const domain of domains) {
 
   test(`${domain}: a watch event is encoded once for all watchers`, { skip }, async (t) => {
     const api = await disk(t, domain);
-    const { ns, configMaps } = await api.place();
+    const { ns, configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
     const version = (await api.get(configMaps)).string("metadata.resourceVersion");
     const paths = [
@@ -193,7 +193,7 @@ for (const domain of domains) {
 
   test(`${domain}: reads and watches of the present never ask the disk`, { skip }, async (t) => {
     const api = await disk(t, domain);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
     await quiet(api);
     const asked = await undisturbed(api, configMaps, async () => {
@@ -214,7 +214,7 @@ for (const domain of domains) {
 
   test(`${domain}: writes that come together are committed together`, { skip }, async (t) => {
     const api = await disk(t, domain);
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     const count = 300;
     // Connections first: what is to be measured is many writes at one time.
     await Promise.all(Array.from({ length: count }, () => api.get(configMaps)));

@@ -86,7 +86,7 @@ const gone = (api: Api, path: string): Promise<unknown> => eventually(async () =
 
 /** Something to do for the controllers of pods and services; resolves when they have done it. */
 async function occupyWithPods(api: Api): Promise<void> {
-  const { ns, claims, templates } = await api.place();
+  const { ns, claims, templates } = await api.createNamespace();
   const core = `${namespaces}/${ns}`;
   (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "n" } })).expect(201);
   (await api.post(templates, claimTemplate("t"))).expect(201);
@@ -152,7 +152,7 @@ async function occupyWithPods(api: Api): Promise<void> {
 
 /** Something for every controller to do; resolves when all have done it. */
 async function occupy(api: Api): Promise<string> {
-  const { ns, secrets, serviceAccounts, configMaps, claims } = await api.place();
+  const { ns, secrets, serviceAccounts, configMaps, claims } = await api.createNamespace();
   (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"))).expect(201);
   await occupyWithPods(api);
   await api.post(serviceAccounts, account("robot", { secrets: [{ name: "old" }] }));
@@ -331,7 +331,7 @@ withServer("a controller that lost its role does nothing until it has it back", 
   const { text } = (await api.get(path)).expect(200);
   const binding = JSON.parse(text) as { metadata: { resourceVersion?: string; uid?: string } };
   (await api.delete(path)).expect(200);
-  const { serviceAccounts } = await api.place();
+  const { serviceAccounts } = await api.createNamespace();
   await eventually(() => {
     const isRefused = (event: Event): boolean =>
       event.user.username === `${accountPrefix}service-account-controller` && event.responseStatus?.code === 403;
@@ -393,7 +393,7 @@ test("an authorization webhook decides about users with the controllers' names, 
     "impersonate-user": `${accountPrefix}service-account-controller`,
     "impersonate-group": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
   };
-  const { serviceAccounts } = await api.place();
+  const { serviceAccounts } = await api.createNamespace();
   (await api.post(serviceAccounts, account("robot"), { headers })).refused(403, "Forbidden", /: nobody may$/);
   assert.equal(decider.questions.length, 1);
   api.close();
@@ -414,7 +414,7 @@ withServer(
     const tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
     const today = new Date().toISOString().slice(0, 10);
     await eventually(async () => (await api.get(tracking)).expect(200, { data: { since: today } }));
-    const { ns, secrets, serviceAccounts } = await api.place();
+    const { ns, secrets, serviceAccounts } = await api.createNamespace();
     await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }, { name: "used" }] }));
     for (const name of ["unused", "used", "by-hand"]) await api.post(secrets, tokenSecret(name, "robot"));
     const tokenOf = (name: string): Promise<string> =>
@@ -472,7 +472,7 @@ withServer(
   "the cleaner of unused tokens can be deselected",
   { legacyTokenPeriodMs: dayMs, controllers: ["*", "tokencleaner", "-legacy-service-account-token-cleaner"] },
   async ({ api, clock }) => {
-    const { secrets, serviceAccounts } = await api.place();
+    const { secrets, serviceAccounts } = await api.createNamespace();
     await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }] }));
     await api.post(secrets, tokenSecret("unused", "robot"));
     // Another cleaner by the same clock has come to the last day.
@@ -491,7 +491,7 @@ withServer(
 );
 
 withServer("a pod's files come with the pod", {}, async ({ api }) => {
-  const { ns, configMaps } = await api.place();
+  const { ns, configMaps } = await api.createNamespace();
   (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"))).expect(201);
   await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200));
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../client.ts";
 import { Api, domains, eventually, temporaryFolder } from "../harness.ts";
-import { configMap, namespace, placeOf, secret } from "../objects.ts";
+import { configMap, namespace, namespacePaths, secret } from "../objects.ts";
 import { spawnServer } from "../process.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
@@ -24,7 +24,7 @@ interface Known {
 for (const domain of domains) {
   test(`${domain}: nothing acknowledged is lost when the server is killed under load`, { skip }, async () => {
     const dataDir = join(temporaryFolder(), "data");
-    const { configMaps } = placeOf("n1");
+    const { configMaps } = namespacePaths("n1");
     const known = new Map<string, Known>();
     let highest = 0;
     let writes = 0;
@@ -122,7 +122,7 @@ for (const domain of domains) {
   }, async () => {
     const dataDir = join(temporaryFolder(), "data");
     const open = { domain, dataDir, storage: "disk", controllers: ["*"] } as const;
-    const { configMaps, secrets } = placeOf("n1");
+    const { configMaps, secrets } = namespacePaths("n1");
     const families = new Map<string, Family>();
     for (let round = 0; round < rounds; round++) {
       const { api, stop } = await spawnServer(open);
@@ -209,7 +209,7 @@ for (const domain of domains) {
   }, async () => {
     const server = await spawnServer({ domain, storage: "disk" });
     const { api } = server;
-    const { configMaps } = await api.place();
+    const { configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1"))).expect(201);
     const stream = await api.watch(configMaps);
     await stream.next();

@@ -16,7 +16,7 @@ import {
   temporaryFolder,
   usingObserved,
 } from "../harness.ts";
-import { namespace, placeOf } from "../objects.ts";
+import { namespace, namespacePaths } from "../objects.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
@@ -35,7 +35,10 @@ const config = (domain: Domain, ...providers: readonly object[]): string =>
   );
 
 const minuteMs = 60_000;
-const { secrets, configMaps } = { secrets: "/api/v1/namespaces/n1/secrets", configMaps: placeOf("n1").configMaps };
+const { secrets, configMaps } = {
+  secrets: "/api/v1/namespaces/n1/secrets",
+  configMaps: namespacePaths("n1").configMaps,
+};
 const secret = (name: string, metadata: object = {}): object => ({
   metadata: { name, ...metadata },
   stringData: { a: "hidden" },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
 import { Api, domains, openServer, renamer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
-import { attributesClass, attributesClasses, claim, namespace, placeOf } from "../objects.ts";
+import { attributesClass, attributesClasses, claim, namespace, namespacePaths } from "../objects.ts";
 import { absent } from "../view.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
@@ -41,14 +41,14 @@ withOwnServer(
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
     const dataSourceRef = { apiGroup: "example.com", kind: "Foo", name: "f", namespace: "other" };
-    (await api.post(placeOf("n1").claims, claim("c1", { dataSourceRef }))).expect(201, {
+    (await api.post(namespacePaths("n1").claims, claim("c1", { dataSourceRef }))).expect(201, {
       "spec.dataSourceRef.namespace": "other",
     });
   },
 );
 
 inBothDomains("beta gates are on, unless they are not [GATE-01] [GATE-03]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   const dataSourceRef = { apiGroup: "example.com", kind: "Foo", name: "f" };
   (await api.post(claims, claim("c1", { dataSourceRef, volumeAttributesClassName: "x" }))).expect(201, {
     "spec.dataSourceRef.name": "f",
@@ -89,7 +89,9 @@ starting("gates are pairs of a name and a boolean, several at a time [GATE-09]",
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
   (await api.post(attributesClasses, attributesClass("v1"))).expect(201);
   const dataSourceRef = { apiGroup: "example.com", kind: "Foo", name: "f" };
-  (await api.post(placeOf("n1").claims, claim("c1", { dataSourceRef }))).expect(201, { "spec.dataSourceRef": absent });
+  (await api.post(namespacePaths("n1").claims, claim("c1", { dataSourceRef }))).expect(201, {
+    "spec.dataSourceRef": absent,
+  });
   for (const bad of ["VolumeAttributesClass=maybe", "VolumeAttributesClass", "=true"]) {
     await assert.rejects(start({ featureGates: [bad] }), /feature|gate|VolumeAttributesClass/i, bad);
   }
@@ -121,7 +123,7 @@ inBothDomains(
 );
 
 inBothDomains("beta versions are not served by default [VER-04]", async (api) => {
-  const { templates } = await api.place();
+  const { templates } = await api.createNamespace();
   for (const path of [
     templates,
     attributesClasses,

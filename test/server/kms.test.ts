@@ -6,10 +6,13 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Api, eventually, file, type Observed, observed, temporaryFolder } from "../harness.ts";
 import { KmsPlugin } from "../kms-plugin.ts";
-import { namespace, placeOf } from "../objects.ts";
+import { namespace, namespacePaths } from "../objects.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
-const { secrets, configMaps } = { secrets: "/api/v1/namespaces/n1/secrets", configMaps: placeOf("n1").configMaps };
+const { secrets, configMaps } = {
+  secrets: "/api/v1/namespaces/n1/secrets",
+  configMaps: namespacePaths("n1").configMaps,
+};
 const plugins: KmsPlugin[] = [];
 after(() => {
   for (const plugin of plugins) plugin.stop();

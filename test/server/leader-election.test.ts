@@ -15,7 +15,7 @@ for (const domain of domains) {
     for (const round of [0, 1]) {
       const server = await openServer(domain, settings);
       const api = new Api(server);
-      const { serviceAccounts } = await api.place();
+      const { serviceAccounts } = await api.createNamespace();
       // The server's own controllers do not wait.
       await eventually(async () => (await api.get("/api/v1/namespaces/default/services/kubernetes")).expect(200));
       await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
@@ -46,7 +46,7 @@ for (const domain of domains) {
       const taken = { holderIdentity: "other", leaseDurationSeconds: 3600, renewTime, leaseTransitions: 7 };
       (await api.patch(lease, { spec: taken })).expect(200);
       await eventually(() => Promise.resolve(assert.ok(logged.some((line) => line.includes("no longer leads")))));
-      const { serviceAccounts } = await api.place();
+      const { serviceAccounts } = await api.createNamespace();
       // Long enough for attempts to lead, and for whatever a controller that went on would do.
       for (let round = 0; round < 5; round++) {
         clock.advance(30_000);

@@ -20,7 +20,7 @@ for (const domain of domains) {
     );
     const api = new Api(server);
     try {
-      const { configMaps: maps } = await api.place();
+      const { configMaps: maps } = await api.createNamespace();
       (await api.post(maps, configMap("before", { a: "1" }))).expect(201);
       const { metadata } = (await api.get(maps)).expect(200).value as { metadata: { resourceVersion: string } };
       (await api.get("/metrics")).has({});

@@ -113,7 +113,7 @@ for (const domain of domains) {
     session.setLocalWindowSize(2 ** 30);
     await new Promise((resolve) => session.settings({ initialWindowSize: 2 ** 22 }, resolve));
     try {
-      const { ns, configMaps } = await api.place();
+      const { ns, configMaps } = await api.createNamespace();
       const pods = `/api/v1/namespaces/${ns}/pods`;
       const { pods: podCount, others } = counts[domain];
       const owned = (name: string): object => configMap(name, {}, { namespace: ns });
@@ -210,7 +210,7 @@ for (const domain of domains) {
     const api = new Api(server);
     try {
       await eventually(async () => (await api.get("/readyz")).expect(200));
-      const { ns, configMaps } = await api.place();
+      const { ns, configMaps } = await api.createNamespace();
       const pods = `/api/v1/namespaces/${ns}/pods`;
       const path = `${pods}/a`;
       clock.stop();
@@ -247,7 +247,7 @@ for (const domain of domains) {
     const server = await openServer(domain, off, { clock });
     const api = new Api(server);
     try {
-      const { ns, configMaps } = await api.place();
+      const { ns, configMaps } = await api.createNamespace();
       const pods = `/api/v1/namespaces/${ns}/pods`;
       (await api.post(pods, pod("a"))).expect(201);
       (await api.get(`${pods}/a`)).expect(200);

@@ -169,7 +169,7 @@ function seen(resource: Resource, type: EventType, object: Shown): Seen {
 
 class World {
   readonly api: Api;
-  readonly places: readonly string[];
+  readonly namespaces: readonly string[];
   session: http2.ClientHttp2Session;
   readonly changes: Change[] = [];
   readonly lists: Listed[] = [];
@@ -191,9 +191,9 @@ class World {
   problem: unknown;
   readonly #waiting = new Set<() => void>();
 
-  constructor(api: Api, places: readonly string[], session: http2.ClientHttp2Session) {
+  constructor(api: Api, namespaces: readonly string[], session: http2.ClientHttp2Session) {
     this.api = api;
-    this.places = places;
+    this.namespaces = namespaces;
     this.session = session;
   }
 
@@ -232,7 +232,7 @@ class World {
   }
 
   isOurs(object: Shown): boolean {
-    return this.places.includes(object.metadata.namespace);
+    return this.namespaces.includes(object.metadata.namespace);
   }
 }
 
@@ -263,7 +263,7 @@ class Writer {
     const world = this.#world;
     for (let i = 0; i < steps && !world.isOver; i++) {
       const resource = pick(this.#roll, resources);
-      const namespace = pick(this.#roll, world.places);
+      const namespace = pick(this.#roll, world.namespaces);
       const name = `w${this.#id}-${this.#roll(2)}`;
       await this.#write(resource, `${resource.roots[0]}/namespaces/${namespace}/${resource.name}`, namespace, name);
       world.writes++;
@@ -333,7 +333,7 @@ class Writer {
     const answer = (await request()).expect([200, 201]);
     const answered = ++world.tick;
     const object = answer.value as Shown; // unless it is a Status, of which nothing is read
-    const place = `${resource.name} ${key}`;
+    const objectKey = `${resource.name} ${key}`;
     const change: Sent["change"] = (told) => {
       world.changes.push({ resource: resource.name, key, sent, answered, ...told });
       if (told.version !== undefined) {
@@ -341,17 +341,17 @@ class Writer {
         world.progress(told.version);
       }
     };
-    const forget = (): void => void this.#live.delete(place);
+    const forget = (): void => void this.#live.delete(objectKey);
     return {
       object,
       change,
       forget,
       record: (type, { isHeld }) => {
-        const before = this.#live.get(place);
+        const before = this.#live.get(objectKey);
         const { uid } = object.metadata;
         const version = versionOf(object);
         const content = contentOf(resource, object);
-        this.#live.set(place, { uid, version, content, isHeld });
+        this.#live.set(objectKey, { uid, version, content, isHeld });
         if (before?.version === version) assert.deepEqual(content, before.content);
         else change({ type, version, uid, content });
       },
@@ -396,7 +396,7 @@ function everything(of: Resource): Asked {
 
 function randomSelection(world: World, roll: Dice): Asked {
   const of = pick(roll, resources);
-  const namespace = roll(2) === 0 ? "" : pick(roll, world.places);
+  const namespace = roll(2) === 0 ? "" : pick(roll, world.namespaces);
   const root = pick(roll, of.roots);
   const tests: ((key: string, content: Content) => boolean)[] = [];
   const query: string[] = [];
@@ -661,7 +661,7 @@ async function run(domain: Domain, seed: number): Promise<void> {
   const api = new Api(server);
   const world = new World(
     api,
-    [(await api.place()).ns, (await api.place()).ns, (await api.place()).ns],
+    [(await api.createNamespace()).ns, (await api.createNamespace()).ns, (await api.createNamespace()).ns],
     await connectHttp2(api.endpoint, server.ca),
   );
   try {

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
 import type { Answer, WatchStream } from "../client.ts";
 import { Api, domains, gated, openServer } from "../harness.ts";
-import { configMap, type Place } from "../objects.ts";
+import { configMap, type NamespacePaths } from "../objects.ts";
 import type { View } from "../view.ts";
 import { type Change, checkHistory, type Listing, type Value, type Watched, type Write } from "./history.ts";
 
@@ -21,7 +21,7 @@ const namesCount = 6;
 
 interface World {
   readonly api: Api;
-  readonly places: readonly Place[];
+  readonly namespaces: readonly NamespacePaths[];
   readonly writes: Write[];
   readonly listings: Listing[];
   readonly watches: Watched[];
@@ -55,7 +55,8 @@ const valueOf = (object: View): Value => {
 };
 const keyOf = (object: View): string => `${object.string("metadata.namespace")}/${object.string("metadata.name")}`;
 /** The server has config maps of its own elsewhere. */
-const isOurs = (places: readonly Place[], key: string): boolean => places.some(({ ns }) => key.startsWith(`${ns}/`));
+const isOurs = (namespaces: readonly NamespacePaths[], key: string): boolean =>
+  namespaces.some(({ ns }) => key.startsWith(`${ns}/`));
 const versionOf = (object: View): number => Number(object.string("metadata.resourceVersion"));
 
 /** Whether those who read were served often enough: how far they come in the time of the writes is up to the machine. */
@@ -66,10 +67,10 @@ const isReadEnough = ({ listings, watches }: World): boolean =>
 async function write(world: World, id: number, roll: Dice): Promise<void> {
   const { api } = world;
   for (let i = 0; (i < steps || !isReadEnough(world)) && world.problem === undefined; i++) {
-    const place = world.places[roll(world.places.length)]!;
+    const paths = world.namespaces[roll(world.namespaces.length)]!;
     const name = `m${roll(namesCount)}`;
-    const path = `${place.configMaps}/${name}`;
-    const key = `${place.ns}/${name}`;
+    const path = `${paths.configMaps}/${name}`;
+    const key = `${paths.ns}/${name}`;
     const startedMs = performance.now();
     const done = (kind: Write["kind"], answer: Answer, mark?: string): void => {
       const isDeletion = kind === "delete";
@@ -82,7 +83,7 @@ async function write(world: World, id: number, roll: Dice): Promise<void> {
     if (choice < 30) {
       const labels = roll(2) === 0 ? { marked: "1" } : {};
       const answer = (
-        await api.post(place.configMaps, configMap(name, { count: "0", pad: world.padding }, { labels }))
+        await api.post(paths.configMaps, configMap(name, { count: "0", pad: world.padding }, { labels }))
       ).expect([201, 409]);
       if (answer.status === 201) done("create", answer);
     } else if (choice < 55) {
@@ -131,8 +132,8 @@ function leave(api: Api, path: string, afterMicros: number): Promise<void> {
 async function list(world: World, roll: Dice): Promise<void> {
   const { api } = world;
   while (!world.isOver) {
-    const place = roll(3) === 0 ? undefined : world.places[roll(world.places.length)]!;
-    const path = place?.configMaps ?? "/api/v1/configmaps";
+    const paths = roll(3) === 0 ? undefined : world.namespaces[roll(world.namespaces.length)]!;
+    const path = paths?.configMaps ?? "/api/v1/configmaps";
     const onlyMarked = roll(3) === 0;
     const old = roll(3) === 0 && world.versions.length > 0 ? world.versions[roll(world.versions.length)] : undefined;
     const limit = roll(2) === 0 ? "" : `&limit=${1 + roll(4)}`;
@@ -152,11 +153,11 @@ async function list(world: World, roll: Dice): Promise<void> {
       const token = page.string("metadata.continue");
       page = (await api.get(`${path}?${query}&continue=${encodeURIComponent(token)}`)).expect(200);
     }
-    const mine = new Map([...found].filter(([key]) => isOurs(world.places, key)));
+    const mine = new Map([...found].filter(([key]) => isOurs(world.namespaces, key)));
     world.versions.push(version);
     world.listings.push({
       startedMs,
-      prefix: place === undefined ? "" : `${place.ns}/`,
+      prefix: paths === undefined ? "" : `${paths.ns}/`,
       onlyMarked,
       version,
       found: mine,
@@ -169,17 +170,17 @@ async function list(world: World, roll: Dice): Promise<void> {
 async function watch(world: World, roll: Dice): Promise<void> {
   const { api } = world;
   let after: number | undefined;
-  let place: Place | undefined;
+  let paths: NamespacePaths | undefined;
   let onlyMarked = false;
   while (!world.isOver) {
     if (after === undefined || roll(3) === 0) {
-      place = roll(3) === 0 ? undefined : world.places[roll(world.places.length)]!;
+      paths = roll(3) === 0 ? undefined : world.namespaces[roll(world.namespaces.length)]!;
       onlyMarked = roll(3) === 0;
       after = world.versions[roll(world.versions.length)];
       if (after === undefined)
         after = Number((await api.get("/api/v1/configmaps?limit=1")).string("metadata.resourceVersion"));
     }
-    const path = place?.configMaps ?? "/api/v1/configmaps";
+    const path = paths?.configMaps ?? "/api/v1/configmaps";
     const stream = await api.watch(`${path}?resourceVersion=${after}${onlyMarked ? "&labelSelector=marked" : ""}`);
     const events: { version: number; type: string; key: string }[] = [];
     const most = 1 + roll(40);
@@ -187,13 +188,13 @@ async function watch(world: World, roll: Dice): Promise<void> {
       while (events.length < most && !world.isOver) {
         const event = await stream.next(300);
         const key = `${event.string("object.metadata.namespace")}/${event.name}`;
-        if (isOurs(world.places, key)) events.push({ version: Number(event.version), type: event.type, key });
+        if (isOurs(world.namespaces, key)) events.push({ version: Number(event.version), type: event.type, key });
       }
     } catch {
       // Nothing came for a while.
     }
     stream.close();
-    world.watches.push({ prefix: place === undefined ? "" : `${place.ns}/`, onlyMarked, after, events });
+    world.watches.push({ prefix: paths === undefined ? "" : `${paths.ns}/`, onlyMarked, after, events });
     after = events.at(-1)?.version ?? after;
   }
 }
@@ -209,13 +210,13 @@ async function guard(world: World, client: Promise<void>): Promise<void> {
 }
 
 /** Records every change of config maps until the last one comes. */
-async function readTruth(stream: WatchStream, places: readonly Place[], changes: Change[]): Promise<void> {
+async function readTruth(stream: WatchStream, namespaces: readonly NamespacePaths[], changes: Change[]): Promise<void> {
   for (;;) {
     const event = await stream.next();
     if (event.name === "the-end") return;
     const object = event.view("object");
     const key = keyOf(object);
-    if (!isOurs(places, key)) continue;
+    if (!isOurs(namespaces, key)) continue;
     const uid = object.string("metadata.uid");
     changes.push({ version: versionOf(object), type: event.type, key, uid, value: valueOf(object) });
   }
@@ -233,13 +234,13 @@ for (const [index, domain] of domains.entries()) {
     const server = await openServer(domain, { ...gated, ...storage });
     try {
       const api = new Api(server);
-      const places = [await api.place(), await api.place(), await api.place()];
+      const namespaces = [await api.createNamespace(), await api.createNamespace(), await api.createNamespace()];
       const start = (await api.get("/api/v1/configmaps")).string("metadata.resourceVersion");
       const truth = await api.watch(`/api/v1/configmaps?resourceVersion=${start}`);
       const changes: Change[] = [];
       const world: World = {
         api,
-        places,
+        namespaces,
         writes: [],
         listings: [],
         watches: [],
@@ -249,7 +250,7 @@ for (const [index, domain] of domains.entries()) {
         isOver: false,
         problem: undefined,
       };
-      const reading = readTruth(truth, places, changes);
+      const reading = readTruth(truth, namespaces, changes);
       // When a client failed, the others do not wait for it.
       reading.catch(() => undefined);
       const writers = Array.from({ length: 8 }, (_, id) => guard(world, write(world, id, dice(seed + id))));
@@ -261,7 +262,7 @@ for (const [index, domain] of domains.entries()) {
       world.isOver = true;
       await Promise.all(others);
       if (world.problem !== undefined) throw world.problem;
-      (await api.post(places[0]!.configMaps, configMap("the-end"))).expect(201);
+      (await api.post(namespaces[0]!.configMaps, configMap("the-end"))).expect(201);
       await reading;
       assert.ok(changes.length > least.changes, "too little happened");
       checkHistory({ ...world, changes });

@@ -25,8 +25,8 @@ export class JumpingClock implements Clock {
 
   after(delayMs: number, callback: () => void): () => void {
     const timer = { at: this.#now + delayMs, callback };
-    const place = this.#timers.findIndex(({ at }) => at > timer.at);
-    this.#timers.splice(place < 0 ? this.#timers.length : place, 0, timer);
+    const index = this.#timers.findIndex(({ at }) => at > timer.at);
+    this.#timers.splice(index < 0 ? this.#timers.length : index, 0, timer);
     return () => {
       const index = this.#timers.indexOf(timer);
       if (index >= 0) this.#timers.splice(index, 1);
@@ -132,9 +132,9 @@ export class OwnedObjects {
     const present = this.objects.get(path);
     if (present !== undefined) return present.uid!;
     const [, namespace] = /\/namespaces\/([^/]+)\//.exec(path) ?? [];
-    const place = { name: path.split("/").at(-1)!, ...(namespace === undefined ? {} : { namespace }) };
+    const identity = { name: path.split("/").at(-1)!, ...(namespace === undefined ? {} : { namespace }) };
     const uid = `00000000-0000-4000-8000-${String(this.#version).padStart(12, "0")}`;
-    this.#put(path, { ...place, ...more, uid }, "ADDED");
+    this.#put(path, { ...identity, ...more, uid }, "ADDED");
     return uid;
   }
 
@@ -242,25 +242,26 @@ export class OwnedObjects {
   }
 
   #answer({ method, path, body }: ClientRequest): ClientResponse {
-    const [place = "", query = ""] = path.split("?");
+    const [objectPath = "", query = ""] = path.split("?");
     const sent = body === undefined ? {} : (JSON.parse(body.toString()) as object); // by the controller
-    if (method === "POST" && place.endsWith("/events")) {
+    if (method === "POST" && objectPath.endsWith("/events")) {
       this.events.push((sent as { message: string }).message);
       return success(sent);
     }
-    if (method === "GET" && (place.endsWith("/things") || place.endsWith("/worlds"))) return this.#list(place, query);
-    const present = this.objects.get(place);
-    if (present === undefined) return failure(404, { name: place.split("/").at(-1) });
+    if (method === "GET" && (objectPath.endsWith("/things") || objectPath.endsWith("/worlds")))
+      return this.#list(objectPath, query);
+    const present = this.objects.get(objectPath);
+    if (present === undefined) return failure(404, { name: objectPath.split("/").at(-1) });
     if (method === "GET") return success({ metadata: present });
-    if (method === "DELETE") return this.#collect(place, present, sent);
+    if (method === "DELETE") return this.#collect(objectPath, present, sent);
     const patch = (sent as ApiObject).metadata;
     if (!isSame(present, patch)) return failure(409);
     const { uid: _uid, resourceVersion: _version, ...changed } = patch;
-    return success({ metadata: this.#put(place, { ...present, ...withoutNulls(changed) }, "MODIFIED") });
+    return success({ metadata: this.#put(objectPath, { ...present, ...withoutNulls(changed) }, "MODIFIED") });
   }
 
-  #list(place: string, query: string): ClientResponse {
-    const resource = place.split("/").at(-1)!;
+  #list(objectPath: string, query: string): ClientResponse {
+    const resource = objectPath.split("/").at(-1)!;
     const name = /^metadata\.name=(.*)$/.exec(new URLSearchParams(query).get("fieldSelector") ?? "")?.[1];
     const items = [...this.objects]
       .filter(([path, object]) => path.includes(`/${resource}/`) && (name === undefined || object.name === name))

@@ -220,7 +220,7 @@ class Cluster {
       resourceOf: (name) => quotas.resourceOf(name),
       isConstant: (resource) => quotas.isConstant(resource),
       useOf: (resource, object) => quotas.useOf(resource, object),
-      place: () => "/api/v1",
+      groupVersionPath: () => "/api/v1",
       onServed: () => undefined,
     });
     const log = { info: () => undefined, warn: () => undefined };

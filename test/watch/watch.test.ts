@@ -4,7 +4,7 @@ import https from "node:https";
 import { describe } from "node:test";
 import { asTable, type WatchEvent } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
-import { attributesClass, attributesClasses, claim, configMap, namespace, placeOf } from "../objects.ts";
+import { attributesClass, attributesClasses, claim, configMap, namespace, namespacePaths } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 const inBothDomains = suite();
@@ -14,7 +14,7 @@ async function started(
   api: Api,
   names: readonly string[] = [],
 ): Promise<{ maps: string; version: string; ns: string }> {
-  const { configMaps: maps, ns } = await api.place();
+  const { configMaps: maps, ns } = await api.createNamespace();
   for (const name of names) (await api.post(maps, configMap(name, { v: "1" }))).expect(201);
   const version = (await api.get(maps)).string("metadata.resourceVersion");
   return { maps, version, ns };
@@ -35,7 +35,7 @@ inBothDomains("an event is a type and an object, nothing else [WATCH-01]", async
 inBothDomains(
   "what is created, changed and deleted is told as ADDED, MODIFIED and DELETED [WATCH-02] [WATCH-03] [WATCH-04] [WATCH-07]",
   async (api) => {
-    const { claims } = await api.place();
+    const { claims } = await api.createNamespace();
     const version = (await api.get(claims)).string("metadata.resourceVersion");
     const stream = await api.watch(`${claims}?resourceVersion=${version}`);
     const made = (await api.post(claims, claim("c1"))).expect(201);
@@ -73,7 +73,7 @@ inBothDomains("a write that changes nothing sends no event [WATCH-03]", async (a
 });
 
 inBothDomains("a bookmark is of the watched kind and holds a version only [WATCH-05] [WATCH-06]", async (api) => {
-  const { claims } = await api.place();
+  const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", {}, { labels: { a: "1" } }))).expect(201);
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   const stream = await api.watch(`${claims}?${query}`);
@@ -282,7 +282,7 @@ inBothDomains("a watch is the only way to be told [EVENT-01]", async (api) => {
 
 inBothDomains("the old path of watches works as the parameter does [SEM-28]", async (api) => {
   const { ns, version } = await started(api);
-  const { configMaps } = placeOf(ns);
+  const { configMaps } = namespacePaths(ns);
   const stream = await api.watch(`/api/v1/watch/namespaces/${ns}/configmaps?resourceVersion=${version}`);
   (await api.post(configMaps, configMap("a"))).expect(201);
   assert.deepEqual(told(await stream.take(1)), ["ADDED a"]);
@@ -411,7 +411,7 @@ withOwnServer(
   shortHistory,
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
-    const { configMaps } = placeOf("n1");
+    const { configMaps } = namespacePaths("n1");
     const old = (await api.get(configMaps)).string("metadata.resourceVersion");
     let writes = 0;
     await eventually(async () => {

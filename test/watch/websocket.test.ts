@@ -24,8 +24,8 @@ function trust(ca: string): void {
 }
 
 /** A collection of config maps with one in it. */
-async function place(api: Api): Promise<string> {
-  const { configMaps } = await api.place();
+async function createConfigMaps(api: Api): Promise<string> {
+  const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("first", { k: "ä\n" }))).expect(201);
   return configMaps;
 }
@@ -66,7 +66,7 @@ const frame = (op: number, payload: string): Buffer =>
   Buffer.concat([Buffer.from([0x80 | op, 0x80 | payload.length, 0, 0, 0, 0]), Buffer.from(payload, "latin1")]);
 
 inBothDomains("a watch over WebSocket is a text message for each event, and ends with its time", async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   const version = (await api.get(maps)).string("metadata.resourceVersion");
   const { messages, ended, socket } = open(api, `${maps}?watch=true&resourceVersion=${version}&timeoutSeconds=60`);
   await once(socket, "open");
@@ -84,7 +84,7 @@ inBothDomains("a watch over WebSocket is a text message for each event, and ends
 });
 
 inBothDomains("a browser sends its token as a subprotocol, beside another one that is chosen", async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   const watch = `${maps}?watch=true&timeoutSeconds=5`;
   const prefix = api.name("base64url.bearer.authorization.k8s.io.");
   const token = `${prefix}${Buffer.from("admin-token").toString("base64url")}`;
@@ -104,7 +104,7 @@ inBothDomains("a browser sends its token as a subprotocol, beside another one th
 });
 
 inBothDomains("pings are answered, what a client says is dropped, and a close is closed", async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   const { raw, head } = await ask(api, `${maps}?watch=true`, [...handshake, admin]);
   assert.match(head, /^HTTP\/1\.1 101 /);
   assert.match(head, /\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
@@ -120,7 +120,7 @@ inBothDomains("pings are answered, what a client says is dropped, and a close is
 });
 
 inBothDomains("a request for a WebSocket may say that it has no body, as Java's client does", async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   const lines = [...handshake, admin];
   const { raw, head } = await ask(api, `${maps}?watch=true`, [lines[0]!, "Content-Length: 0", ...lines.slice(1)]);
   assert.match(head, /^HTTP\/1\.1 101 /);
@@ -131,7 +131,7 @@ inBothDomains("a request for a WebSocket may say that it has no body, as Java's 
 });
 
 inBothDomains("a WebSocket is authenticated, authorized and checked like any watch", async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   for (const [path, lines, expected] of [
     [`${maps}?watch=true`, [], 403],
     [`${maps}?watch=true`, ["Authorization: Bearer no-such-token"], 401],
@@ -158,7 +158,7 @@ inBothDomains("a WebSocket is authenticated, authorized and checked like any wat
 inBothDomains(
   "other upgrades are refused, and nothing is done for them",
   async (api) => {
-    const maps = await place(api);
+    const maps = await createConfigMaps(api);
     const other = (protocol: string): string[] => handshake.map((line) => line.replace("websocket", protocol));
     const body = api.name(JSON.stringify(configMap("second")));
     for (const [method, path, lines] of [
@@ -181,7 +181,7 @@ inBothDomains(
 );
 
 withOwnServer("a WebSocket that is not read delays no others, and goes on when it is read", gated, async (api) => {
-  const maps = await place(api);
+  const maps = await createConfigMaps(api);
   const good = open(api, `${maps}?watch=true`);
   await once(good.socket, "open");
   const { raw } = await ask(api, `${maps}?watch=true`, [...handshake, admin]);

@@ -27,9 +27,9 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
   const atomic: string[] = [];
   findAtomic(schema, applied, FieldPath.root, atomic);
   if (atomic.length > 0) {
-    const places = atomic.join(", ");
+    const paths = atomic.join(", ");
     throw new ConfigurationProblem(
-      `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${places}`,
+      `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${paths}`,
     );
   }
   return mergeApplied(schema, object, applied);

@@ -43,15 +43,15 @@ export function collectParams(
 ): MaybePromise<readonly (ApiObject | undefined)[]> {
   if (objects === undefined || ref === undefined) return [undefined];
   const { name = "", selector, parameterNotFoundAction } = ref;
-  const place = placeOf(objects, ref, namespace);
-  if (name !== "") return found(objects.get(place, name), parameterNotFoundAction);
+  const paramNamespace = namespaceOf(objects, ref, namespace);
+  if (name !== "") return found(objects.get(paramNamespace, name), parameterNotFoundAction);
   if (selector === undefined) throw new ParamProblem("one of name or selector must be provided");
   const compiled = compileLabelSelector(selector);
   if (compiled === undefined) throw new ParamProblem("the selector cannot be read");
-  return found(objects.list(place, compiled), parameterNotFoundAction);
+  return found(objects.list(paramNamespace, compiled), parameterNotFoundAction);
 }
 
-function placeOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: string): string {
+function namespaceOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: string): string {
   const given = ref.namespace ?? "";
   if (!namespaced) {
     if (given === "") return "";

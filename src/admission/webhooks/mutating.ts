@@ -97,12 +97,12 @@ class Mutation {
       object,
       matched: { kind },
     } = question;
-    const place = `round_${this.#round.isSecond ? 1 : 0}_index_${index}`;
+    const auditKey = `round_${this.#round.isSecond ? 1 : 0}_index_${index}`;
     let mutated = false;
     try {
       const answer = await caller.ask(webhook, question);
       if (answer === undefined) {
-        annotateFailedOpen(attributes, domain, "mutation", webhook, place);
+        annotateFailedOpen(attributes, domain, "mutation", webhook, auditKey);
         return false;
       }
       const { patch } = answer;
@@ -113,7 +113,7 @@ class Mutation {
         );
       }
       const next = await forms.patched(object, kind, patch);
-      this.#annotatePatch(webhook, place, patch);
+      this.#annotatePatch(webhook, auditKey, patch);
       mutated = !jsonEquals(next, object);
       if (mutated) {
         const own = kind === attributes.kind ? next : await forms.convertTo(next, attributes.kind);
@@ -122,17 +122,17 @@ class Mutation {
       return mutated;
     } finally {
       const { configuration, name: hook } = webhook;
-      const key = domain.rename(`mutation.webhook.admission.k8s.io/${place}`);
+      const key = domain.rename(`mutation.webhook.admission.k8s.io/${auditKey}`);
       attributes.context.annotate(key, JSON.stringify({ configuration, webhook: hook, mutated }));
     }
   }
 
   /** Records the patch in an audit annotation, if audit records the bodies of the request. */
-  #annotatePatch({ configuration, name: webhook }: Webhook, place: string, patch: Buffer): void {
+  #annotatePatch({ configuration, name: webhook }: Webhook, auditKey: string, patch: Buffer): void {
     const { context } = this.#attributes;
     if (context.recordsBodies !== true) return;
     const head = JSON.stringify({ configuration, webhook }).slice(0, -1);
-    const key = this.#parts.domain.rename(`patch.webhook.admission.k8s.io/${place}`);
+    const key = this.#parts.domain.rename(`patch.webhook.admission.k8s.io/${auditKey}`);
     context.annotate(key, `${head},"patch":${patch.toString()},"patchType":"JSONPatch"}`);
   }
 }

@@ -77,7 +77,7 @@ export function annotateFailedOpen(
   { rename }: ApiDomain,
   phase: "mutation" | "validating",
   webhook: Webhook,
-  place: string,
+  auditKey: string,
 ): void {
-  context.annotate(rename(`failed-open.${phase}.webhook.admission.k8s.io/${place}`), webhook.name);
+  context.annotate(rename(`failed-open.${phase}.webhook.admission.k8s.io/${auditKey}`), webhook.name);
 }

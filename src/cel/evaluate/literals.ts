@@ -30,8 +30,8 @@ export function compileList(node: ListLiteral, compilation: Compilation): Compil
   };
 }
 
-const notOptional = (place: string, value: Value, id: number): CelError =>
-  new CelError(`cannot initialize optional ${place} from non-optional value of type ${kindOf(value)}`, id);
+const notOptional = (part: string, value: Value, id: number): CelError =>
+  new CelError(`cannot initialize optional ${part} from non-optional value of type ${kindOf(value)}`, id);
 
 interface EntryStep {
   readonly key: Step;

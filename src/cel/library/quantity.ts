@@ -52,10 +52,10 @@ const plainQuantity = ({ unscaled, exponent }: QuantityValue): Quantity => ({
 
 const isInt64 = (value: bigint): boolean => BigInt.asIntN(64, value) === value;
 
-/** `value * 10^places`, if it fits in 64 bits. */
-function scaledUp(value: bigint, places: number): bigint | undefined {
+/** `value * 10^digits`, if it fits in 64 bits. */
+function scaledUp(value: bigint, digits: number): bigint | undefined {
   if (value === 0n) return 0n;
-  const scaled = places > 18 ? undefined : value * 10n ** BigInt(places);
+  const scaled = digits > 18 ? undefined : value * 10n ** BigInt(digits);
   return scaled !== undefined && isInt64(scaled) ? scaled : undefined;
 }
 

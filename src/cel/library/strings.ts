@@ -16,7 +16,7 @@ type Call = NonNullable<Overload["call"]>;
 
 const outOfRange = (index: Int): CelError => new CelError(`index out of range: ${index}`);
 
-/** The place of a code point in UTF-16 units; that of the end for an index behind it. */
+/** The offset of a code point in UTF-16 units; that of the end for an index behind it. */
 function unitOf(text: string, index: number): number {
   if (isPlain(text)) return Math.min(index, text.length);
   let at = 0;

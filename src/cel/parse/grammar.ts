@@ -3,11 +3,11 @@
  * Operators are read by precedence. Source: the language definition's grammar.
  */
 import { type EntryNode, type Expression, type Issue, operators } from "../ast.ts";
-import { unknownPlace } from "../issues.ts";
+import { unknownOffset } from "../issues.ts";
 import { literalValue } from "./literals.ts";
 import { expandMacro } from "./macros.ts";
 import type { Nodes } from "./nodes.ts";
-import type { Place, TokenReader } from "./token-reader.ts";
+import type { Expectation, TokenReader } from "./token-reader.ts";
 import {
   afterMember,
   afterOperand,
@@ -15,7 +15,7 @@ import {
   commaOrEnd,
   elementStart,
   fieldStart,
-  places,
+  expectations,
   precedences,
   questionMark,
   reserved,
@@ -52,9 +52,9 @@ export class Grammar {
     const input = this.#input;
     const expression = this.#expression(setOf(kinds.end));
     try {
-      input.match(kinds.end, places.end);
+      input.match(kinds.end, expectations.end);
     } catch (error) {
-      input.recover(error, places.end);
+      input.recover(error, expectations.end);
     }
     input.finish();
     if (this.#height > this.#options.depthMax) input.giveUp("max recursion depth exceeded");
@@ -67,7 +67,7 @@ export class Grammar {
   }
 
   /** Stands for what could not be read. */
-  #broken(offset = unknownPlace): Expression {
+  #broken(offset = unknownOffset): Expression {
     this.#height = 0;
     return this.#nodes.constant(offset, null);
   }
@@ -83,7 +83,7 @@ export class Grammar {
       if (input.kind === question) expression = this.#conditional(expression);
     } catch (error) {
       expression = this.#partial;
-      input.recover(error, places.conditionalColon);
+      input.recover(error, expectations.conditionalColon);
     }
     input.leave();
     this.#depth--;
@@ -97,7 +97,7 @@ export class Grammar {
     const then = this.#binary(1, setOf(colon));
     const thenHeight = this.#height;
     this.#partial = this.#broken(offset);
-    input.match(colon, places.conditionalColon);
+    input.match(colon, expectations.conditionalColon);
     const otherwise = this.#expression(endOfRule);
     this.#height = Math.max(conditionHeight, thenHeight, this.#height) + 1;
     return this.#nodes.call(offset, operators.conditional, [condition, then, otherwise]);
@@ -157,13 +157,13 @@ export class Grammar {
     input.enter(afterOperand);
     let expression: Expression | undefined;
     try {
-      input.sync(places.operand);
+      input.sync(expectations.operand);
       if (input.kind === kinds.not) expression = this.#nots();
       else if (input.kind === kinds.minus) expression = this.#negated();
       else if ((memberStart & (1 << input.kind)) !== 0) expression = this.#member();
       else input.noAlternative(0);
     } catch (error) {
-      input.recover(error, places.operand);
+      input.recover(error, expectations.operand);
     }
     input.leave();
     return expression ?? this.#broken(start);
@@ -176,7 +176,7 @@ export class Grammar {
     while (input.kind === kinds.not) {
       input.take();
       isOdd = !isOdd;
-      input.syncLoop(places.nots);
+      input.syncLoop(expectations.nots);
     }
     const operand = this.#member();
     return isOdd ? this.#nodes.call(offset, operators.not, [operand]) : operand;
@@ -209,7 +209,7 @@ export class Grammar {
       }
     } catch (error) {
       expression = this.#partial!;
-      input.recover(error, places.member);
+      input.recover(error, expectations.member);
     }
     input.leave();
     return expression;
@@ -223,7 +223,7 @@ export class Grammar {
     const operator = input.offset(input.take());
     if (next === question) {
       input.take();
-      const name = input.match(identifier, places.selectName);
+      const name = input.match(identifier, expectations.selectName);
       this.#height = height;
       if (name === undefined) return this.#broken(operator);
       const field = this.#nodes.constant(input.offset(name), input.text(name));
@@ -234,31 +234,31 @@ export class Grammar {
       this.#height = height;
       return this.#nodes.select(operator, operand, name);
     }
-    return this.#call(name, operand, places.argumentsEnd);
+    return this.#call(name, operand, expectations.argumentsEnd);
   }
 
   #index(operand: Expression): Expression {
     const input = this.#input;
     const height = this.#height;
     const offset = input.offset(input.take());
-    input.sync(places.index);
+    input.sync(expectations.index);
     const isOptional = input.kind === question;
     if (isOptional) input.take();
     const index = this.#expression(setOf(kinds.closeBracket));
     this.#height = Math.max(height, this.#height) + 1;
     const name = isOptional ? operators.optionalIndex : operators.index;
     this.#partial = this.#nodes.call(offset, name, [operand, index]);
-    input.match(kinds.closeBracket, places.indexEnd);
+    input.match(kinds.closeBracket, expectations.indexEnd);
     return this.#partial;
   }
 
   /** `(…)` behind the name of a function; macros are replaced. */
-  #call(name: string, target: Expression | undefined, end: Place): Expression {
+  #call(name: string, target: Expression | undefined, end: Expectation): Expression {
     const input = this.#input;
     let height = target === undefined ? 0 : this.#height;
     const offset = input.offset(input.take());
     this.#partial = this.#broken(offset);
-    input.sync(places.arguments);
+    input.sync(expectations.arguments);
     const args: Expression[] = [];
     if ((expressionStart & (1 << input.kind)) !== 0) {
       input.enter(setOf(kinds.closeParenthesis));
@@ -290,11 +290,11 @@ export class Grammar {
     this.#height = 0;
     this.#partial = undefined;
     try {
-      input.sync(places.primary);
+      input.sync(expectations.primary);
       expression = this.#operand();
     } catch (error) {
       expression = this.#partial;
-      input.recover(error, places.primary);
+      input.recover(error, expectations.primary);
     }
     input.leave();
     return expression ?? this.#broken();
@@ -310,7 +310,7 @@ export class Grammar {
         input.take();
         const expression = this.#expression(setOf(kinds.closeParenthesis));
         this.#partial = expression;
-        input.match(kinds.closeParenthesis, places.nestedEnd);
+        input.match(kinds.closeParenthesis, expectations.nestedEnd);
         return expression;
       }
       case kinds.openBracket:
@@ -336,7 +336,7 @@ export class Grammar {
     const name = input.text(token);
     const full = hasDot ? `.${name}` : name;
     if (reserved.has(name)) return this.#reserved(offset, name);
-    if (input.kind === kinds.openParenthesis) return this.#call(full, undefined, places.callEnd);
+    if (input.kind === kinds.openParenthesis) return this.#call(full, undefined, expectations.callEnd);
     return this.#nodes.identifier(input.offset(token), full);
   }
 
@@ -344,7 +344,7 @@ export class Grammar {
   #reserved(offset: number, name: string): Expression {
     const found = this.#issues.length;
     try {
-      if (this.#input.kind === kinds.openParenthesis) this.#call(name, undefined, places.callEnd);
+      if (this.#input.kind === kinds.openParenthesis) this.#call(name, undefined, expectations.callEnd);
     } finally {
       this.#issues.length = found;
       this.#partial = this.#issue(offset, `reserved identifier: ${name}`);
@@ -359,12 +359,12 @@ export class Grammar {
     const optional: number[] = [];
     let height = 0;
     this.#partial = this.#broken(offset);
-    input.sync(places.list);
+    input.sync(expectations.list);
     if ((elementStart & (1 << input.kind)) !== 0) {
-      input.enter(places.listComma.expected);
+      input.enter(expectations.listComma.expected);
       do {
         if (elements.length > 0) input.take();
-        if (this.#optionalMark(places.element)) optional.push(elements.length);
+        if (this.#optionalMark(expectations.element)) optional.push(elements.length);
         elements.push(this.#expression(commaOrEnd));
         height = Math.max(height, this.#height);
       } while (input.kind === comma && (elementStart & (1 << input.ahead(1))) !== 0);
@@ -372,12 +372,12 @@ export class Grammar {
     }
     this.#height = height;
     this.#partial = this.#nodes.list(offset, elements, optional);
-    this.#closing(places.listComma, kinds.closeBracket, places.listEnd);
+    this.#closing(expectations.listComma, kinds.closeBracket, expectations.listEnd);
     return this.#partial;
   }
 
   /** `?` before an element, a key or a field. */
-  #optionalMark(at: Place): boolean {
+  #optionalMark(at: Expectation): boolean {
     const input = this.#input;
     input.sync(at);
     if (input.kind !== question) return false;
@@ -386,7 +386,7 @@ export class Grammar {
   }
 
   /** An optional comma and the closing bracket or brace. */
-  #closing(beforeComma: Place, kind: Kind, end: Place): void {
+  #closing(beforeComma: Expectation, kind: Kind, end: Expectation): void {
     const input = this.#input;
     input.sync(beforeComma);
     if (input.kind === comma) input.take();
@@ -399,34 +399,34 @@ export class Grammar {
     const entries: EntryNode<Expression>[] = [];
     let height = 0;
     this.#partial = this.#broken(offset);
-    input.sync(places.map);
+    input.sync(expectations.map);
     if ((elementStart & (1 << input.kind)) !== 0) {
-      input.enter(places.mapComma.expected);
+      input.enter(expectations.mapComma.expected);
       let found = this.#issues.length;
       try {
         do {
           if (entries.length > 0) input.take();
           found = this.#issues.length;
-          const isOptional = this.#optionalMark(places.element);
+          const isOptional = this.#optionalMark(expectations.element);
           const key = this.#expression(setOf(colon));
           height = Math.max(height, this.#height);
-          entries.push(this.#entry(key, isOptional, places.mapColon));
+          entries.push(this.#entry(key, isOptional, expectations.mapColon));
           height = Math.max(height, this.#height);
         } while (input.kind === comma && (elementStart & (1 << input.ahead(1))) !== 0);
       } catch (error) {
         // Without its colon the key is not part of the tree.
         this.#issues.length = found;
-        input.recover(error, places.mapColon);
+        input.recover(error, expectations.mapColon);
       }
       input.leave();
     }
     this.#height = height;
     this.#partial = { id: this.#nodes.id(), offset, kind: "map", entries };
-    this.#closing(places.mapComma, kinds.closeBrace, places.mapEnd);
+    this.#closing(expectations.mapComma, kinds.closeBrace, expectations.mapEnd);
     return this.#partial;
   }
 
-  #entry<Key>(key: Key, isOptional: boolean, at: Place): EntryNode<Key> {
+  #entry<Key>(key: Key, isOptional: boolean, at: Expectation): EntryNode<Key> {
     const input = this.#input;
     const offset = input.offset();
     input.match(colon, at);
@@ -443,24 +443,24 @@ export class Grammar {
     const fields: EntryNode<string>[] = [];
     let height = 0;
     this.#partial = this.#broken(offset);
-    input.sync(places.object);
+    input.sync(expectations.object);
     if ((fieldStart & (1 << input.kind)) !== 0) {
-      input.enter(places.mapComma.expected);
+      input.enter(expectations.mapComma.expected);
       try {
         do {
           if (fields.length > 0) input.take();
           const { field, isOptional } = this.#field();
-          fields.push(this.#entry(field, isOptional, places.fieldColon));
+          fields.push(this.#entry(field, isOptional, expectations.fieldColon));
           height = Math.max(height, this.#height);
         } while (input.kind === comma && (fieldStart & (1 << input.ahead(1))) !== 0);
       } catch (error) {
-        input.recover(error, places.fieldColon);
+        input.recover(error, expectations.fieldColon);
       }
       input.leave();
     }
     this.#height = height;
     this.#partial = { id: this.#nodes.id(), offset, kind: "object", name, fields };
-    this.#closing(places.mapComma, kinds.closeBrace, places.mapEnd);
+    this.#closing(expectations.mapComma, kinds.closeBrace, expectations.mapEnd);
     return this.#partial;
   }
 
@@ -470,10 +470,10 @@ export class Grammar {
     let isOptional = false;
     let token: number | undefined;
     try {
-      isOptional = this.#optionalMark(places.field);
-      token = input.match(identifier, places.fieldName);
+      isOptional = this.#optionalMark(expectations.field);
+      token = input.match(identifier, expectations.fieldName);
     } catch (error) {
-      input.recover(error, places.field);
+      input.recover(error, expectations.field);
     }
     input.leave();
     return { field: token === undefined ? "" : input.text(token), isOptional };

@@ -44,7 +44,7 @@ function has(nodes: Nodes, call: MacroCall, operand: Expression): Expansion {
 const notIdentifier = "argument is not an identifier";
 const notSimple = "argument must be a simple name";
 
-/** Makes the nodes of one expansion, all at the place of its call. */
+/** Makes the nodes of one expansion, all at the position of its call. */
 class Expander {
   readonly #nodes: Nodes;
   readonly #offset: number;

@@ -3,7 +3,7 @@
  * language definition's grammar.
  */
 import { operators } from "../ast.ts";
-import type { Place } from "./token-reader.ts";
+import type { Expectation } from "./token-reader.ts";
 import { endOfRule, expressionStart, type Kinds, kinds, memberStart, setOf } from "./tokens.ts";
 
 /** Words that are no names. */
@@ -46,32 +46,32 @@ export const afterOperand =
   setOf(kinds.relation, kinds.and, kinds.or, kinds.minus, kinds.plus, kinds.multiply) | endOfRule;
 export const commaOrEnd = setOf(comma) | endOfRule;
 
-const place = (expected: Kinds, after: Kinds = 0): Place => ({ expected, after });
-/** The places of the grammar at which a rule may fail. */
-export const places = {
-  end: place(setOf(kinds.end), endOfRule),
-  conditionalColon: place(setOf(colon), expressionStart),
-  operand: place(expressionStart),
-  nots: place(memberStart | setOf(kinds.not)),
-  member: place(afterMember),
-  selectName: place(setOf(identifier), afterMember),
-  arguments: place(expressionStart | setOf(kinds.closeParenthesis)),
-  argumentsEnd: place(setOf(kinds.closeParenthesis), afterMember),
-  index: place(elementStart),
-  indexEnd: place(setOf(kinds.closeBracket), afterMember),
-  primary: place(memberStart),
-  callEnd: place(setOf(kinds.closeParenthesis), endOfRule),
-  nestedEnd: place(setOf(kinds.closeParenthesis), endOfRule),
-  list: place(elementStart | setOf(comma, kinds.closeBracket)),
-  listComma: place(setOf(comma, kinds.closeBracket)),
-  listEnd: place(setOf(kinds.closeBracket), endOfRule),
-  map: place(elementStart | setOf(comma, kinds.closeBrace)),
-  mapComma: place(setOf(comma, kinds.closeBrace)),
-  mapEnd: place(setOf(kinds.closeBrace), endOfRule),
-  mapColon: place(setOf(colon), expressionStart),
-  object: place(setOf(question, identifier, comma, kinds.closeBrace)),
-  fieldColon: place(setOf(colon), expressionStart),
-  field: place(setOf(question, identifier)),
-  fieldName: place(setOf(identifier), endOfRule),
-  element: place(elementStart),
+const expectation = (expected: Kinds, after: Kinds = 0): Expectation => ({ expected, after });
+/** The points of the grammar at which a rule may fail, each as what the parser expects there. */
+export const expectations = {
+  end: expectation(setOf(kinds.end), endOfRule),
+  conditionalColon: expectation(setOf(colon), expressionStart),
+  operand: expectation(expressionStart),
+  nots: expectation(memberStart | setOf(kinds.not)),
+  member: expectation(afterMember),
+  selectName: expectation(setOf(identifier), afterMember),
+  arguments: expectation(expressionStart | setOf(kinds.closeParenthesis)),
+  argumentsEnd: expectation(setOf(kinds.closeParenthesis), afterMember),
+  index: expectation(elementStart),
+  indexEnd: expectation(setOf(kinds.closeBracket), afterMember),
+  primary: expectation(memberStart),
+  callEnd: expectation(setOf(kinds.closeParenthesis), endOfRule),
+  nestedEnd: expectation(setOf(kinds.closeParenthesis), endOfRule),
+  list: expectation(elementStart | setOf(comma, kinds.closeBracket)),
+  listComma: expectation(setOf(comma, kinds.closeBracket)),
+  listEnd: expectation(setOf(kinds.closeBracket), endOfRule),
+  map: expectation(elementStart | setOf(comma, kinds.closeBrace)),
+  mapComma: expectation(setOf(comma, kinds.closeBrace)),
+  mapEnd: expectation(setOf(kinds.closeBrace), endOfRule),
+  mapColon: expectation(setOf(colon), expressionStart),
+  object: expectation(setOf(question, identifier, comma, kinds.closeBrace)),
+  fieldColon: expectation(setOf(colon), expressionStart),
+  field: expectation(setOf(question, identifier)),
+  fieldName: expectation(setOf(identifier), endOfRule),
+  element: expectation(elementStart),
 } as const;

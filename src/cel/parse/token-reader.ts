@@ -18,8 +18,8 @@ class Mismatch extends Error {}
 /** The parse ends at once; its issue is reported. */
 export class GivenUp extends Error {}
 
-/** A place in a rule: what it expects, and what of the same rule may follow once the token that it expects was read. */
-export interface Place {
+/** A point in a rule: the tokens that are expected there, and those that may follow in the same rule once one was read. */
+export interface Expectation {
   readonly expected: Kinds;
   readonly after: Kinds;
 }
@@ -37,9 +37,9 @@ export class TokenReader {
   #index = 0;
   #isRecovering = false;
   #recoveries = 0;
-  /** The position of the last recovery, and the places of the grammar at which it was tried there. */
+  /** The position of the last recovery, and the expectations with which it was tried there. */
   #lastError = -1;
-  readonly #lastPlaces = new Set<Place>();
+  readonly #lastExpectations = new Set<Expectation>();
 
   constructor(tokens: Tokens, issues: Issue[], offsetOf: (index: number) => number) {
     this.#tokens = tokens;
@@ -57,7 +57,7 @@ export class TokenReader {
     return this.#tokens.kinds[this.#index + distance] ?? kinds.end;
   }
 
-  /** The place of a token, by default of the next one, in code points. */
+  /** The position of a token, by default of the next one, in code points. */
   offset(index = this.#index): number {
     return this.#offsetOf(this.#tokens.starts[index]!);
   }
@@ -88,29 +88,29 @@ export class TokenReader {
   }
 
   /** Reads a token of the kind. If another one is there, tries without it, then with an assumed one: `undefined`. */
-  match(kind: Kind, place: Place): number | undefined {
+  match(kind: Kind, expectation: Expectation): number | undefined {
     if (this.kind === kind) return this.take();
     this.#countRecovery();
     const expected = setOf(kind);
     if (this.#skipOne(expected)) return this.take();
-    if (this.#canFollow(place.after)) {
+    if (this.#canFollow(expectation.after)) {
       this.#report(`missing ${showKinds(expected)} at ${this.#shown(this.#index)}`);
       return undefined;
     }
     return this.mismatch(expected);
   }
 
-  /** Sees to it that the next token is one that the place expects, before a choice is made by it. */
-  sync(place: Place): void {
-    if ((place.expected & ((1 << this.kind) | endOfRule)) !== 0 || this.#isRecovering) return;
-    if (!this.#skipOne(place.expected)) this.mismatch(place.expected);
+  /** Makes sure that the next token is an expected one, before a choice is made by it. */
+  sync(expectation: Expectation): void {
+    if ((expectation.expected & ((1 << this.kind) | endOfRule)) !== 0 || this.#isRecovering) return;
+    if (!this.#skipOne(expectation.expected)) this.mismatch(expectation.expected);
   }
 
-  /** The same in a loop, which is not left: skips to a token that the place expects or that some caller does. */
-  syncLoop(place: Place): void {
-    if ((place.expected & (1 << this.kind)) !== 0 || this.#isRecovering) return;
-    this.#report(`extraneous input ${this.#shown(this.#index)} expecting ${showKinds(place.expected)}`);
-    this.#skipTo(place.expected | this.#recoverySet());
+  /** The same in a loop, which is not left: skips to a token that is expected or that some caller does. */
+  syncLoop(expectation: Expectation): void {
+    if ((expectation.expected & (1 << this.kind)) !== 0 || this.#isRecovering) return;
+    this.#report(`extraneous input ${this.#shown(this.#index)} expecting ${showKinds(expectation.expected)}`);
+    this.#skipTo(expectation.expected | this.#recoverySet());
   }
 
   mismatch(expected: Kinds): never {
@@ -123,7 +123,7 @@ export class TokenReader {
     const from = this.#index;
     const last = Math.min(from + distance, this.#tokens.kinds.length - 1);
     const text = escape(this.#textOf(from, last));
-    // Upstream: cel-go keeps an older text for these words in the place of a field.
+    // Upstream: cel-go keeps an older text for these words where a field stands.
     const word = /^.(true|false|null)$/.exec(text)?.[1];
     const message = word === undefined ? `no viable alternative at input '${text}'` : mismatchedWord(word);
     this.#report(message, last);
@@ -131,18 +131,18 @@ export class TokenReader {
   }
 
   /** A rule does this with a `Mismatch`: it skips to a token that may follow. Others are thrown on. */
-  recover(error: unknown, place: Place): void {
+  recover(error: unknown, expectation: Expectation): void {
     if (!(error instanceof Mismatch)) throw error;
     this.#countRecovery();
-    // Invariant: each recovery at the same token is at another place, so recovering ends.
-    if (this.#lastError === this.#index && this.#lastPlaces.has(place)) this.#advance();
-    if (this.#lastError !== this.#index) this.#lastPlaces.clear();
+    // Invariant: each recovery at the same token has another expectation, so recovering ends.
+    if (this.#lastError === this.#index && this.#lastExpectations.has(expectation)) this.#advance();
+    if (this.#lastError !== this.#index) this.#lastExpectations.clear();
     this.#lastError = this.#index;
-    this.#lastPlaces.add(place);
+    this.#lastExpectations.add(expectation);
     this.#skipTo(this.#recoverySet());
   }
 
-  /** Ends the parse with an issue about the next token, or about no place. */
+  /** Ends the parse with an issue about the next token, or about no position. */
   giveUp(message: string, offset = -1): never {
     this.#addLexical();
     this.#issues.push({ offset, message });

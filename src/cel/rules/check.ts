@@ -18,7 +18,7 @@ const expressionCostMax = 10_000_000;
 const schemaCostMax = 100_000_000;
 
 /** The position of a part of a schema. */
-interface Place {
+interface SchemaContext {
   readonly path: FieldPath;
   readonly isWhole: boolean;
   /** Limits of the lists and maps around. */
@@ -54,8 +54,8 @@ class Walk {
   }
 
   /** Parts first. */
-  schema(props: JsonSchemaProps, place: Place): void {
-    const { path, around, uncorrelatable } = place;
+  schema(props: JsonSchemaProps, context: SchemaContext): void {
+    const { path, around, uncorrelatable } = context;
     const additional = additionalOf(props);
     if (additional !== undefined) {
       const inner = {
@@ -86,21 +86,21 @@ class Walk {
         isWhole: isEmbedded(items),
       });
     }
-    if ((props["x-kubernetes-validations"]?.length ?? 0) > 0 && this.#isRight(props)) this.#rules(props, place);
+    if ((props["x-kubernetes-validations"]?.length ?? 0) > 0 && this.#isRight(props)) this.#rules(props, context);
   }
 
-  #rules(props: JsonSchemaProps, place: Place): void {
-    const path = place.path.child("x-kubernetes-validations");
-    const compiled = runToEnd(this.#compiler.place(props, place.isWhole));
+  #rules(props: JsonSchemaProps, context: SchemaContext): void {
+    const path = context.path.child("x-kubernetes-validations");
+    const compiled = runToEnd(this.#compiler.compile(props, context.isWhole));
     if (compiled === undefined) {
       const text =
         "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
       this.findings.push(internalError(path, text));
       return;
     }
-    const count = cardinality(place.around, compiled.variable.declaration);
+    const count = cardinality(context.around, compiled.variable.declaration);
     for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
-      this.#rule(rule, compiled.rules[at]!, count, path.index(at), place);
+      this.#rule(rule, compiled.rules[at]!, count, path.index(at), context);
     }
   }
 
@@ -109,7 +109,7 @@ class Walk {
     { usesOldSelf, rule, message }: CompiledRule,
     count: number,
     path: FieldPath,
-    place: Place,
+    context: SchemaContext,
   ) {
     if (rule === undefined) return;
     if ("problem" in rule) this.findings.push(invalid(path.child("rule"), shownRule(given), rule.problem));
@@ -120,8 +120,8 @@ class Walk {
       else this.#cost("messageExpression", at, message.costMax);
     }
     if (usesOldSelf) {
-      if (place.uncorrelatable === undefined) return;
-      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${String(place.uncorrelatable)}`;
+      if (context.uncorrelatable === undefined) return;
+      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${String(context.uncorrelatable)}`;
       this.findings.push(invalid(path.child("rule"), given.rule, detail));
     } else if (given.optionalOldSelf !== undefined) {
       const detail = "may not be set if oldSelf is not used in rule";

@@ -32,8 +32,8 @@ export interface CompiledRule {
   readonly message?: CompiledExpression | Problem;
 }
 
-/** The rules of a place in a schema, and the type of the values there. */
-export interface CompiledPlace {
+/** The compiled rules of a node of a schema, and the type of its values. */
+export interface CompiledNode {
   readonly variable: SchemaVariable;
   readonly rules: readonly CompiledRule[];
 }
@@ -41,20 +41,20 @@ export interface CompiledPlace {
 /** Others have a turn after rules of this length, which take a millisecond. */
 const pieceLength = 1000;
 
-/** Compiles the rules of one schema, place by place. */
+/** Compiles the rules of one schema, node by node. */
 export class RuleCompiler {
   readonly #stored: StoredExpressions;
   readonly #declarations: KnownDeclarations = new Map();
   readonly #budget = new ExpressionBudget("all rules");
-  #places = 0;
+  #count = 0;
 
   constructor(stored: StoredExpressions) {
     this.#stored = stored;
   }
 
   /** `isWhole`: the values have metadata. `undefined`: the schema leaves their type open, so there can be no rules. */
-  *place(props: JsonSchemaProps, isWhole: boolean): Steps<CompiledPlace | undefined> {
-    const variable = schemaVariable(props, `selfType${++this.#places}`, isWhole, this.#declarations);
+  *compile(props: JsonSchemaProps, isWhole: boolean): Steps<CompiledNode | undefined> {
+    const variable = schemaVariable(props, `selfType${++this.#count}`, isWhole, this.#declarations);
     if (variable === undefined) return undefined;
     const context = {
       variable,
@@ -83,7 +83,7 @@ interface RuleEnvironment {
   readonly evaluated: Environment;
 }
 
-/** Environments of a place, made when needed. */
+/** The environments of a node, created when needed. */
 class Environments {
   readonly #variable: SchemaVariable;
   readonly #made = new Map<string, RuleEnvironment>();

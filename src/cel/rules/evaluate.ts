@@ -21,9 +21,9 @@ import { readerOf } from "../evaluate/read.ts";
 import { expectedAfter } from "../expected-cost.ts";
 import { dyn } from "../types.ts";
 import { Optional, type Value } from "../values.ts";
-import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.ts";
+import { type CompiledNode, type CompiledRule, RuleCompiler } from "./compile.ts";
 
-/** A rule, and a message, may cost so much at one place. */
+/** A rule, and a message, may cost so much at one node. */
 const callCostMax = 1_000_000;
 /** All rules of an object may cost so much. */
 const objectCostMax = 10_000_000;
@@ -62,7 +62,7 @@ export interface RuleOptions {
 export class CompiledRules {
   readonly #run: <T>(pieces: Steps<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
-  readonly #places = new Map<JsonSchemaProps, MaybePromise<CompiledPlace | undefined>>();
+  readonly #compiledNodes = new Map<JsonSchemaProps, MaybePromise<CompiledNode | undefined>>();
   /** The expected costs of programs that were costly. */
   readonly #costly = new Map<Program, number>();
 
@@ -86,18 +86,18 @@ export class CompiledRules {
 
   /** Whether the rules of a node are compiled, or being compiled. */
   has({ props }: SchemaNode): boolean {
-    return this.#places.has(props);
+    return this.#compiledNodes.has(props);
   }
 
-  at({ props }: SchemaNode, isWhole: boolean): MaybePromise<CompiledPlace | undefined> {
-    const known = this.#places.get(props);
-    if (known !== undefined || this.#places.has(props)) return known;
-    const made = this.#run(this.#compiler.place(props, isWhole));
-    this.#places.set(props, made);
+  at({ props }: SchemaNode, isWhole: boolean): MaybePromise<CompiledNode | undefined> {
+    const known = this.#compiledNodes.get(props);
+    if (known !== undefined || this.#compiledNodes.has(props)) return known;
+    const made = this.#run(this.#compiler.compile(props, isWhole));
+    this.#compiledNodes.set(props, made);
     if (isLate(made)) {
       made.then(
-        (place) => this.#places.set(props, place),
-        () => this.#places.delete(props),
+        (compiled) => this.#compiledNodes.set(props, compiled),
+        () => this.#compiledNodes.delete(props),
       );
     }
     return made;
@@ -165,7 +165,7 @@ export class RuleRun implements RuleFindings {
   *#value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     if (value === null || value === undefined) return;
     if (node.props["x-kubernetes-validations"] !== undefined) {
-      yield* this.#place(node, value, old ?? undefined, isWhole);
+      yield* this.#evaluateRules(node, value, old ?? undefined, isWhole);
     }
     if (typeof value !== "object") return;
     if (Array.isArray(value)) yield* this.#list(node, value as readonly Value[], old);
@@ -204,19 +204,19 @@ export class RuleRun implements RuleFindings {
     }
   }
 
-  *#place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
+  *#evaluateRules(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     const isNew = !this.#rules.has(node);
     const made = this.#rules.at(node, isWhole);
-    const place = yield* awaited(made);
+    const compiledNode = yield* awaited(made);
     // Compiling was a piece by itself, or many have waited for it.
     if (isNew || isLate(made)) yield undefined;
-    if (place === undefined) {
+    if (compiledNode === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
     }
     for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
-      const compiled = place.rules[at]!;
-      const value = { node, self, old, place };
+      const compiled = compiledNode.rules[at]!;
+      const value = { node, self, old, compiled: compiledNode };
       if (this.#isPauseDue(compiled.rule)) yield undefined;
       if (this.#holds(given, compiled, value)) continue;
       if (this.#isPauseDue(compiled.message)) yield undefined;
@@ -361,7 +361,7 @@ interface At {
   readonly node: SchemaNode;
   readonly self: Value;
   readonly old: Value | undefined;
-  readonly place: CompiledPlace;
+  readonly compiled: CompiledNode;
 }
 
 const isObject = (value: Value | undefined): value is Json =>

@@ -107,8 +107,8 @@ export class ExpectedPods {
     const resource = this.#kinds.resourceOf(apiVersion, kind);
     if (resource === undefined)
       throw new Error(`no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`);
-    const place = resource.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-    const path = `${apiPathOf(resource)}${place}/${resource.resource}/${encodeURIComponent(name)}/scale`;
+    const namespacePath = resource.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+    const path = `${apiPathOf(resource)}${namespacePath}/${resource.resource}/${encodeURIComponent(name)}/scale`;
     let scale: Scaled;
     try {
       scale = await this.#client.get<Scaled>(path);

@@ -171,7 +171,7 @@ export class OwnershipGraph {
       // A uid belongs to one object: another server claims this one.
       return undefined;
     } else {
-      this.#place(node, seen);
+      this.#relocate(node, seen);
     }
     node.state = "observed";
     node.round = seen.round;
@@ -191,7 +191,7 @@ export class OwnershipGraph {
 
   /** Records that an owner named by a reference was found at `at`. */
   confirm(node: GraphNode, at: Coordinates): void {
-    this.#place(node, at);
+    this.#relocate(node, at);
     node.state = "observed";
   }
 
@@ -285,7 +285,7 @@ export class OwnershipGraph {
   }
 
   /** Corrects namespace and name of the object. Dependents that named others may have meant another object. */
-  #place(node: GraphNode, at: Coordinates): void {
+  #relocate(node: GraphNode, at: Coordinates): void {
     if (!node.isAt(at)) {
       // The namespace of its dependent was taken for that of a cluster-scoped object.
       const isMeant = at.namespace === "" && node.isAt({ ...at, namespace: node.namespace });

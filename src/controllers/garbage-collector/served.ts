@@ -64,6 +64,6 @@ export const collectionPath = (of: ServedResource): string => `${apiPathOf(of)}/
 
 /** Returns the path of an object; the namespace does not matter for cluster-scoped resources. */
 export function objectPath(of: ServedResource, namespace: string, name: string): string {
-  const place = of.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-  return `${apiPathOf(of)}${place}/${of.resource}/${encodeURIComponent(name)}`;
+  const namespacePath = of.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${apiPathOf(of)}${namespacePath}/${of.resource}/${encodeURIComponent(name)}`;
 }

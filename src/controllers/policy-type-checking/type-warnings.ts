@@ -25,14 +25,14 @@ export function* typeWarnings(
   const params = paramKind && kindOf(paramKind.apiVersion ?? "", paramKind.kind ?? "", kinds);
   // Upstream's check does not know the resource of the request.
   const about = { hasSelectors: kinds.hasSelectors, hasRequestResource: false };
-  const places = [];
+  const environmentsByKind = [];
   for (const { group, version, ...named } of kindsToCheck(spec, kinds)) {
     const title = `${group}/${version}, Kind=${named.kind}`;
     const [expression, messageExpression] = [
       kindEnvironment({ ...about, hasAuthorizer: true }, named, params),
       kindEnvironment({ ...about, hasAuthorizer: false }, named, params),
     ];
-    places.push({
+    environmentsByKind.push({
       title,
       expression: yield* withTypedVariables(expression, variables),
       messageExpression: yield* withTypedVariables(messageExpression, variables),
@@ -45,13 +45,13 @@ export function* typeWarnings(
       const source = validation[name] ?? "";
       if (source === "") continue;
       const findings: string[] = [];
-      for (const place of places) {
+      for (const environments of environmentsByKind) {
         if (length > pieceLength) {
           length = 0;
           yield undefined;
         }
-        const finding = yield* typeFindings(source, place[name]);
-        if (finding !== undefined) findings.push(`${place.title}: ${finding}\n`);
+        const finding = yield* typeFindings(source, environments[name]);
+        if (finding !== undefined) findings.push(`${environments.title}: ${finding}\n`);
         length += source.length;
       }
       if (findings.length === 0) continue;

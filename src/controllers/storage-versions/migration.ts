@@ -80,8 +80,8 @@ async function writeAll(client: RestClient, root: string, resource: string, sign
   for await (const { metadata } of inPages(client, `${root}/${resource}`)) {
     if (signal.aborted || failures.length > 0) break;
     const { name = "", namespace } = metadata;
-    const place = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
-    const work = rewrite(client, `${root}${place}/${resource}/${encodeURIComponent(name)}`, metadata)
+    const namespacePath = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
+    const work = rewrite(client, `${root}${namespacePath}/${resource}/${encodeURIComponent(name)}`, metadata)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => running.delete(work));
     running.add(work);

@@ -11,7 +11,7 @@ import { dataHead, type KmsEncrypted, readValue, valueTail } from "./messages.ts
 import { KmsProvider } from "./provider.ts";
 
 const random = seededRandom(1);
-const place = Buffer.from("/registry/core/secrets/shop/a");
+const associatedData = Buffer.from("/registry/core/secrets/shop/a");
 const value = Buffer.from("in clear");
 
 /** A plugin without a socket. */
@@ -90,40 +90,40 @@ const unavailable = new KmsError("rpc error: code = Unavailable desc = gone", tr
 
 test("a value has a key of its own, which a seed and 32 random bytes give", async () => {
   const { provider, plugin } = await started();
-  const stored = provider.encrypt(value, place);
+  const stored = provider.encrypt(value, associatedData);
   const prefix = "k8s:enc:kms:v2:mine:";
   assert.equal(stored.toString("latin1", 0, prefix.length), prefix);
   const { data, encryptedSeed, keyId, seedType } = readValue(stored.subarray(prefix.length));
   assert.deepEqual([keyId, seedType, plugin.asked.encrypt], ["key-1", 1, 1]);
   const key = createHmac("sha256", encryptedSeed.subarray(1)).update(data.subarray(0, 32)).update("\u0001").digest();
   const cipher = createDecipheriv("aes-256-gcm", key, data.subarray(32, 44));
-  cipher.setAAD(place);
+  cipher.setAAD(associatedData);
   cipher.setAuthTag(data.subarray(-16));
   assert.deepEqual(Buffer.concat([cipher.update(data.subarray(44, -16)), cipher.final()]), value);
 });
 
 test("another process asks the plugin once for all values of a seed", async () => {
   const { provider } = await started();
-  const stored = Array.from({ length: 20 }, () => provider.encrypt(value, place));
+  const stored = Array.from({ length: 20 }, () => provider.encrypt(value, associatedData));
   const other = await started();
-  const read = await Promise.all(stored.map(async (one) => other.provider.decrypt(one, place)));
+  const read = await Promise.all(stored.map(async (one) => other.provider.decrypt(one, associatedData)));
   assert.ok(read.every((one) => one.value.equals(value) && one.origin === provider.origin));
   assert.equal(other.plugin.asked.decrypt, 1);
-  assert.ok(!(other.provider.decrypt(stored[0]!, place) instanceof Promise));
+  assert.ok(!(other.provider.decrypt(stored[0]!, associatedData) instanceof Promise));
   assert.equal(await refusal(() => other.provider.decrypt(stored[0]!, value)), "cipher: message authentication failed");
 });
 
 test("another key ID means another seed within a minute, and the values before are stale", async () => {
   const { provider, plugin, clock } = await started();
   const before = provider.origin;
-  const stored = provider.encrypt(value, place);
+  const stored = provider.encrypt(value, associatedData);
   await pass(clock, 60_000);
   assert.deepEqual([plugin.asked.encrypt, provider.origin], [1, before]);
   plugin.keyId = "key-2";
   await pass(clock, 60_000);
   assert.equal(plugin.asked.encrypt, 2);
   assert.notEqual(provider.origin, before);
-  const read = await provider.decrypt(stored, place);
+  const read = await provider.decrypt(stored, associatedData);
   assert.deepEqual([read.value, read.origin, provider.knows(read.origin)], [value, before, true]);
 });
 
@@ -131,15 +131,15 @@ test("a seed writes for three minutes after the last good status, then again aft
   const { provider, plugin, clock, changes } = await started();
   plugin.failure = unavailable;
   await pass(clock, 170_000);
-  provider.encrypt(value, place);
+  provider.encrypt(value, associatedData);
   await pass(clock, 20_000);
   assert.match(
-    await refusal(() => provider.encrypt(value, place)),
+    await refusal(() => provider.encrypt(value, associatedData)),
     /^encryptedDEKSource with keyID hash "sha256:\w{64}" expired at /,
   );
   plugin.failure = undefined;
   await pass(clock, 10_000);
-  provider.encrypt(value, place);
+  provider.encrypt(value, associatedData);
   assert.deepEqual(changes, [undefined, unavailable.message, undefined]);
   assert.equal(plugin.asked.encrypt, 1);
 });
@@ -171,7 +171,7 @@ test("without a good status nothing is written, with the reason", async () => {
   plugin.failure = unavailable;
   const { provider } = await started(plugin);
   assert.equal(provider.origin, undefined);
-  assert.match(await refusal(() => provider.encrypt(value, place)), /code = Unavailable/);
+  assert.match(await refusal(() => provider.encrypt(value, associatedData)), /code = Unavailable/);
 });
 
 test("a plugin that is not well, but has a key, is used and its state told", async () => {
@@ -181,7 +181,7 @@ test("a plugin that is not well, but has a key, is used and its state told", asy
   ] as const) {
     const { provider } = await started(Object.assign(new FakePlugin(), lie));
     assert.equal(provider.problem, expected);
-    assert.deepEqual((await provider.decrypt(provider.encrypt(value, place), place)).value, value);
+    assert.deepEqual((await provider.decrypt(provider.encrypt(value, associatedData), associatedData)).value, value);
   }
 });
 
@@ -199,25 +199,28 @@ test("what a plugin gives is bounded before it is stored", async () => {
   for (const [lie, expected] of lies) {
     const { provider } = await started(Object.assign(new FakePlugin(), lie));
     assert.match(provider.problem ?? "", expected);
-    await refusal(() => provider.encrypt(value, place));
+    await refusal(() => provider.encrypt(value, associatedData));
   }
 });
 
 test("a seed that was decrypted wrongly is not kept", async () => {
   const { provider } = await started();
-  const stored = provider.encrypt(value, place);
+  const stored = provider.encrypt(value, associatedData);
   const { provider: other, plugin } = await started();
   plugin.plaintext = Buffer.alloc(32, 5);
-  assert.equal(await refusal(() => other.decrypt(stored, place)), "cipher: message authentication failed");
+  assert.equal(await refusal(() => other.decrypt(stored, associatedData)), "cipher: message authentication failed");
   plugin.plaintext = Buffer.alloc(5, 5);
-  assert.equal(await refusal(() => other.decrypt(stored, place)), "invalid seed length 5 used for key generation");
+  assert.equal(
+    await refusal(() => other.decrypt(stored, associatedData)),
+    "invalid seed length 5 used for key generation",
+  );
   plugin.plaintext = undefined;
-  assert.deepEqual((await other.decrypt(stored, place)).value, value);
+  assert.deepEqual((await other.decrypt(stored, associatedData)).value, value);
 });
 
 test("many seeds are asked for a few at a time, and for none while the plugin is gone", async () => {
   const { provider, plugin, clock } = await started();
-  const { data } = readValue(provider.encrypt(value, place).subarray(provider.prefix.length));
+  const { data } = readValue(provider.encrypt(value, associatedData).subarray(provider.prefix.length));
   const storedWith = (i: number): Buffer => {
     const encryptedSeed = Buffer.alloc(33, i);
     const tail = valueTail({ keyId: `key-${i}`, encryptedSeed, annotations: {}, seedType: 1 });
@@ -225,7 +228,7 @@ test("many seeds are asked for a few at a time, and for none while the plugin is
   };
   const waiting = Promise.withResolvers<void>();
   plugin.answer = waiting.promise;
-  const reads = Array.from({ length: 500 }, (_, i) => refusal(() => provider.decrypt(storedWith(i), place)));
+  const reads = Array.from({ length: 500 }, (_, i) => refusal(() => provider.decrypt(storedWith(i), associatedData)));
   await turn();
   assert.equal(plugin.underWay, 64);
   plugin.failure = unavailable;
@@ -235,17 +238,17 @@ test("many seeds are asked for a few at a time, and for none while the plugin is
   assert.deepEqual([plugin.mostUnderWay, plugin.asked.decrypt], [64, 64]);
   plugin.failure = undefined;
   await pass(clock, 10_000);
-  await refusal(() => provider.decrypt(storedWith(1), place));
+  await refusal(() => provider.decrypt(storedWith(1), associatedData));
   assert.equal(plugin.asked.decrypt, 65);
 });
 
 test("what is no value of a provider is refused: cut, empty, of an unknown form", async () => {
   const { provider } = await started();
-  const stored = provider.encrypt(value, place);
+  const stored = provider.encrypt(value, associatedData);
   for (let length = provider.prefix.length; length < stored.length; length++) {
-    await refusal(() => provider.decrypt(stored.subarray(0, length), place));
+    await refusal(() => provider.decrypt(stored.subarray(0, length), associatedData));
   }
   const { data, ...of } = readValue(stored.subarray(provider.prefix.length));
   const odd = Buffer.concat([provider.prefix, dataHead(data.length), data, valueTail({ ...of, seedType: 7 })]);
-  assert.match(await refusal(() => provider.decrypt(odd, place)), /unknown/);
+  assert.match(await refusal(() => provider.decrypt(odd, associatedData)), /unknown/);
 });

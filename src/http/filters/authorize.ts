@@ -69,7 +69,7 @@ export function attributesOf(request: ApiRequest): Attributes {
 /** Verbs of requests for many objects, which selectors limit. */
 const limitable: readonly string[] = ["list", "watch", "deletecollection"];
 
-/** Upstream: watches by path read selectors in some places only, so for them selectors give no rights. */
+/** Upstream: watches by path read selectors only in some forms, so for them selectors give no rights. */
 const watchPath = /^\/+(?:api|apis\/[^/]+)\/[^/]+\/watch\//;
 
 function withSelectors(attributes: Attributes, { query, path }: ApiRequest): Attributes {

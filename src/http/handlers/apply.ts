@@ -79,7 +79,7 @@ function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): 
   }
   const problem = checkApplied(definition.schema, value);
   if (problem !== undefined) {
-    throw badRequest(`failed to create typed patch object (${placeText(value)}; ${typeOf(scope)}): ${problem}`);
+    throw badRequest(`failed to create typed patch object (${namespacedName(value)}; ${typeOf(scope)}): ${problem}`);
   }
   return body;
 }
@@ -95,7 +95,7 @@ function typeOf({ definition: { group, version, kind } }: Scope): string {
   return `${group}/${version}, Kind=${kind}`;
 }
 
-function placeText(value: Readonly<Record<string, unknown>>): string {
+function namespacedName(value: Readonly<Record<string, unknown>>): string {
   const metadata = value["metadata"] as { readonly namespace?: unknown; readonly name?: unknown } | null | undefined;
   const text = (part: unknown): string => (typeof part === "string" ? part : "");
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
@@ -132,7 +132,7 @@ function apply(
   }
   const written =
     result.changed || current === undefined
-      ? decoded(scope, result.object, current, placeText(body.value))
+      ? decoded(scope, result.object, current, namespacedName(body.value))
       : { object: result.object as Unstructured, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -158,14 +158,14 @@ function appliedFields(apply: FieldApply): AppliedResult {
 }
 
 /**
- * Decodes the merged object as one of its kind, and fills in defaults. `place` is the name that the configuration gives
- * itself.
+ * Decodes the merged object as one of its kind, and fills in defaults. `displayName` is the namespace and name that the
+ * configuration gives itself.
  */
 function decoded(
   scope: Scope,
   value: Readonly<Record<string, unknown>>,
   live: Unstructured | undefined,
-  place: string,
+  displayName: string,
 ): Written {
   const { definition, parts } = scope;
   try {
@@ -180,7 +180,7 @@ function decoded(
     if (!(error instanceof DecodeError)) throw error;
     const type = typeOf(scope);
     throw badRequest(
-      `failed to convert new object (${place}; ${type}) to proper version: unable to convert unstructured object to ${type}: ${error.message}`,
+      `failed to convert new object (${displayName}; ${type}) to proper version: unable to convert unstructured object to ${type}: ${error.message}`,
       error,
     );
   }

@@ -24,8 +24,8 @@ function check(spec: object, ...expected: readonly string[]): void {
   assert.deepEqual(policies.refuseCreate(policies.defaults(policy(spec))), expected, JSON.stringify(spec));
 }
 
-const compiling = (at: string, source: string, place: number, problem: string): string =>
-  `${at}: Invalid value: ${JSON.stringify(source)}: compilation failed: ERROR: <input>:1:${place + 1}: ${problem}\n | ${source}\n | ${".".repeat(place)}^`;
+const compiling = (at: string, source: string, offset: number, problem: string): string =>
+  `${at}: Invalid value: ${JSON.stringify(source)}: compilation failed: ERROR: <input>:1:${offset + 1}: ${problem}\n | ${source}\n | ${".".repeat(offset)}^`;
 
 test("expressions are compiled with the types that their place wants [EXPR-58]", () => {
   const at = "spec.validations[0].expression";

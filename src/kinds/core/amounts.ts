@@ -25,7 +25,7 @@ export function checkAmount(text: string, path: FieldPath, errors: Errors): void
   if (units < 2n ** 63n - 1n) errors.push(invalid(path, -units, "must be a valid resource quantity"));
 }
 
-/** Whether a quantity may have more places than thousandths have. */
+/** Whether a quantity may be finer than thousandths. */
 const isFine = (text: string): boolean => /[nu]$|e-/i.test(text);
 
 function roundToMilli(text: string): string {

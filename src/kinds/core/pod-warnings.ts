@@ -260,7 +260,7 @@ const mayHaveFraction = /[.num-]/;
 const large = /\d{16}$|\d{10}(?:[kM]|e[36])$|\d{7}[KMG]i$|\d[TPE]i$/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
-  exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine places
+  exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine decimals
 
 /**
  * Upstream: counts thousandths in 64 bits, of which only the lowest are left. Larger units end in no number at all, without

@@ -108,12 +108,12 @@ test("annotations of AppArmor and of mirror pods stay as they are, also in write
     assert.deepEqual(refused({ [appArmor + "a"]: "unconfined" }, plain), [
       `metadata.annotations[${appArmor}a]: Forbidden: may not add AppArmor annotations`,
     ]);
-    const placed = pods.create(pod({}, {}, { nodeName: "n" }));
-    const added = { ...placed, metadata: { name: "p", annotations: { [mirror]: "m" } } };
-    assert.deepEqual(pods.refuseUpdate(added, placed, subresource), [
+    const assigned = pods.create(pod({}, {}, { nodeName: "n" }));
+    const added = { ...assigned, metadata: { name: "p", annotations: { [mirror]: "m" } } };
+    assert.deepEqual(pods.refuseUpdate(added, assigned, subresource), [
       `metadata.annotations[${mirror}]: Forbidden: may not add mirror pod annotation`,
     ]);
-    assert.deepEqual(pods.refuseUpdate(placed, added, subresource), [
+    assert.deepEqual(pods.refuseUpdate(assigned, added, subresource), [
       `metadata.annotations[${mirror}]: Forbidden: may not remove or update mirror pod annotation`,
     ]);
   }

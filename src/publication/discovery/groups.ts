@@ -32,7 +32,7 @@ export interface ServedGroup {
   readonly builtin: boolean;
 }
 
-/** A version with what decides its place in a group. */
+/** A version with the properties that decide its rank in its group. */
 interface Candidate extends ServedVersion {
   readonly priority: number;
 }

@@ -118,10 +118,10 @@ function byName(a: MutableJson, b: MutableJson): number {
   return String(a["name"]) < String(b["name"]) ? -1 : 1;
 }
 
-function describeParameter({ name, in: place, type, description }: Parameter): MutableJson {
+function describeParameter({ name, in: location, type, description }: Parameter): MutableJson {
   const text = description === undefined ? {} : { description };
-  const parameter: MutableJson = { uniqueItems: true, type, ...text, name, in: place };
-  if (place === "path") parameter["required"] = true;
+  const parameter: MutableJson = { uniqueItems: true, type, ...text, name, in: location };
+  if (location === "path") parameter["required"] = true;
   return parameter;
 }
 

@@ -53,8 +53,8 @@ function contentOf(mediaTypes: readonly string[], schema: MutableJson): MutableJ
   return Object.fromEntries([...mediaTypes].sort().map((type) => [type, { schema }]));
 }
 
-function describeParameter({ name, in: place, type, description }: Parameter): MutableJson {
+function describeParameter({ name, in: location, type, description }: Parameter): MutableJson {
   const schema = { type, uniqueItems: true };
   const text = description === undefined ? {} : { description };
-  return { name, in: place, ...text, ...(place === "path" ? { required: true } : {}), schema };
+  return { name, in: location, ...text, ...(location === "path" ? { required: true } : {}), schema };
 }

@@ -45,9 +45,9 @@ const body = struct({
   required: [4, boolean],
   schema: [5, schema],
 });
-const anyPlace = { required: [1, boolean], in: [2, string], description: [3, string], name: [4, string] } as const;
-const query = struct({ ...anyPlace, type: [6, string], uniqueItems: [20, boolean] });
-const path = struct({ ...anyPlace, type: [5, string], uniqueItems: [19, boolean] });
+const commonFields = { required: [1, boolean], in: [2, string], description: [3, string], name: [4, string] } as const;
+const query = struct({ ...commonFields, type: [6, string], uniqueItems: [20, boolean] });
+const path = struct({ ...commonFields, type: [5, string], uniqueItems: [19, boolean] });
 
 /** Body, query and path parameters are messages of their own. */
 const parameterKinds: Readonly<Record<string, Encoder>> = {

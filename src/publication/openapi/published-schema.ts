@@ -17,7 +17,7 @@ export interface EmbeddedFields {
   readonly required: readonly string[];
 }
 
-/** `props` must have passed the checks of a definition. `embedded` is shared between the places it is added to. */
+/** `props` must have passed the checks of a definition. `embedded` is shared between the schemas it is added to. */
 export function publishedSchema(props: MutableJson, version: OpenApiVersion, embedded: EmbeddedFields): MutableJson {
   return new Publication(version, embedded).structure(props);
 }

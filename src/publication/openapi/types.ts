@@ -123,7 +123,7 @@ export class TypeCollection {
     return Object.assign(property, this.#use(field.schema, true));
   }
 
-  /** A type where it is used: a reference with the marks of the place, or the type itself. */
+  /** A type where it is used: a reference with the marks of the field, or the type itself. */
   #use(schema: Schema, isProperty: boolean): MutableJson {
     const { name } = schema;
     if (name !== undefined) {

@@ -32,7 +32,7 @@ export function defaultFindings(props: JsonSchemaProps, path: FieldPath, checks:
   return walk.findings;
 }
 
-interface Place {
+interface SchemaContext {
   /** The object around has this schema, and the steps lead from it: a name each, or `undefined` for an item. */
   readonly root: SchemaNode;
   readonly steps: readonly (string | undefined)[];
@@ -49,22 +49,22 @@ class Walk {
     this.#checks = checks;
   }
 
-  node(node: SchemaNode, path: FieldPath, outer: Place): void {
+  node(node: SchemaNode, path: FieldPath, outer: SchemaContext): void {
     const isWhole = node.embedded || outer.isWhole;
-    const place = isWhole ? { root: node, steps: [], isMeta: false, isWhole } : outer;
+    const context = isWhole ? { root: node, steps: [], isMeta: false, isWhole } : outer;
     if (node.default !== undefined) {
-      if (place.isMeta) this.#metaDefault(node, path.child("default"), place);
+      if (context.isMeta) this.#metaDefault(node, path.child("default"), context);
       else this.#default(node, path.child("default"), isWhole);
     }
     // Values of maps are not visited, since upstream leaves their defaults unchecked.
     if (node.items !== undefined) {
-      this.node(node.items, path.child("items"), { ...place, steps: [...place.steps, undefined], isWhole: false });
+      this.node(node.items, path.child("items"), { ...context, steps: [...context.steps, undefined], isWhole: false });
     }
     for (const [name, property] of node.properties ?? []) {
-      const isMeta = place.isMeta || (isWhole && isMetaName(name));
+      const isMeta = context.isMeta || (isWhole && isMetaName(name));
       this.node(property, path.child("properties").key(name), {
-        ...place,
-        steps: [...place.steps, name],
+        ...context,
+        steps: [...context.steps, name],
         isMeta,
         isWhole: false,
       });
@@ -91,12 +91,12 @@ class Walk {
     return this.#checks.rules?.(node, value, field, isWhole) ?? [];
   }
 
-  #metaDefault(node: SchemaNode, field: FieldPath, place: Place): void {
+  #metaDefault(node: SchemaNode, field: FieldPath, context: SchemaContext): void {
     const value = node.default;
-    const object = around(value, place.steps);
+    const object = around(value, context.steps);
     const options = { metadata: this.#checks.metadata, isWhole: true };
-    const coercion = coerceFinding(place.root, object, FieldPath.root, options);
-    const found = coercion === undefined ? embeddedFindings(place.root, object, FieldPath.root, options) : [coercion];
+    const coercion = coerceFinding(context.root, object, FieldPath.root, options);
+    const found = coercion === undefined ? embeddedFindings(context.root, object, FieldPath.root, options) : [coercion];
     if (found.length === 0) {
       const wrong = valueFindings(node, value, field);
       addAll(this.findings, wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false));

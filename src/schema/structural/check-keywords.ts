@@ -42,7 +42,7 @@ export function keywordFindings(
   return walk.findings;
 }
 
-interface Place {
+interface SchemaContext {
   readonly isRoot: boolean;
   /** Whether it is inside apiVersion, kind or metadata of an object. */
   readonly isMeta: boolean;
@@ -60,29 +60,29 @@ class Walk {
     this.#right = right;
   }
 
-  schema(props: JsonSchemaProps, path: FieldPath, outer: Place): void {
+  schema(props: JsonSchemaProps, path: FieldPath, outer: SchemaContext): void {
     const found = this.findings.length;
-    const place = { ...outer, isRoot: false };
-    this.#single(props, path, place);
-    this.#maps(props, path, outer, place);
-    if (props.not !== undefined) this.schema(props.not, path.child("not"), place);
+    const context = { ...outer, isRoot: false };
+    this.#single(props, path, context);
+    this.#maps(props, path, outer, context);
+    if (props.not !== undefined) this.schema(props.not, path.child("not"), context);
     for (const keyword of ["allOf", "oneOf", "anyOf"] as const) {
       for (const [at, inner] of (props[keyword] ?? []).entries())
-        this.schema(inner, path.child(keyword).index(at), place);
+        this.schema(inner, path.child(keyword).index(at), context);
     }
     for (const name of namesOf(props.definitions)) {
-      this.schema(props.definitions![name]!, path.child("definitions").key(name), place);
+      this.schema(props.definitions![name]!, path.child("definitions").key(name), context);
     }
     const items = itemsOf(props);
-    if (items !== undefined) this.schema(items, path.child("items"), place);
+    if (items !== undefined) this.schema(items, path.child("items"), context);
     else if (Array.isArray(props.items)) {
       for (const [at, inner] of props.items.entries())
-        this.schema(inner as JsonSchemaProps, path.child("items").index(at), place);
+        this.schema(inner as JsonSchemaProps, path.child("items").index(at), context);
     }
     for (const name of Object.keys(props.dependencies ?? {}).sort()) {
       const inner = props.dependencies![name]!;
       if (inner === null || Array.isArray(inner)) continue;
-      this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), place); // no list
+      this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), context); // no list
     }
     this.#extensions(props, path);
     if (this.#checks.mapKeys !== false) addAll(this.findings, mapKeyFindings(props, path));
@@ -96,12 +96,12 @@ class Walk {
   }
 
   /** Keywords that are invalid by themselves. */
-  #single(props: JsonSchemaProps, path: FieldPath, place: Place): void {
+  #single(props: JsonSchemaProps, path: FieldPath, context: SchemaContext): void {
     if (this.#checks.validTypes !== false && !hasValidType(props)) {
       this.findings.push(notSupported(path.child("type"), props.type, [...types]));
     }
-    if (hasDefault(props) && place.noDefaults !== undefined) {
-      this.#forbid(path.child("default"), `must not be set ${place.noDefaults}`);
+    if (hasDefault(props) && context.noDefaults !== undefined) {
+      this.#forbid(path.child("default"), `must not be set ${context.noDefaults}`);
     }
     const has = (value: unknown): boolean =>
       typeof value === "object" && value !== null && Object.keys(value).length > 0;
@@ -119,7 +119,7 @@ class Walk {
     if (Array.isArray(props.items) && props.items.length > 0) {
       this.#forbid(path.child("items"), "items must be a schema object and not an array");
     }
-    if (place.isMeta && props["x-kubernetes-embedded-resource"] === true) {
+    if (context.isMeta && props["x-kubernetes-embedded-resource"] === true) {
       this.#forbid(path.child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
     }
     if (props.uniqueItems === true) {
@@ -132,7 +132,7 @@ class Walk {
     this.#forbid(path.child(keyword), `${keyword} is not supported`);
   }
 
-  #maps(props: JsonSchemaProps, path: FieldPath, outer: Place, place: Place): void {
+  #maps(props: JsonSchemaProps, path: FieldPath, outer: SchemaContext, context: SchemaContext): void {
     const names = namesOf(props.properties);
     const additional = additionalOf(props);
     const field = path.child("additionalProperties");
@@ -141,16 +141,16 @@ class Walk {
     }
     if (additional !== undefined) {
       const noDefaults = "inside additionalProperties applying to object metadata";
-      this.schema(additional, field, place.isMeta ? { ...place, noDefaults } : place);
+      this.schema(additional, field, context.isMeta ? { ...context, noDefaults } : context);
     }
     const isWhole = outer.isRoot || props["x-kubernetes-embedded-resource"] === true;
     const propertiesPath = path.child("properties");
     for (const name of names) {
       const isMeta = isWhole && isMetaName(name);
       const inner = {
-        ...place,
-        isMeta: place.isMeta || isMeta,
-        noDefaults: isMeta && outer.isRoot ? `in top-level ${name}` : place.noDefaults,
+        ...context,
+        isMeta: context.isMeta || isMeta,
+        noDefaults: isMeta && outer.isRoot ? `in top-level ${name}` : context.noDefaults,
       };
       this.schema(props.properties![name]!, propertiesPath.key(name), inner);
     }

@@ -65,7 +65,7 @@ export class ServedForms implements ObjectForms {
     const from = parseApiVersion(object.apiVersion ?? "");
     const source = from && this.#options.table().findKind(from.group, from.version, object.kind ?? "");
     const target = this.#options.table().findKind(kind.group, kind.version, kind.kind);
-    if (source === undefined || target === undefined || placeOf(source) !== placeOf(target)) {
+    if (source === undefined || target === undefined || storedResourceOf(source) !== storedResourceOf(target)) {
       throw internalError(
         `${object.apiVersion}, Kind=${object.kind} cannot be converted to ${apiVersion}, Kind=${kind.kind}`,
       );
@@ -153,13 +153,16 @@ function internal(error: unknown): unknown {
   return new StatusError(internalError(why.message).status, { showsValues: true });
 }
 
-const placeOf = ({ storage }: ResourceDefinition): string => `${storage.group}/${storage.resource}`;
+const storedResourceOf = ({ storage }: ResourceDefinition): string => `${storage.group}/${storage.resource}`;
 
 function equivalentsIn(table: ResourceTable, of: GroupVersionResource, subresource: string): readonly Matched[] {
   const own = table.find(of.group, of.version, of.resource);
   if (own === undefined) return [];
-  const place = placeOf(own);
-  const all = [own, ...table.definitions.filter((other) => other !== own && other.stored && placeOf(other) === place)];
+  const stored = storedResourceOf(own);
+  const all = [
+    own,
+    ...table.definitions.filter((other) => other !== own && other.stored && storedResourceOf(other) === stored),
+  ];
   return all.flatMap((definition) => {
     const { group, version, resource } = definition;
     const kind = subresource === "" ? definition : definition.subresources.find(({ name }) => name === subresource);

@@ -34,58 +34,58 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
 
 function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
   /** Series of webhooks that are gone are dropped. */
-  const named = (place: number) => ({
+  const forWebhookLabel = (labelIndex: number) => ({
     isThere: (values: readonly string[]) =>
-      [lists.mutating, lists.validating].some((list) => list.has(values[place] ?? "")),
+      [lists.mutating, lists.validating].some((list) => list.has(values[labelIndex] ?? "")),
   });
   const durations = metrics.histogram({
     name: "apiserver_admission_webhook_admission_duration_seconds",
     help: "Admission webhook latency histogram in seconds, for each webhook, operation and phase.",
     labels: ["name", "operation", "rejected", "type"],
-    ...named(0),
+    ...forWebhookLabel(0),
     buckets,
   });
   const requests = metrics.counter({
     name: "apiserver_admission_webhook_request_total",
     help: "Admission webhook request total, for each webhook, operation, phase and answer.",
     labels: ["code", "name", "operation", "rejected", "type"],
-    ...named(1),
+    ...forWebhookLabel(1),
   });
   const rejections = metrics.counter({
     name: "apiserver_admission_webhook_rejection_count",
     help: "Admission webhook rejection count: calling_webhook_error, apiserver_internal_error or no_error.",
     labels: ["error_type", "name", "operation", "rejection_code", "type"],
-    ...named(1),
+    ...forWebhookLabel(1),
   });
   const failedOpen = metrics.counter({
     name: "apiserver_admission_webhook_fail_open_count",
     help: "Admission webhook fail open count: requests that passed although the webhook could not be called.",
     labels: ["name", "type"],
-    ...named(0),
+    ...forWebhookLabel(0),
   });
   const skipped = metrics.counter({
     name: "binnacle_admission_webhook_skipped_total",
     help: "Calls left out because the webhook gave no answer before; they count as failed open, too.",
     labels: ["name", "type"],
-    ...named(0),
+    ...forWebhookLabel(0),
   });
   const conditionErrors = metrics.counter({
     name: "apiserver_admission_match_condition_evaluation_errors_total",
     help: "Admission match condition evaluation errors, for each webhook.",
     labels: ["kind", "name", "operation", "type"],
-    ...named(1),
+    ...forWebhookLabel(1),
   });
   const exclusions = metrics.counter({
     name: "apiserver_admission_match_condition_exclusions_total",
     help: "Admission match condition exclusions, for each webhook.",
     labels: ["kind", "name", "operation", "type"],
-    ...named(1),
+    ...forWebhookLabel(1),
   });
   const conditionTimes = metrics.histogram({
     name: "apiserver_admission_match_condition_evaluation_seconds",
     help: "Admission match condition evaluation time in seconds, for each webhook.",
     labels: ["kind", "name", "operation", "type"],
-    ...named(1),
+    ...forWebhookLabel(1),
     buckets: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   });
   return { durations, requests, rejections, failedOpen, skipped, conditionErrors, exclusions, conditionTimes };

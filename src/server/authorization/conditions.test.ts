@@ -47,8 +47,8 @@ test("a condition that is wrong is refused as kube-apiserver words it [EXPR-01, 
     ["duration('x') == duration('1s')", "1:10: invalid duration argument", ".........^"],
     ["[dyn(1), 'a'] == [1]", "1:10: expected type 'dyn' but found 'string'", ".........^"],
   ] as const;
-  for (const [source, message, place] of cases) {
-    const problem = `compilation failed: ERROR: <input>:${message}\n | ${source}\n | ${place}`;
+  for (const [source, message, mark] of cases) {
+    const problem = `compilation failed: ERROR: <input>:${message}\n | ${source}\n | ${mark}`;
     assert.deepEqual(compile(source), { problem, isInternal: false }, source);
   }
   const must = (problem: string) => ({ problem: `must evaluate to bool but got ${problem}`, isInternal: false });

@@ -32,8 +32,8 @@ export function planIdentity(kinds: KindsPlan, random: Random): Identity | undef
 /** Built-in resources with objects; those with several versions, or in two groups, once. */
 function storedResources({ table, tables }: KindsPlan): StoredResource[] {
   const definitions = table.definitions.filter(({ stored }) => stored);
-  const places = Map.groupBy(definitions, ({ storage: { group, resource } }) => `${group}/${resource}`);
-  return [...places.values()].map((served) => {
+  const byStorage = Map.groupBy(definitions, ({ storage: { group, resource } }) => `${group}/${resource}`);
+  return [...byStorage.values()].map((served) => {
     const { group, resource, version } = served[0]!.storage; // groups have members
     const encodingVersion = apiVersionOf({ group, version });
     const known = tables.kinds.filter((kind) => kind.group === group && kind.resource === resource);

@@ -19,7 +19,7 @@ export function controlledQuotas(
     resourceOf: (name) => quotas.resourceOf(name),
     isConstant: (resource) => quotas.isConstant(resource),
     useOf: (resource, object) => quotas.useOf(resource, object),
-    place({ group, resource }) {
+    groupVersionPath({ group, resource }) {
       const { definitions } = table();
       const found = definitions.find(
         (one) => one.group === group && one.resource === resource && one.namespaced && one.stored,

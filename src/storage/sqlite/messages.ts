@@ -16,7 +16,7 @@ export interface StorageFaults {
   readonly pagesLeft?: number;
   /** The time by which every commit takes longer. */
   readonly commitDelayMs?: number;
-  /** The maximum number of places at which a step of compaction drops rows, and of rows that it moves. */
+  /** The maximum number of ranges in which a step of compaction drops rows, and of rows that it moves. */
   readonly sweepRuns?: number;
   /** The number of rows with which a table of the log is full. */
   readonly segmentRows?: number;

@@ -231,7 +231,7 @@ export class Segments {
 
   /**
    * Moves live rows of the table that starts with `first` to the end of the table before it, or of a new table between
-   * the two. It moves rows from at most `limit` places, and at most `limit` rows, or fewer large ones. Returns the
+   * the two. It moves rows from at most `limit` ranges of revisions, and at most `limit` rows, or fewer large ones. Returns the
    * revision reached, after which the table now starts; if that is the last one, the table has been emptied. Only in a
    * transaction.
    */
@@ -245,7 +245,7 @@ export class Segments {
     );
     let reached = first - 1;
     let moved = 0;
-    for (let places = 0; places < limit && moved < rowsMax && reached < last; places++) {
+    for (let ranges = 0; ranges < limit && moved < rowsMax && reached < last; ranges++) {
       const from = dead.nextAbsent(reached + 1);
       if (from > last) {
         reached = last;

@@ -23,7 +23,7 @@ import { RevisionSet } from "./revision-set.ts";
 
 /** The maximum work of one step. Tests make it small. */
 interface StepLimits {
-  /** The maximum number of places of the log at which rows are dropped: each is a page to write. */
+  /** The maximum number of ranges of the log at which rows are dropped: each is a page to write. */
   readonly runs: number;
   /**
    * The maximum number of rows, or gaps between rows, that one step moves out of a table before emptying it; 0 when

@@ -11,7 +11,7 @@ import { Deque } from "#std/deque.ts";
 import type { Revision } from "../log-store.ts";
 import type { StoreEvent } from "../watch-cache.ts";
 
-/** The approximate cost of an event, its version and its place in the structures, without the values. */
+/** The approximate cost of an event, its version and its entries in the structures, without the values. */
 const eventOverheadBytes = 320;
 
 /** The number of youngest events of a resource that keep the encodings which the layer above left on them. */
