@@ -5,25 +5,29 @@ import { encodeYaml } from "#codec/yaml.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { connectionFlags, findServer, openServerClient, Refused, type ServerClient } from "#server/running-server.ts";
-import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { collectionPath, discover, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { carriedResources, inOrder, portable } from "./portable-object.ts";
 import { printWarnings } from "./print.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
-
 const flags = {
   ...connectionFlags,
-  namespace: withShort(optional(own("namespace"), "name", "Only objects in this namespace; default: everything."), "n"),
-  selector: withShort(optional(own("selector"), "labels", "Only objects with these labels, as kubectl takes it."), "l"),
-  status: boolean(own("status"), false, "Keeps the status of objects."),
+  namespace: withShort(
+    optional(binnacleFlag("namespace"), "name", "Only objects in this namespace; default: everything."),
+    "n",
+  ),
+  selector: withShort(
+    optional(binnacleFlag("selector"), "labels", "Only objects with these labels, as kubectl takes it."),
+    "l",
+  ),
+  status: boolean(binnacleFlag("status"), false, "Keeps the status of objects."),
   output: withShort(
-    choice(own("output"), "yaml", ["yaml", "json"], "YAML documents, or a line of JSON for each object."),
+    choice(binnacleFlag("output"), "yaml", ["yaml", "json"], "YAML documents, or a line of JSON for each object."),
     "o",
   ),
-  out: optional(own("out"), "file", "Writes into this new file, readable by you only, and not to stdout."),
+  out: optional(binnacleFlag("out"), "file", "Writes into this new file, readable by you only, and not to stdout."),
 };
 
 const help = `Writes objects of a running server, also of a Kubernetes cluster, so that binnacle import and kubectl take them.

@@ -13,23 +13,40 @@ import {
   type ServerClient,
 } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
-import { boolean, choice, integer, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import {
+  binnacleFlag,
+  boolean,
+  choice,
+  integer,
+  optional,
+  parseArguments,
+  printHelp,
+  text,
+  withShort,
+} from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { discover, pathPart, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
-
-const namespace = withShort(text(own("namespace"), "default", "name", "Where the object is, or was."), "n");
+const namespace = withShort(text(binnacleFlag("namespace"), "default", "name", "Where the object is, or was."), "n");
 
 const historyFlags = {
   ...connectionFlags,
   namespace,
-  limit: integer(own("limit"), 20, { min: 1, max: 10_000 }, "How many versions to show, the newest ones."),
-  version: optional(own("version"), "version", "Prints the object as it was in this version, and nothing else."),
+  limit: integer(binnacleFlag("limit"), 20, { min: 1, max: 10_000 }, "How many versions to show, the newest ones."),
+  version: optional(
+    binnacleFlag("version"),
+    "version",
+    "Prints the object as it was in this version, and nothing else.",
+  ),
   output: withShort(
-    choice(own("output"), "table", ["table", "wide", "json", "yaml"], "A table, one with more columns, or everything."),
+    choice(
+      binnacleFlag("output"),
+      "table",
+      ["table", "wide", "json", "yaml"],
+      "A table, one with more columns, or everything.",
+    ),
     "o",
   ),
 };
@@ -37,11 +54,19 @@ const historyFlags = {
 const undeleteFlags = {
   ...connectionFlags,
   namespace,
-  toVersion: optional(own("to-version"), "version", "Which version; default: the last one before the deletion."),
-  overwrite: boolean(own("overwrite"), false, "Replaces an object that is there by the version of --to-version."),
-  dryRun: boolean(own("dry-run"), false, "Has the server check it and write nothing."),
+  toVersion: optional(
+    binnacleFlag("to-version"),
+    "version",
+    "Which version; default: the last one before the deletion.",
+  ),
+  overwrite: boolean(
+    binnacleFlag("overwrite"),
+    false,
+    "Replaces an object that is there by the version of --to-version.",
+  ),
+  dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check it and write nothing."),
   output: withShort(
-    choice(own("output"), "text", ["text", "json", "yaml"], "A sentence, or the restored object."),
+    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "A sentence, or the restored object."),
     "o",
   ),
 };

@@ -2,31 +2,29 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
-import { boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
 import { valueText } from "./print.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
-
 const flags = {
   ...connectionFlags,
   namespace: withShort(
-    optional(own("namespace"), "name", "Where objects go that name no namespace; default: default."),
+    optional(binnacleFlag("namespace"), "name", "Where objects go that name no namespace; default: default."),
     "n",
   ),
   conflict: choice(
-    own("conflict"),
+    binnacleFlag("conflict"),
     "skip",
     ["skip", "replace", "fail"],
     "What becomes of an object that is there: it stays, is replaced, or counts as a failure.",
   ),
-  apply: boolean(own("apply"), false, "Merges objects into those that are there, by server-side apply."),
-  status: boolean(own("status"), false, "Writes the status of objects, too."),
-  dryRun: boolean(own("dry-run"), false, "Has the server check everything and write nothing."),
-  output: withShort(choice(own("output"), "text", ["text", "json"], "What people read, or programs."), "o"),
+  apply: boolean(binnacleFlag("apply"), false, "Merges objects into those that are there, by server-side apply."),
+  status: boolean(binnacleFlag("status"), false, "Writes the status of objects, too."),
+  dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check everything and write nothing."),
+  output: withShort(choice(binnacleFlag("output"), "text", ["text", "json"], "What people read, or programs."), "o"),
 };
 
 const help = `Makes objects from YAML or JSON, such as binnacle export and kubectl get -o yaml write, on a running server.

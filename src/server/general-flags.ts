@@ -1,21 +1,39 @@
 /** Flags that belong to no single feature, or that several features read: where the server is, what it keeps, its log. */
-import { boolean, choice, duration, inert, integer, optional, type OptionsOf, text, withShort } from "#std/flags.ts";
-import { StartError } from "#std/start-error.ts";
+import {
+  binnacleFlag,
+  boolean,
+  choice,
+  duration,
+  inert,
+  integer,
+  optional,
+  type OptionsOf,
+  text,
+  withShort,
+} from "#std/flags.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
 const generic = (name: string) => [name, "Generic"] as const;
 
 export const generalFlags = {
   apiDomain: text(
-    own("api-domain"),
+    binnacleFlag("api-domain"),
     "platform.io",
     "name",
     "Vendor part of API group and label names; k8s.io gives Kubernetes' exact names. Fixed in the data folder by the first start.",
+    (domain) =>
+      /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/.test(domain)
+        ? undefined
+        : "must be a DNS name such as platform.io",
   ),
-  config: optional(own("config"), "file", "YAML file with these flags' names as keys. The command line wins."),
-  dataDir: text(own("data-dir"), "./.binnacle", "folder", "Where objects, certificates and credentials are kept."),
+  config: optional(binnacleFlag("config"), "file", "YAML file with these flags' names as keys. The command line wins."),
+  dataDir: text(
+    binnacleFlag("data-dir"),
+    "./.binnacle",
+    "folder",
+    "Where objects, certificates and credentials are kept.",
+  ),
   acceptDataLoss: boolean(
-    own("accept-data-loss"),
+    binnacleFlag("accept-data-loss"),
     false,
     "Start although writes or keys are missing from the data folder, without them; for one start, after its refusal said which.",
   ),
@@ -64,11 +82,3 @@ export const generalFlags = {
 };
 
 export type GeneralFlags = OptionsOf<typeof generalFlags>;
-
-/** Throws `StartError` for a domain that is no DNS name. */
-export function checkApiDomain({ apiDomain }: GeneralFlags): void {
-  if (/^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/.test(apiDomain)) return;
-  throw new StartError(
-    `invalid value ${JSON.stringify(apiDomain)} for --api-domain: must be a DNS name such as platform.io`,
-  );
-}

@@ -114,9 +114,55 @@ void test("controllers are named as kube-controller-manager names them, in today
   assert.strictEqual(controllerName("constructor"), undefined);
 });
 
-void test("an option there is none of is refused in code too", () => {
-  const settings: object = { securPort: 1 };
-  assert.throws(() => resolveOptions(settings), /unknown option "securPort"/);
+void test("settings in code are checked as flags are, with an error that names the setting", () => {
+  const cases: readonly [object, string][] = [
+    [{ securPort: 1 }, 'unknown option "securPort"'],
+    [{ storage: "memry" }, 'invalid value "memry" for storage: must be one of disk, memory'],
+    [{ storage: null }, "invalid value null for storage: must be one of disk, memory"],
+    [{ securePort: -1 }, "invalid value -1 for securePort: must be a whole number from 0 to 65535"],
+    [{ securePort: "0" }, 'invalid value "0" for securePort: must be a whole number from 0 to 65535'],
+    [{ securePort: 0.5 }, "invalid value 0.5 for securePort: must be a whole number from 0 to 65535"],
+    [{ goawayChance: 1 }, "invalid value 1 for goawayChance: must be a number from 0 to 0.02"],
+    [{ anonymousAuth: 1 }, "invalid value 1 for anonymousAuth: must be true or false"],
+    [{ leaderElect: "true" }, 'invalid value "true" for leaderElect: must be true or false'],
+    [{ dataDir: "" }, 'invalid value "" for dataDir: must not be empty'],
+    [{ dataDir: 1 }, "invalid value 1 for dataDir: must be a text"],
+    [{ tlsCertFile: 1 }, "invalid value 1 for tlsCertFile: must be a text"],
+    [{ apiDomain: "k8s" }, 'invalid value "k8s" for apiDomain: must be a DNS name such as platform.io'],
+    [{ advertiseAddress: "here" }, 'invalid value "here" for advertiseAddress: must be an IP address'],
+    [{ requestTimeoutMs: "30s" }, 'invalid value "30s" for requestTimeoutMs: must be a number of milliseconds'],
+    [{ requestTimeoutMs: Infinity }, "invalid value Infinity for requestTimeoutMs: must be a number of milliseconds"],
+    [{ requestTimeoutMs: -1 }, "invalid value -1 for requestTimeoutMs: must not be negative"],
+    [{ resourceQuotaPeriodMs: 0 }, "invalid value 0 for resourceQuotaPeriodMs: must be greater than 0"],
+    [{ historyMemoryBytes: 1 }, "invalid value 1 for historyMemoryBytes: must be at least 1Mi"],
+    [{ historyMemoryBytes: "8Mi" }, 'invalid value "8Mi" for historyMemoryBytes: must be a whole number of bytes'],
+    [{ tlsSan: "a" }, 'invalid value "a" for tlsSan: must be a list of texts'],
+    [{ tlsSan: ["a", 1] }, "invalid value 1 for tlsSan: must be a text"],
+    [{ tlsSan: ["a", "/"] }, 'invalid value "/" for tlsSan: must be a host name or an address'],
+    [{ enableAdmissionPlugins: ["Typo"] }, 'invalid value "Typo" for enableAdmissionPlugins: no such plugin'],
+    [{ controllers: ["foo"] }, 'invalid value "foo" for controllers: not in the list of known controllers'],
+    [{ authorizationMode: ["Rbac"] }, 'invalid value "Rbac" for authorizationMode: must be one of AlwaysAllow'],
+    [{ runtimeConfig: ["a/v1=x"] }, 'invalid value "a/v1=x" for runtimeConfig: must be key, key=true or key=false'],
+    [{ oidcRequiredClaim: ["a"] }, 'invalid value "a" for oidcRequiredClaim: must be claim=value'],
+    [{ serviceNodePortRange: "1-2" }, 'invalid value "1-2" for serviceNodePortRange: must be a range of ports'],
+    [{ serviceNodePortRange: { first: 1, size: 0 } }, "invalid value { first: 1, size: 0 } for serviceNodePortRange"],
+    [{ history: "24h" }, 'invalid value "24h" for history: must have a time ms, a size bytes, or both'],
+    [{ history: { ms: 1 } }, "invalid value { ms: 1 } for history: the time must be at least 1m"],
+  ];
+  for (const [settings, message] of cases) {
+    assert.throws(
+      () => resolveOptions(settings),
+      (error) => error instanceof StartError && error.message.startsWith(message),
+      message,
+    );
+  }
+});
+
+void test("settings that are undefined keep their default, and empty texts of optional ones count as missing", () => {
+  const settings: object = { securePort: undefined, tlsCertFile: "", tlsPrivateKeyFile: undefined };
+  const options = resolveOptions({ securePort: 1 }, settings);
+  assert.strictEqual(options.securePort, 1);
+  assert.strictEqual(options.tlsCertFile, undefined);
 });
 
 void test("later layers win, the rest keeps its default", () => {

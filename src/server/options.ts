@@ -3,7 +3,7 @@
  * configuration file, help and checks. Flags have kube-apiserver's names where it has them; our own are in the group
  * `Binnacle`.
  */
-import { type OptionsOf, parseArguments, printHelp, readConfig, type Settings } from "#std/flags.ts";
+import { checkSettings, type OptionsOf, parseArguments, printHelp, readConfig, type Settings } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { admissionFlags } from "./admission/flags.ts";
 import { aggregationFlags, checkProxyClientFiles } from "./aggregation/flags.ts";
@@ -15,7 +15,7 @@ import { controllerFlags } from "./controllers/flags.ts";
 import { checkServingFiles, credentialFlags } from "./credentials/flags.ts";
 import { encryptionFlags } from "./encryption/flags.ts";
 import { checkFairness, fairnessFlags } from "./flow-control/flags.ts";
-import { checkApiDomain, generalFlags } from "./general-flags.ts";
+import { generalFlags } from "./general-flags.ts";
 import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
@@ -74,18 +74,17 @@ export async function readConfigFile(file: string, content: string): Promise<Ser
   return settings;
 }
 
-/** Completes settings with the defaults, later layers winning, and checks what concerns several of them. */
+/**
+ * Checks settings as strictly as flags, and completes them with the defaults; later layers win. Throws `StartError`.
+ */
 export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
-  for (const name of layers.flatMap((layer) => Object.keys(layer))) {
-    if (!Object.hasOwn(serverFlags, name)) throw new StartError(`unknown option ${JSON.stringify(name)}`);
-  }
-  const options = Object.assign(defaults, ...layers) as ServerOptions; // defaults hold every key
+  const checked = layers.map((layer) => checkSettings(serverFlags, layer));
+  const options = Object.assign(defaults, ...checked) as ServerOptions; // defaults hold every key
   checkServingFiles(options);
   checkProxyClientFiles(options);
   checkHistory(options);
   checkFairness(options);
-  checkApiDomain(options);
   return options;
 }
 

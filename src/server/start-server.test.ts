@@ -69,6 +69,22 @@ void test("what was stored on disk is there when the next server starts, and clo
   await second.close();
 });
 
+void test("wrong settings are refused before anything is written", async () => {
+  const dataDir = join(root, "wrong");
+  const wrong: readonly object[] = [
+    { storage: "memry" },
+    { securePort: -1 },
+    { enableAdmissionPlugins: ["Typo"] },
+    { controllers: ["typo"] },
+    { featureGates: ["Typo=true"] },
+    { runtimeConfig: ["typo/v1=true"] },
+  ];
+  for (const settings of wrong) {
+    await assert.rejects(start({ dataDir, ...settings }), { name: "StartError" }, JSON.stringify(settings));
+    assert.strictEqual(existsSync(dataDir), false, JSON.stringify(settings));
+  }
+});
+
 void test("a folder in use and a port in use are refused, and leave nothing behind", async () => {
   const dataDir = join(root, "used");
   const server = await start({ dataDir });

@@ -2,6 +2,7 @@
  * Flag definitions, parsed into arguments, a configuration file and `--help`. Syntax is Go's: `--name=value`, `--name
  * value`, boolean flags alone or with `=value`, lists repeated or comma-separated.
  */
+import { inspect } from "node:util";
 import { parseGoDuration, printGoDuration } from "./go-duration.ts";
 import { StartError } from "./start-error.ts";
 
@@ -25,6 +26,9 @@ export const flagGroups = [
 
 type FlagGroup = (typeof flagGroups)[number];
 
+/** Makes the error of a value: `why` it is refused, and the wrong `part` where that is not the whole value. */
+type Refuse = (why: string, part?: unknown) => StartError;
+
 export interface Flag<T> {
   /** The name without dashes. */
   readonly name: string;
@@ -35,8 +39,10 @@ export interface Flag<T> {
   readonly hint: string;
   readonly help: string;
   readonly default: T;
-  /** Reads one value; `before` is what earlier ones gave (lists add up). Throws `StartError`. */
-  read(text: string, before: T | undefined): T;
+  /** The value that a text stands for, not checked yet; `before` is what earlier texts gave (lists add up). Throws what `refuse` makes. */
+  parse(text: string, refuse: Refuse, before: T | undefined): unknown;
+  /** Returns a value, from a text or from code, if it is one that the flag takes. Throws what `refuse` makes. */
+  check(value: unknown, refuse: Refuse): T;
   /** Text of a value, as help shows the default; empty shows none. */
   print(value: T): string;
   /** Whether it takes several values, which a configuration file gives as a list or a map. */
@@ -53,38 +59,76 @@ export type OptionsOf<Table> = { readonly [Name in keyof Table]: Table[Name] ext
 
 type Base = readonly [name: string, group: FlagGroup];
 
-const bad = (name: string, text: string, why: string): StartError =>
-  new StartError(`invalid value ${JSON.stringify(text)} for --${name}: ${why}`);
+/** The base of a flag that kube-apiserver does not have. */
+export const binnacleFlag = (name: string) => [name, "Binnacle"] as const;
 
-/** A flag of one value, which `parse` reads; `refused` makes its error of a reason. */
+/** `name` is that of a flag, with its dashes, or of a setting. */
+const refusal =
+  (name: string, value: unknown): Refuse =>
+  (why, part = value) => {
+    const shown = typeof part === "string" ? JSON.stringify(part) : inspect(part, { depth: 0, breakLength: Infinity });
+    return new StartError(`invalid value ${shown} for ${name}: ${why}`);
+  };
+
+/** A flag of one value. */
 function flag<T>(
   [name, group]: Base,
   shown: Pick<Flag<T>, "hint" | "help" | "default" | "print">,
-  parse: (value: string, refused: (why: string) => StartError) => T,
+  check: Flag<T>["check"],
+  parse: Flag<T>["parse"] = (value) => value,
 ): Flag<T> {
-  return { name, group, ...shown, read: (value) => parse(value, (why) => bad(name, value, why)) };
+  return { name, group, ...shown, parse, check };
 }
 
-export function text(base: Base, initial: string, hint: string, help: string): Flag<string> {
-  return flag(base, { hint, help, default: initial, print: (value) => value }, (value, refused) => {
-    if (value === "") throw refused("must not be empty");
-    return value;
+export function text(
+  base: Base,
+  initial: string,
+  hint: string,
+  help: string,
+  mistakeOf: (value: string) => string | undefined = () => undefined,
+): Flag<string> {
+  return flag(base, { hint, help, default: initial, print: (value) => value }, (value, refuse) => {
+    const checked = checkText(value, refuse);
+    if (checked === "") throw refuse("must not be empty");
+    return refuseMistake(checked, mistakeOf, refuse);
   });
 }
 
-/** A text that may be missing; the empty value means so too. */
-export function optional(base: Base, hint: string, help: string): Flag<string | undefined> {
+function checkText(value: unknown, refuse: Refuse): string {
+  if (typeof value !== "string") throw refuse("must be a text");
+  return value;
+}
+
+function refuseMistake(value: string, mistakeOf: (value: string) => string | undefined, refuse: Refuse): string {
+  const mistake = mistakeOf(value);
+  if (mistake !== undefined) throw refuse(mistake, value);
+  return value;
+}
+
+/** A text that may be missing; an empty value counts as missing. `mistakeOf` returns what is wrong with a text, if anything. */
+export function optional(
+  base: Base,
+  hint: string,
+  help: string,
+  mistakeOf: (value: string) => string | undefined = () => undefined,
+): Flag<string | undefined> {
   const shown = { hint, help, default: undefined, print: (value: string | undefined) => value ?? "" };
-  return flag(base, shown, (value) => (value === "" ? undefined : value));
+  return flag(base, shown, (value, refuse) =>
+    value === "" || value === undefined ? undefined : refuseMistake(checkText(value, refuse), mistakeOf, refuse),
+  );
 }
 
 export function boolean(base: Base, initial: boolean, help: string): Flag<boolean> {
   const print = (value: boolean): string => (value ? "true" : "");
-  return flag(base, { hint: "", help, default: initial, print }, (value, refused) => {
-    if (/^(?:1|t|true)$/i.test(value)) return true;
-    if (/^(?:0|f|false)$/i.test(value)) return false;
-    throw refused("must be true or false");
-  });
+  return flag(
+    base,
+    { hint: "", help, default: initial, print },
+    (value, refuse) => {
+      if (typeof value !== "boolean") throw refuse("must be true or false");
+      return value;
+    },
+    (value) => /^(?:1|t|true)$/i.test(value) || (/^(?:0|f|false)$/i.test(value) ? false : value),
+  );
 }
 
 export interface Bounds {
@@ -93,43 +137,69 @@ export interface Bounds {
 }
 
 export function integer(base: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
-  return flag(base, { hint: "int", help, default: initial, print: String }, (value, refused) => {
-    const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= min && number <= max) return number;
-    throw refused(`must be a whole number from ${min} to ${max}`);
-  });
+  return flag(
+    base,
+    { hint: "int", help, default: initial, print: String },
+    (value, refuse) => {
+      if (Number.isInteger(value) && isWithin(value, min, max)) return value;
+      throw refuse(`must be a whole number from ${min} to ${max}`);
+    },
+    (value) => (/^[+-]?\d{1,15}$/.test(value) ? Number(value) : value),
+  );
 }
 
 export function fraction(base: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
   const print = (value: number): string => (value === 0 ? "" : String(value));
-  return flag(base, { hint: "float", help, default: initial, print }, (value, refused) => {
-    const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : Number.NaN;
-    if (number >= min && number <= max) return number;
-    throw refused(`must be a number from ${min} to ${max}`);
-  });
+  return flag(
+    base,
+    { hint: "float", help, default: initial, print },
+    (value, refuse) => {
+      if (isWithin(value, min, max)) return value;
+      throw refuse(`must be a number from ${min} to ${max}`);
+    },
+    (value) => (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value),
+  );
 }
+
+const isWithin = (value: unknown, min: number, max: number): value is number =>
+  typeof value === "number" && value >= min && value <= max;
 
 /** The option's value is in milliseconds; never negative. */
 export function duration(base: Base, initialMs: number, help: string): Flag<number> {
-  return flag(base, { hint: "duration", help, default: initialMs, print: printGoDuration }, (value, refused) => {
-    const ms = parseGoDuration(value);
-    if (ms === undefined) throw refused("must be a duration such as 300ms, 30s or 1h30m");
-    if (ms < 0) throw refused("must not be negative");
-    return ms;
-  });
+  return flag(
+    base,
+    { hint: "duration", help, default: initialMs, print: printGoDuration },
+    (value, refuse) => {
+      if (typeof value !== "number" || !Number.isFinite(value)) throw refuse("must be a number of milliseconds");
+      if (value < 0) throw refuse("must not be negative");
+      return value;
+    },
+    (value, refuse) => {
+      const ms = parseGoDuration(value);
+      if (ms === undefined) throw refuse("must be a duration such as 300ms, 30s or 1h30m");
+      return ms;
+    },
+  );
 }
 
 const sizeUnits: Readonly<Record<string, number>> = { "": 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
 
 /** A number of bytes, with an optional Ki, Mi or Gi. */
 export function bytes(base: Base, initialBytes: number, minBytes: number, help: string): Flag<number> {
-  return flag(base, { hint: "size", help, default: initialBytes, print: printSize }, (value, refused) => {
-    const match = /^(\d{1,12})(Ki|Mi|Gi|)$/.exec(value);
-    if (match === null) throw refused("must be a size such as 64Mi");
-    const size = Number(match[1]) * sizeUnits[match[2]!]!;
-    if (size < minBytes) throw refused(`must be at least ${printSize(minBytes)}`);
-    return size;
-  });
+  return flag(
+    base,
+    { hint: "size", help, default: initialBytes, print: printSize },
+    (value, refuse) => {
+      if (!Number.isInteger(value)) throw refuse("must be a whole number of bytes");
+      if (!isWithin(value, minBytes, Infinity)) throw refuse(`must be at least ${printSize(minBytes)}`);
+      return value;
+    },
+    (value, refuse) => {
+      const match = /^(\d{1,12})(Ki|Mi|Gi|)$/.exec(value);
+      if (match === null) throw refuse("must be a size such as 64Mi");
+      return Number(match[1]) * sizeUnits[match[2]!]!;
+    },
+  );
 }
 
 function printSize(size: number): string {
@@ -138,38 +208,36 @@ function printSize(size: number): string {
 }
 
 export function choice<T extends string>(base: Base, initial: NoInfer<T>, values: readonly T[], help: string): Flag<T> {
-  return flag(base, { hint: values.join("|"), help, default: initial, print: (value) => value }, (value, refused) => {
-    const found = values.find((candidate) => candidate === value);
-    if (found === undefined) throw refused(`must be one of ${values.join(", ")}`);
-    return found;
+  return flag(base, { hint: values.join("|"), help, default: initial, print: (value) => value }, (value, refuse) => {
+    const chosen = values.find((candidate) => candidate === value);
+    if (chosen === undefined) throw refuse(`must be one of ${values.join(", ")}`);
+    return chosen;
   });
 }
 
-/** Comma-separated values; repetitions add up. `check` returns the error of a value, if any. */
+/** Comma-separated values; repetitions add up. `mistakeOf` returns what is wrong with a value, if anything. */
 export function list(
-  [name, group]: Base,
+  base: Base,
   hint: string,
   help: string,
-  check: (value: string) => string | undefined = () => undefined,
+  mistakeOf: (value: string) => string | undefined = () => undefined,
 ): Flag<readonly string[]> {
-  return {
-    name,
-    group,
-    hint,
-    help,
-    default: [],
-    isList: true,
-    read: (value, before) => {
-      const added = value.split(",").map((part) => part.trim());
-      const wanted = added.filter((part) => part !== "");
-      for (const part of wanted) {
-        const why = check(part);
-        if (why !== undefined) throw bad(name, part, why);
-      }
-      return [...(before ?? []), ...wanted];
+  const listed = flag<readonly string[]>(
+    base,
+    { hint, help, default: [], print: (value) => value.join(",") },
+    (value, refuse) => {
+      if (!Array.isArray(value)) throw refuse("must be a list of texts");
+      return value.map((entry) =>
+        refuseMistake(
+          checkText(entry, (why) => refuse(why, entry)),
+          mistakeOf,
+          refuse,
+        ),
+      );
     },
-    print: (value) => value.join(","),
-  };
+    (value, _, before = []) => [...before, ...value.split(",").flatMap((part) => part.trim() || [])],
+  );
+  return { ...listed, isList: true };
 }
 
 /** Marks a flag as having no effect. */
@@ -223,9 +291,14 @@ export function parseArguments<Table extends FlagTable>(table: Table, args: read
       given = args[i];
     }
     if (given === undefined) throw new StartError(`flag --${flag.name} needs a value`);
-    settings[key] = flag.read(given, settings[key]);
+    settings[key] = readFlag(flag, given, settings[key]);
   }
-  return { settings: settings as Settings<Table>, help, rest }; // every value came from its flag's read
+  return { settings: settings as Settings<Table>, help, rest }; // every value came from its flag's check
+}
+
+function readFlag(flag: Flag<unknown>, text: string, before: unknown): unknown {
+  const refuse = refusal(`--${flag.name}`, text);
+  return flag.check(flag.parse(text, refuse, before), refuse);
 }
 
 /** `--name=value`, `-v=2`, `-v2` or without a value. */
@@ -282,13 +355,28 @@ export function readConfig<Table extends FlagTable>(table: Table, file: string, 
     if (typeof value === "object" && value !== null && flag.isList !== true)
       throw new StartError(`${file}: option ${name} takes one value`);
     try {
-      for (const part of configValues(value)) settings[key] = flag.read(part, settings[key]);
+      for (const part of configValues(value)) settings[key] = readFlag(flag, part, settings[key]);
     } catch (error) {
       if (error instanceof StartError) throw new StartError(`${file}: ${error.message}`);
       throw error;
     }
   }
-  return settings as Settings<Table>; // every value came from its flag's read
+  return settings as Settings<Table>; // every value came from its flag's check
+}
+
+/**
+ * Checks settings that code gives as strictly as flags. `undefined` leaves the default to flags that have one. Throws
+ * `StartError`, which names the setting.
+ */
+export function checkSettings<Table extends FlagTable>(table: Table, settings: object): Settings<Table> {
+  const checked: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(settings)) {
+    const flag = Object.hasOwn(table, name) ? table[name]! : undefined;
+    if (flag === undefined) throw new StartError(`unknown option ${JSON.stringify(name)}`);
+    if (value === undefined && flag.default !== undefined) continue;
+    checked[name] = flag.check(value, refusal(name, value));
+  }
+  return checked as Settings<Table>; // every value came from its flag's check
 }
 
 function configValues(value: unknown): string[] {

@@ -1,8 +1,7 @@
 /** Flags of admission: which plugins run, their settings, and webhooks. */
-import { boolean, duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, boolean, duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
 import { configuredPlugins } from "./configured-plugins.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
 const admission = (name: string) => [name, "Admission"] as const;
 const misc = (name: string) => [name, "Misc"] as const;
 const seconds = { min: 0, max: Number.MAX_SAFE_INTEGER };
@@ -54,12 +53,12 @@ export const admissionFlags = {
     "How long new pods that do not say it stay on a node that cannot be reached.",
   ),
   admissionTimeoutMs: duration(
-    own("admission-timeout"),
+    binnacleFlag("admission-timeout"),
     30_000,
     "Time that all admission webhooks of a write have together, within their own times; 0 for that of the request.",
   ),
   webhookCircuitBreaker: boolean(
-    own("webhook-circuit-breaker"),
+    binnacleFlag("webhook-circuit-breaker"),
     true,
     "Leave an admission webhook with failurePolicy Ignore alone for a while after it did not answer in its time.",
   ),

@@ -1,6 +1,5 @@
 /** Flags of external authenticators and anonymous requests. Names and defaults are upstream's. */
 import { boolean, choice, duration, type Flag, list, optional, type OptionsOf, text } from "#std/flags.ts";
-import { StartError } from "#std/start-error.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
 
@@ -9,11 +8,18 @@ export const signingAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "
 const headerName = (name: string): string | undefined =>
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) ? undefined : "must be the name of a header";
 
+const explicitAnonymousAuth = boolean(
+  authentication("anonymous-auth"),
+  true,
+  "Take requests without credentials as system:anonymous.",
+);
+
 /** True by default. Unset differs from set to true where a configuration file also decides. */
 const anonymousAuth: Flag<boolean | undefined> = {
-  ...boolean(authentication("anonymous-auth"), true, "Take requests without credentials as system:anonymous."),
+  ...explicitAnonymousAuth,
   default: undefined,
   print: (value) => ((value ?? true) ? "true" : ""),
+  check: (value, refuse) => (value === undefined ? undefined : explicitAnonymousAuth.check(value, refuse)),
 };
 
 /** A value may hold commas, so each claim has a flag of its own. */
@@ -22,13 +28,9 @@ const oidcRequiredClaim: Flag<readonly string[]> = {
     authentication("oidc-required-claim"),
     "claim=value",
     "A claim that tokens must have, with its value; repeat the flag for several.",
+    (claim) => (claim.indexOf("=") < 1 ? "must be claim=value" : undefined),
   ),
-  read(value, before) {
-    if (value.indexOf("=") < 1) {
-      throw new StartError(`invalid value ${JSON.stringify(value)} for --oidc-required-claim: must be claim=value`);
-    }
-    return [...(before ?? []), value];
-  },
+  parse: (value, _, before = []) => [...before, value],
 };
 
 export const externalAuthenticationFlags = {

@@ -1,6 +1,5 @@
 /** Flags of controllers, with kube-controller-manager's names, defaults and meaning. */
 import { boolean, duration, type Flag, integer, list, optional, type OptionsOf, text } from "#std/flags.ts";
-import { StartError } from "#std/start-error.ts";
 import { controllerName } from "./names.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
@@ -16,10 +15,10 @@ const keyFile = (name: string, whom: string) =>
 
 const moreThanNothing = (flag: Flag<number>): Flag<number> => ({
   ...flag,
-  read(value, before) {
-    const number = flag.read(value, before);
+  check(value, refuse) {
+    const number = flag.check(value, refuse);
     if (number > 0) return number;
-    throw new StartError(`invalid value ${JSON.stringify(value)} for --${flag.name}: must be greater than 0`);
+    throw refuse("must be greater than 0");
   },
 });
 

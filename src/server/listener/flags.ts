@@ -1,7 +1,6 @@
 /** Flags of the listener: its port, protocols, and bounds of connections. */
-import { boolean, integer, list, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, boolean, integer, list, type OptionsOf } from "#std/flags.ts";
 
-const own = (name: string) => [name, "Binnacle"] as const;
 const secure = (name: string) => [name, "Secure serving"] as const;
 const count = { min: 0, max: 10_000_000 };
 
@@ -24,19 +23,19 @@ export const listenerFlags = {
         : "must be max-age=seconds, includeSubDomains or preload",
   ),
   connectionsMax: integer(
-    own("max-connections"),
+    binnacleFlag("max-connections"),
     0,
     count,
     "Most connections at a time: for others the oldest of which no user is known is closed, or they are. 0 for 16384, or three quarters of the files that the process may open if these are fewer.",
   ),
   connectionsPerAddressMax: integer(
-    own("max-connections-per-address"),
+    binnacleFlag("max-connections-per-address"),
     0,
     count,
     "The same for those of one address, or one IPv6 network of 64 bits, where others are closed at once; 0 for half of --max-connections.",
   ),
   connectionsPerUserMax: integer(
-    own("max-connections-per-user"),
+    binnacleFlag("max-connections-per-user"),
     0,
     count,
     "The same for those of one user, who is answered 429 on others; 0 for half of --max-connections.",

@@ -2,9 +2,11 @@
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
 import { boolean, choice, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
-import { StartError } from "#std/start-error.ts";
+import { isObject } from "#std/is-object.ts";
 
 const services = (name: string) => [name, "Services"] as const;
+
+const isPositive = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 1;
 
 /** `30000-32767`, or `30000+2767`: a first port and how many follow it. */
 function portRange(name: string, initial: PortRange, help: string): Flag<PortRange> {
@@ -15,14 +17,15 @@ function portRange(name: string, initial: PortRange, help: string): Flag<PortRan
     hint: "first-last",
     help,
     default: initial,
-    read(value) {
+    parse(value) {
       const match = /^(\d{1,5})([-+])(\d{1,5})$/.exec(value);
       const first = Number(match?.[1]);
-      const size = match?.[2] === "+" ? Number(match[3]) + 1 : Number(match?.[3]) - first + 1;
-      if (first >= 1 && size >= 1 && first + size <= 65_536) return { first, size };
-      throw new StartError(
-        `invalid value ${JSON.stringify(value)} for --${name}: must be a range of ports such as 30000-32767`,
-      );
+      return { first, size: match?.[2] === "+" ? Number(match[3]) + 1 : Number(match?.[3]) - first + 1 };
+    },
+    check(value, refuse) {
+      const { first, size } = isObject(value) ? value : {};
+      if (isPositive(first) && isPositive(size) && first + size <= 65_536) return { first, size };
+      throw refuse("must be a range of ports such as 30000-32767");
     },
     print: (range) => `${range.first}-${last(range)}`,
   };
@@ -46,17 +49,12 @@ export const serviceFlags = {
     { first: 30_000, size: 2768 },
     "Ports of services of the types NodePort and LoadBalancer.",
   ),
-  advertiseAddress: {
-    ...optional(
-      services("advertise-address"),
-      "ip",
-      "Address at which programs in the cluster reach this server. Default: --bind-address, or one of the machine's when that is for all or local.",
-    ),
-    read(value: string) {
-      if (value === "" || ipFamily(value) !== undefined) return value === "" ? undefined : value;
-      throw new StartError(`invalid value ${JSON.stringify(value)} for --advertise-address: must be an IP address`);
-    },
-  },
+  advertiseAddress: optional(
+    services("advertise-address"),
+    "ip",
+    "Address at which programs in the cluster reach this server. Default: --bind-address, or one of the machine's when that is for all or local.",
+    (address) => (ipFamily(address) === undefined ? "must be an IP address" : undefined),
+  ),
   endpointReconcilerType: choice(
     services("endpoint-reconciler-type"),
     "lease",

@@ -1,6 +1,18 @@
 /** Flags of the store: where objects are kept, how large they may be, and how much of their history is kept. */
-import { boolean, bytes, choice, duration, type Flag, inert, integer, list, type OptionsOf } from "#std/flags.ts";
+import {
+  binnacleFlag,
+  boolean,
+  bytes,
+  choice,
+  duration,
+  type Flag,
+  inert,
+  integer,
+  list,
+  type OptionsOf,
+} from "#std/flags.ts";
 import { parseGoDuration, printGoDuration } from "#std/go-duration.ts";
+import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import type { VersionRetention } from "#storage/sqlite.ts";
 
@@ -17,12 +29,21 @@ const history: Flag<VersionRetention | undefined> = {
   help: "Keeps superseded and deleted versions of objects for binnacle history and binnacle undelete: for a time, up to a size on disk, or both (24h,1GiB), whatever is less. Lists and watches go back as far as --history-duration says.",
   default: undefined,
   print: (value) => (value === undefined ? "" : printHistory(value)),
-  read: (value) => (value === "" ? undefined : readHistory(value)),
+  parse: (value, refuse) => (value === "" ? undefined : parseHistory(value, refuse)),
+  check(value, refuse) {
+    if (value === undefined) return undefined;
+    const { ms, bytes } = isObject(value) ? value : {};
+    if (!isAmount(ms) || !isAmount(bytes) || (ms ?? bytes) === undefined)
+      throw refuse("must have a time ms, a size bytes, or both");
+    if (ms !== undefined && ms < msMin) throw refuse("the time must be at least 1m");
+    if (bytes !== undefined && bytes < bytesMin) throw refuse("the size must be at least 16MiB");
+    return { ms, bytes };
+  },
 };
 
-function readHistory(value: string): VersionRetention {
-  const bad = (why: string): StartError =>
-    new StartError(`invalid value ${JSON.stringify(value)} for --history: ${why}`);
+const isAmount = (value: unknown): value is number | undefined => value === undefined || Number.isFinite(value);
+
+function parseHistory(value: string, refuse: (why: string) => StartError): VersionRetention {
   let ms: number | undefined;
   let bytes: number | undefined;
   for (const part of value.split(",").map((text) => text.trim())) {
@@ -30,10 +51,8 @@ function readHistory(value: string): VersionRetention {
     const time = size === null ? parseGoDuration(part) : undefined;
     if (size !== null && bytes === undefined) bytes = Number(size[1]) * units[size[2]!]!;
     else if (time !== undefined && ms === undefined) ms = time;
-    else throw bad("must be a time, a size, or both, such as 24h,1GiB");
+    else throw refuse("must be a time, a size, or both, such as 24h,1GiB");
   }
-  if (ms !== undefined && ms < msMin) throw bad("the time must be at least 1m");
-  if (bytes !== undefined && bytes < bytesMin) throw bad("the size must be at least 16MiB");
   return { ms, bytes };
 }
 
@@ -43,38 +62,42 @@ function printHistory({ ms, bytes }: VersionRetention): string {
   return [...time, ...size].join(",");
 }
 
-const own = (name: string) => [name, "Binnacle"] as const;
 const etcd = (name: string) => [name, "Etcd"] as const;
 const minuteMs = 60_000;
 const inMemory = "reads and watches always come from memory; --history-memory bounds it";
 
 export const storeFlags = {
-  storage: choice(own("storage"), "disk", ["disk", "memory"], "Where objects live; memory forgets them at the end."),
+  storage: choice(
+    binnacleFlag("storage"),
+    "disk",
+    ["disk", "memory"],
+    "Where objects live; memory forgets them at the end.",
+  ),
   historyDurationMs: duration(
-    own("history-duration"),
+    binnacleFlag("history-duration"),
     5 * minuteMs,
     "How long superseded versions stay readable and watches can resume; shorter where that is a gigabyte, or of an earlier process.",
   ),
   history,
   compactionIntervalMs: duration(
-    own("compaction-interval"),
+    binnacleFlag("compaction-interval"),
     5 * minuteMs,
     "How often older history is dropped; 0 for never.",
   ),
   historyMemoryBytes: bytes(
-    own("history-memory"),
+    binnacleFlag("history-memory"),
     64 * 2 ** 20,
     2 ** 20,
     "Memory for superseded versions and recent events; older ones are read from disk.",
   ),
   objectBytesMax: bytes(
-    own("max-object-size"),
+    binnacleFlag("max-object-size"),
     3 * 2 ** 19,
     2 ** 16,
     "Most bytes of one stored object, as JSON; what becomes larger is refused with 413.",
   ),
   upstreamTiming: boolean(
-    own("upstream-timing"),
+    binnacleFlag("upstream-timing"),
     false,
     "For test suites that are tuned to etcd: 6 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
   ),
