@@ -6,7 +6,7 @@ import { type AuthorizationParts, serverAuthorizer } from "./authorization.ts";
 
 export interface Access extends ServerAuthenticators {
   readonly authorizer: Required<Authorizer>;
-  /** Stops watching files and asking others. */
+  /** Stops watching files, and closes the connections to webhooks and identity providers. */
   close(): void;
 }
 

@@ -1,4 +1,4 @@
-/** POST actions that store nothing, by resource. */
+/** Actions of resources: POST requests that store nothing. */
 import type { FeatureGates } from "#api/feature-gates.ts";
 import { selfSubjectReview } from "#authn/self-subject-review.ts";
 import { tokenRequest, tokenRequestDefaults } from "#authn/token-request.ts";
@@ -27,7 +27,7 @@ interface ActionParts extends Pick<ServerParts, "domain" | "clock" | "random"> {
   readonly issuer: ServiceAccountIssuer;
   readonly access: Access;
   readonly lookups: Lookups;
-  /** Finds a store by Kubernetes' name of its resource, in any served version; `undefined` when it is not served. */
+  /** Finds the store of a resource by its Kubernetes name, in any served version; `undefined` when it is not served. */
   storeOf(resource: string): Store | undefined;
 }
 
@@ -74,7 +74,7 @@ function requestToken({ options, gates, domain, clock, random, issuer, lookups }
   });
 }
 
-/** Gives definitions their actions; leaves others alone. */
+/** Adds the actions to the definitions that have some; returns other definitions unchanged. */
 export function withActions(
   actions: Actions,
   domain: ApiDomain,

@@ -55,7 +55,7 @@ import type { StoreFlags } from "./store/flags.ts";
 
 export interface ServerAdmission {
   readonly chain: AdmissionChain;
-  /** Ends the connections of plugins to others. */
+  /** Closes the connections of plugins to other servers. */
   close(): void;
 }
 
@@ -74,14 +74,14 @@ export interface AdmissionParts extends ServerParts {
   readonly webhooks: WebhookLists;
   readonly serviceAddress: FindServiceAddress;
   readonly authorizer: Authorizer;
-  /** The server's own. */
+  /** The client of the server itself. */
   readonly client: RestClient;
   /** The served resources. */
   table(): ResourceTable;
   readonly served: Pick<ServedResources, "list">;
 }
 
-/** Rejects with `StartError` for plugins that are switched on and off. */
+/** Rejects with `StartError` for plugins that are both enabled and disabled. */
 export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmission> {
   const { domain, clock, random, plan, lookups, limits, authorizer, client, served } = parts;
   const gate = parts.gates.isOn;
@@ -135,10 +135,10 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
   ];
   nameMissing(parts, plugins);
   const chain = admissionChain([
-    // Upstream has it outside of the plugins, so it cannot be disabled. It comes directly after validation.
+    // Upstream has this plugin outside of its list, so it cannot be disabled. It runs directly after validation.
     params(parts),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
-    // The same holds for this one. It sees the result of the others, before validation.
+    // This plugin cannot be disabled either. It sees the result of the other plugins, before validation.
     rbacEscalation({ authorizer, index: parts.rbacIndex }),
   ]);
   return {
@@ -158,7 +158,7 @@ const params = ({ domain, authorizer, table, served, storeOf }: AdmissionParts):
     policy: (resource, name) => newestPolicy(storeOf, resource, name),
   });
 
-/** The name of the resource with objects of this kind, here or on an aggregated server. */
+/** Returns the name of the resource with objects of this kind, on this server or an aggregated one. */
 function resourceOf(
   { group, version, kind }: GroupVersionKind,
   table: () => ResourceTable,
@@ -172,7 +172,7 @@ function resourceOf(
   return undefined;
 }
 
-/** One that is not there or cannot be read is `undefined`. */
+/** Returns the policy as it is stored now; `undefined` when it does not exist or cannot be read. */
 async function newestPolicy(storeOf: StoreFinder, resource: string, name: string): Promise<ApiObject | undefined> {
   const store = storeOf(`${resource}.admissionregistration.k8s.io`);
   try {
@@ -190,7 +190,7 @@ function refuseBoth(enabled: readonly string[], disabled: readonly string[]): vo
   throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
 }
 
-/** Says which plugins were asked for and are not here. */
+/** Warns about enabled plugins that this server does not have. */
 function nameMissing({ options, log }: AdmissionParts, plugins: readonly AdmissionPlugin[]): void {
   const here = new Set(plugins.map(({ name }) => name));
   const missing = [...new Set(options.enableAdmissionPlugins)].filter((name) => !here.has(name));
@@ -198,7 +198,7 @@ function nameMissing({ options, log }: AdmissionParts, plugins: readonly Admissi
   log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
 }
 
-/** These plugins give pods what the scheduler needs. */
+/** Returns the plugins that give pods the fields that the scheduler needs. */
 function schedulingPlugins({ domain, options, limits }: AdmissionParts): readonly AdmissionPlugin[] {
   return [
     priority({ domain, classes: limits.priorityClasses }),

@@ -28,21 +28,21 @@ interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" 
 }
 
 export interface Aggregation {
-  /** The answer of another server; `undefined` when the request is for this one. */
+  /** Returns the answer of another server; `undefined` when this server answers the request itself. */
   reply(request: HandledRequest): MaybePromise<Reply> | undefined;
-  /** The versions for discovery and OpenAPI. Another array after every change. */
+  /** Returns the versions for discovery and OpenAPI, as a new array after every change. */
   versions(): readonly AggregatedVersion[];
-  /** `changed` is called when there are other versions. */
+  /** Adds a listener for changes of the versions. */
   onChange(changed: () => void): void;
-  /** Returns what is wrong with the server of an APIService, if anything. */
+  /** Returns the reason why the server of an APIService is not available; `undefined` when it is available. */
   check(name: string, signal: AbortSignal): Promise<string | undefined>;
-  /** The server is about to end: requests that other servers have not begun to answer soon are given up. */
+  /** Gives up the requests that other servers do not begin to answer within a few seconds, since this server ends. */
   drain(): void;
   close(): void;
 }
 
 const checkMs = 5_000;
-/** The maximum time for which requests wait for other servers when this one ends. */
+/** The maximum time in milliseconds for which requests wait for other servers while this server ends. */
 const drainMs = 5_000;
 const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
@@ -65,7 +65,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
     sendsUid: gates.isOn("RemoteRequestHeaderUID"),
   };
   observeAvailability(metrics, apis);
-  /** These requests wait for the head of an answer. */
+  /** The requests that wait for the head of an answer. */
   const waiting = new Set<HandledRequest>();
   let stopDraining: (() => void) | undefined;
   return {
@@ -80,7 +80,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
         .of(api)
         .then(
           (backend) => forwardRequest(request, backend, forwarding),
-          // The service is gone, or its address.
+          // The service, or its address, no longer exists.
           unavailable,
         )
         .finally(() => waiting.delete(request));
@@ -118,7 +118,7 @@ function observeAvailability(metrics: Metrics, apis: AggregatedApis): void {
   );
 }
 
-/** The API that answers for a path: of resources and discovery, and of its OpenAPI documents. */
+/** Returns the API that answers for a path: of resources, of discovery, or of its OpenAPI documents. */
 function apiOf(apis: AggregatedApis, { info, path }: HandledRequest): AggregatedApi | undefined {
   if (info.isResourceRequest) return info.apiPrefix === "apis" ? apis.find(info.group, info.version) : undefined;
   const parts = path.replace(/^\/+/, "").split("/");
@@ -127,7 +127,9 @@ function apiOf(apis: AggregatedApis, { info, path }: HandledRequest): Aggregated
   return apis.find(parts[3]!, parts[4]!);
 }
 
-/** Upstream: any code of success is one. */
+/**
+ * Returns the reason why an API is not available. As upstream, any status code of success means that it is available.
+ */
 async function problemOf(
   api: AggregatedApi,
   backends: Backends,
@@ -140,7 +142,7 @@ async function problemOf(
     url = `https://${hostPort(backend.address)}${path}`;
     const question = {
       path,
-      // A new connection each time, as clients of the server get one when it comes back.
+      // Each check opens a new connection, because clients of a server that has come back do so too.
       isAlone: true,
       headers: ["Accept", "application/json", ...identityHeaders(checker, false)],
       timeoutMs: checkMs,

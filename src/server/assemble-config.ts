@@ -16,7 +16,7 @@ import type { ServerOptions } from "./options.ts";
 import type { KindsPlan } from "./served-kinds.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-/** Flags and files say this; it is read and checked before anything is opened or written. */
+/** The configuration from flags and files, read and checked before anything is opened or written. */
 export interface Plans {
   readonly kinds: KindsPlan;
   /** The ranges of `--service-cluster-ip-range`. */
@@ -39,25 +39,25 @@ export interface AssembleConfig extends ServerParts {
   readonly largeBytes: number;
   /** Records requests; `undefined` without an audit policy. */
   readonly audit: Required<Pick<ChainOptions, "audit" | "auditUnauthenticated">> | undefined;
-  /** Paths outside the API; asked by the router after authorization. */
+  /** The handlers of paths outside the API; the router calls them after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
-  /** Bearer token of a user in `system:masters`. */
+  /** The bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   /** The URL by which clients on this machine reach the server. */
   readonly url: string;
 }
 
 export interface Assembled {
-  /** Never rejects: errors are replies. */
+  /** Never rejects: errors become replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
-  /** Whether a resource or subresource exists; keeps metric labels bounded. */
+  /** Whether a resource or subresource exists. Bounds the label values of metrics. */
   serves(target: RequestTarget): boolean;
   hasKind(group: string, version: string, kind: string): boolean;
-  /** Whether what decides about requests is in step with the store. */
+  /** Whether the indexes that decide about requests are in step with the store. */
   isSynced(): boolean;
-  /** The server is about to end: no request waits long for other servers. */
+  /** Shortens the time for which requests wait for other servers, since the server ends. */
   drain(): void;
-  /** Ends controllers. Called when no request is left, before the cache is closed. */
+  /** Ends the controllers. Called when no request is running, before the cache is closed. */
   close(): Promise<void>;
 }

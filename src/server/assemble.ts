@@ -1,6 +1,6 @@
 /**
- * Composes a server in four phases; each gets the results of the ones before: state (objects), access (authentication,
- * authorization), pipeline (request handling), controllers. Start reading here.
+ * Composes a server in four phases; each phase gets the results of the phases before it: state (objects), access
+ * (authentication, authorization), pipeline (request handling), controllers. Start reading here.
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestTarget } from "#http/request-metrics.ts";
@@ -77,7 +77,7 @@ function openServerAccess(
   );
 }
 
-/** Makes what every cluster has, then starts the controllers that are selected. The result stops them. */
+/** Creates the objects of every cluster, then starts the selected controllers. The returned function stops them. */
 async function runControllers(
   config: AssembleConfig,
   { builtIn, fairness, limits, services }: ServerState,
@@ -86,7 +86,7 @@ async function runControllers(
 ): Promise<() => Promise<void>> {
   const { options, domain, clock, random, log, metrics, health, plans } = config;
   const { gates } = plans.kinds;
-  // The namespaces may be there and unreadable.
+  // The namespaces may exist without being readable.
   const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
     ensureSystemNamespaces(clients.server, domain),
   );
@@ -149,14 +149,14 @@ function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): 
   );
 }
 
-/** Whether the path names something there is; bounds the labels of metrics. */
+/** Whether the resource or subresource of a path exists. Bounds the label values of metrics. */
 export function isServed(table: ResourceTable, { group, version, resource, subresource }: RequestTarget): boolean {
   const definition = table.find(group, version, resource);
   if (definition === undefined) return false;
   return subresource === "" || definition.subresources.some(({ name }) => name === subresource);
 }
 
-/** A sample per stored resource; several versions share one. */
+/** Returns one sample for each stored resource; several versions of a resource share a sample. */
 function storedObjects(definitions: readonly ResourceDefinition[], stores: Stores): Sample[] {
   const stored = new Map<string, ResourceDefinition>();
   for (const definition of definitions) {

@@ -2,7 +2,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { Counter, Histogram, Metrics } from "#std/metrics.ts";
 
-/** Upper bounds in seconds: a doubling from a millisecond on. */
+/** Upper bounds in seconds: each is twice the bound before it, from one millisecond on. */
 const buckets = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
 
 interface Named {
@@ -18,8 +18,8 @@ interface AttemptMetricsOptions {
 }
 
 /**
- * Makes what counts and times an attempt that began at `startedMs` and ends now. A result that never was is not among the
- * metrics. Hot path: a few numbers for each request.
+ * Returns the function that counts and times an attempt that began at `startedMs` and ends now. The metrics have only
+ * results that occurred. Hot path: a few additions for each request.
  */
 export function attemptMetrics(options: AttemptMetricsOptions): (result: string, startedMs: number) => void {
   const { metrics, clock } = options;

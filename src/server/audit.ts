@@ -1,6 +1,6 @@
 /**
- * Opens the audit log: the policy is read before anything is opened, and backends are open from before the first
- * request until after the last. Loaded only with `--audit-policy-file`.
+ * Opens the audit log. The policy is read before anything is opened; the backends are open from before the first
+ * request until after the last one. Loaded only with `--audit-policy-file`.
  */
 import { unionOf } from "#audit/backend.ts";
 import { readAuditPolicy } from "#audit/configuration.ts";
@@ -21,7 +21,7 @@ interface AuditPlan {
   readonly webhook: WebhookConnection | undefined;
 }
 
-/** Reads the files. Throws `StartError`; `file` is that of the policy. */
+/** Reads the files; `file` is the audit policy. Throws `StartError`. */
 export function planAudit(file: string, options: AuditFlags, domain: ApiDomain): AuditPlan {
   checkAuditFlags(options);
   const text = readGiven(file);
@@ -38,14 +38,14 @@ export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "rand
 
 interface RunningAudit {
   readonly filters: AuditFilters;
-  /** Resolves when every event is kept, or given up after a minute. */
+  /** Resolves when every event is written, or given up after a minute. */
   close(): Promise<void>;
 }
 
-/** The maximum time for which a stop waits for a webhook that does not answer. */
+/** The maximum time in milliseconds for which a stop waits for a webhook that does not answer. */
 const closeMs = 60_000;
 
-/** Opens the backends. Rejects with `StartError`. `undefined` when there is none to tell. */
+/** Opens the backends. Resolves with `undefined` without a backend. Rejects with `StartError`. */
 export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts): Promise<RunningAudit | undefined> {
   const { options, domain, clock, random, log, metrics } = parts;
   const ended = new AbortController();

@@ -1,5 +1,5 @@
 /**
- * Authentication of a server, in upstream's order: the server itself, its administrator, the token file, service
+ * Authentication of a server. The order is upstream's: the server itself, its administrator, the token file, service
  * accounts, bootstrap tokens, and external authenticators. Other requests are anonymous or refused.
  */
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
@@ -16,7 +16,7 @@ import { ownRequests } from "./in-process-transport.ts";
 
 export interface ServerAuthenticators {
   readonly authenticator: Authenticator;
-  /** Every kind of bearer token, for reviews of tokens. */
+  /** Authenticates every kind of bearer token, for token reviews. */
   readonly tokens: TokenAuthenticator;
   close(): void;
 }
@@ -62,8 +62,8 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
 }
 
 /**
- * Records on a Secret the day of its token's last use, so that unused ones can be found. It runs in the background; a
- * failed write is repeated at the next use.
+ * Returns the function that records the day of a token's last use on its Secret, so that unused tokens can be found. It
+ * runs in the background; a failed write is repeated at the next use.
  */
 function secretMarker({ domain, log, client }: AuthenticationParts): (secret: Secret, day: string) => void {
   const label = domain.rename("kubernetes.io/legacy-token-last-used");

@@ -20,7 +20,10 @@ export interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock"
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly rbacIndex: RbacIndex;
   readonly nodeGraph: NodeGraph;
-  /** The server's own users, decided by RBAC alone. Identified by object, which no other code has. */
+  /**
+   * The server's own users, for whom only RBAC decides. A user is recognized by object identity, so no other code can
+   * pretend to be one.
+   */
   readonly ownUsers: WeakSet<UserInfo>;
 }
 
@@ -51,7 +54,7 @@ export async function serverAuthorizer(parts: AuthorizationParts): Promise<Autho
   return { authorizer: union([privilegedGroups([groupMasters]), others]), close: () => chain.close() };
 }
 
-/** Asks `roles` alone about users of the server itself, and `others` about everybody else. */
+/** Returns an authorizer that asks only `roles` about the server's own users, and `others` about all other users. */
 function byRolesAlone(
   isOwn: (user: UserInfo) => boolean,
   roles: Required<Authorizer>,
@@ -65,7 +68,7 @@ function byRolesAlone(
   };
 }
 
-/** Returns the rules of the role that nodes had before there was an authorizer of their own. */
+/** Returns the rules of the role that nodes had before the Node authorizer existed. */
 function nodeRules({ domain, gates }: AuthorizationParts): readonly PreparedRule[] {
   const policy = bootstrapPolicy(domain, gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");

@@ -40,7 +40,9 @@ import type { ServerParts } from "./server-parts.ts";
 import { givenAddresses } from "./services/addresses.ts";
 import type { ServiceFlags } from "./services/flags.ts";
 
-/** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
+/**
+ * Returns the controllers from which `--controllers` selects. Their accounts have upstream's names, like their roles.
+ */
 function selectable(parts: ControllersParts, informers: SharedInformers): readonly NamedController[] {
   const { clients, credentials, domain, options, random, url, resourceClaims, serves } = parts;
   const { rootCertificates } = credentials;
@@ -90,7 +92,7 @@ function selectable(parts: ControllersParts, informers: SharedInformers): readon
     named("serviceaccount-controller", "service-account-controller", serviceAccountControllers.defaultAccounts),
     {
       name: "serviceaccount-token-controller",
-      // Upstream: it has no account, since it makes what accounts act by.
+      // This controller has no account, as upstream, since it makes the tokens of accounts.
       client: clients.manager("tokens-controller"),
       controller: serviceAccountControllers.tokens({
         sign: (parties) => credentials.signToken(parties, domain),
@@ -116,7 +118,8 @@ function gatedControllers(
   return [
     ...(migratesStorage ? [named(migrator, migrator, storageVersionControllers.migration)] : []),
     ...identityCollectors(identity, named),
-    // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
+    // This controller does not exist upstream and has no role, so it uses the role of the controller that watches
+    // claims.
     ...(attributesClasses === ""
       ? []
       : [
@@ -129,7 +132,7 @@ function gatedControllers(
   ];
 }
 
-/** Upstream: part of the API server itself, so they cannot be deselected. */
+/** Returns the controllers that upstream runs inside the API server, so they cannot be deselected. */
 const ownControllers = (parts: ControllersParts): readonly NamedController[] => {
   const { server } = parts.clients;
   const given = givenAddresses(parts.options);
@@ -169,17 +172,17 @@ interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "rando
   readonly proxyClient: ProxyClient;
   readonly clientTrust: ClientTrust;
   readonly clients: ControllerClients;
-  /** The URL by which clients reach the server, which may be elsewhere. */
+  /** The URL by which clients reach the server, possibly from another machine. */
   readonly url: string;
-  /** Served version of volume attributes classes; empty when they are not served. */
+  /** The served version of volume attributes classes; empty when none is served. */
   readonly attributesClasses: string;
-  /** The same of resource claims. */
+  /** The served version of resource claims; empty when none is served. */
   readonly resourceClaims: string;
-  /** Whether lease candidates are served, among whom this server chooses. */
+  /** Whether lease candidates are served, among which this server chooses. */
   readonly hasCandidates: boolean;
   /** Whether a built-in resource is served. */
   serves(resource: string): boolean;
-  /** This server says this of itself; `undefined` without the gate `APIServerIdentity`. */
+  /** The identity of this server; `undefined` without the feature gate `APIServerIdentity`. */
   readonly identity: Identity | undefined;
   /** Whether storage version migrations are served. */
   readonly migratesStorage: boolean;
@@ -187,7 +190,7 @@ interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "rando
   readonly served: ServedResources;
   readonly kinds: ServedKinds;
   readonly scaledKinds: ScaledKinds;
-  /** Returns what is wrong with the server of an APIService, if anything. */
+  /** Returns the reason why the server of an APIService is not available; `undefined` when it is available. */
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
   readonly quotas: QuotaCountOptions;
@@ -195,7 +198,7 @@ interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "rando
   isIncomplete(service: Service): boolean;
 }
 
-/** Starts the selected controllers, or has this server elected for it first. The returned function ends them. */
+/** Starts the selected controllers, at once or after this server is elected. The returned function ends them. */
 export function startControllers(parts: ControllersParts): () => Promise<void> {
   const { clients, clock, domain, log, metrics, options, random } = parts;
   const stop = new AbortController();
@@ -243,7 +246,7 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
   };
 }
 
-/** Does work with options whose listeners are forgotten when it ends. */
+/** Returns a function that runs work with sources whose listeners are removed when the work ends. */
 function termsOf(parts: ControllersParts): (work: (own: ControllersParts) => Promise<void>) => Promise<void> {
   const { served, quotas } = parts;
   let relays: { served: Relay<[]>; overcharged: Relay<[string]>; quotasServed: Relay<[]> } | undefined;
@@ -267,7 +270,7 @@ function termsOf(parts: ControllersParts): (work: (own: ControllersParts) => Pro
   };
 }
 
-/** Delays controllers, so that clients that wait for the start do not wait for them. */
+/** The delay in milliseconds before controllers start, so that they do not delay the first requests of clients. */
 const startDelayMs = 50;
 
 const late =

@@ -5,12 +5,12 @@ import { conversionByReview, type ConvertObjects } from "#extensions/conversion-
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-/** One call takes no longer than this, as upstream. */
+/** The maximum time in milliseconds of one call, as upstream. */
 const timeoutMs = 30_000;
-/** Calls of one webhook at a time, and their bytes, unless there is a single one. */
+/** The maximum number of simultaneous calls of one webhook, and of their bytes. A single call may have more bytes. */
 const callsMax = 128;
 const bytesMax = 64 * 1024 * 1024;
-/** An answer may have this many bytes, and some for each that was sent. */
+/** The maximum bytes of an answer: this number, plus `answerGrowth` for each byte that was sent. */
 const answerBytesMin = 3 * 1024 * 1024;
 const answerGrowth = 4;
 
@@ -20,7 +20,7 @@ interface ConversionWebhooks {
   close(): void;
 }
 
-/** The client is loaded for the first call: most servers make none. */
+/** The HTTP client is loaded for the first call, since most servers make none. */
 export function openConversionWebhooks(
   { domain, random, clock }: Pick<ServerParts, "domain" | "random" | "clock">,
   serviceAddress: FindServiceAddress,
@@ -46,11 +46,11 @@ export function openConversionWebhooks(
   };
 }
 
-/** Calls that wait for each webhook. */
+/** The numbers of pending calls and their bytes, by webhook. */
 class PendingCalls {
   readonly #calls = new Map<string, { readonly count: number; readonly bytes: number }>();
 
-  /** Returns what ends the call. Throws `tooManyRequests`. */
+  /** Registers a call and returns the function that ends it. Throws `tooManyRequests`. */
   begin(webhook: string, bytes: number): () => void {
     const before = this.#calls.get(webhook) ?? { count: 0, bytes: 0 };
     if (before.count >= callsMax || (before.count > 0 && before.bytes + bytes > bytesMax)) {

@@ -197,7 +197,7 @@ void test("damaged files of the data folder are reported, not replaced", async (
   await assert.rejects(prepare(folder), /pki\/ca\.key: not a private key in PEM form/);
 });
 
-/** Expects the refusal of a folder from which a file was taken, or emptied; then that the loss can be accepted. */
+/** Expects that a folder with a missing or empty file is refused, and then that the loss can be accepted. */
 async function expectLoss(name: string, isUsed: boolean, how: "missing" | "empty"): Promise<void> {
   const folder = temporary();
   const first = await prepare(folder);

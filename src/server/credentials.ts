@@ -16,32 +16,32 @@ import { StartError } from "#std/start-error.ts";
 import { readGiven } from "./given-files.ts";
 
 export interface Credentials {
-  /** The authority that signed `serving` and `admin`; PEM. */
+  /** The authority that signed `serving` and `admin`, as PEM. */
   readonly ca: KeyPair;
   readonly serving: KeyPair;
-  /** A client in the group `system:masters`. */
+  /** The credentials of a client in the group `system:masters`. */
   readonly admin: KeyPair & { readonly token: string };
   /**
    * The client certificate for aggregated API servers. Its authority signs nothing else, so no other client can
    * impersonate this server.
    */
   readonly frontProxy: { readonly ca: KeyPair; readonly client: KeyPair };
-  /** Signs service account tokens; PEM. */
+  /** The key pair that signs service account tokens, as PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
-  /** The files that are new or renewed: path below the data folder and content. Empty when everything could be reused. */
+  /** The new or renewed files: content by path below the data folder. Empty when everything could be reused. */
   readonly files: ReadonlyMap<string, string>;
-  /** A loss that was accepted. */
+  /** The message about a loss that was accepted. */
   readonly loss?: string;
 }
 
 export interface CredentialsWanted {
-  /** The folder with earlier ones; undefined makes all of them new. */
+  /** The folder with existing credentials; `undefined` makes all of them new. */
   readonly folder: string | undefined;
-  /** Whether the folder was used before: then the files that others rely on must be there. */
+  /** Whether the folder was used before. If so, the files on which other programs rely must exist. */
   readonly isUsed: boolean;
-  /** Makes new ones in place of those that are lost. */
+  /** Whether lost credentials are replaced by new ones. */
   readonly acceptLoss: boolean;
-  /** Names in addition to those of every server. */
+  /** Names in the certificate, in addition to the names of every server. */
   readonly names: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
@@ -49,17 +49,17 @@ export interface CredentialsWanted {
 
 const authorityName = "binnacle-ca";
 const frontProxyAuthorityName = "binnacle-front-proxy-ca";
-/** Common name of the certificate that aggregated API servers are shown. */
+/** Common name of the certificate that the server presents to aggregated API servers. */
 export const frontProxyName = "front-proxy-client";
 const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
-/** A certificate is renewed when less time than this is left. */
+/** A certificate is renewed when it expires in less than this time, in milliseconds. */
 const renewBeforeMs = 30 * dayMs;
-/** Clocks of clients may be a little behind. */
+/** The time in milliseconds by which certificates are backdated, since clocks of clients may be a little slow. */
 const backdateMs = 5 * 60_000;
 
-/** Names under which a server on this machine, or programs that believe they run inside a cluster, reach it. */
+/** The names under which programs on this machine, or inside a cluster, reach a server. */
 const commonNames = [
   "localhost",
   "kubernetes",
@@ -109,12 +109,12 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
   };
 }
 
-/** A key that others rely on; everything else is made of it again. */
+/** A key on which other programs rely. All other credentials can be made again from such keys. */
 interface Root {
   readonly key: string;
-  /** It is derived from the key, and others know it. */
+  /** The certificate of the key, which other programs know. */
   readonly known?: string;
-  /** This is lost with the key. */
+  /** The consequence of a lost key, for the error message. */
   readonly lost: string;
 }
 
@@ -133,14 +133,14 @@ const roots: readonly Root[] = [
   { key: "pki/admin.token", lost: "the administrator's token would be void" },
 ];
 
-/** Says which files are lost; `undefined` for none. */
+/** Returns a message about the lost files; `undefined` when no file is lost. */
 function lostFiles({ folder, isUsed }: CredentialsWanted): string | undefined {
   if (folder === undefined) return undefined;
   const problems: string[] = [];
   for (const { key, known, lost } of roots) {
     const files = known === undefined ? [key] : [key, known];
     const contents = files.map((file) => readPem(folder, file)?.trim());
-    // A first start that was cut short leaves a key alone.
+    // An interrupted first start leaves a key without its certificate.
     const isRequired = isUsed || contents[1] !== undefined;
     for (const [index, content] of contents.entries()) {
       const isMissing = content === undefined && isRequired;
@@ -152,17 +152,17 @@ function lostFiles({ folder, isUsed }: CredentialsWanted): string | undefined {
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/** A certificate that the authority signs: its content, and whether an existing one still fits. */
+/** A certificate that an authority signs: its content, and the check whether an existing one still fits. */
 interface Leaf {
   fits(pair: KeyPair): boolean;
   readonly subject: Subject;
-  /** Left out: the server's own authority. */
+  /** The authority that signs the certificate; the server's own by default. */
   readonly authorityName?: string;
 }
 
 type Subject = Omit<CertificateTemplate, "publicKey" | "notBeforeMs" | "notAfterMs">;
 
-/** The authority that signs. Without `key`, the new key signs for itself. */
+/** The authority that signs a certificate. Without `key`, the certificate is self-signed. */
 interface SigningAuthority {
   readonly commonName: string;
   readonly key?: KeyObject;
@@ -176,7 +176,7 @@ interface IssueOptions {
   readonly key?: KeyObject | undefined;
 }
 
-/** Returns a key with its certificate. */
+/** Returns a new certificate with its key. */
 async function issue(subject: Subject, authority: SigningAuthority, options: IssueOptions): Promise<KeyPair> {
   const { nowMs, lifetimeMs, random, key = newKey() } = options;
   const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
@@ -186,7 +186,7 @@ async function issue(subject: Subject, authority: SigningAuthority, options: Iss
 }
 
 class Maker {
-  /** Files to write: path below the data folder, and content. */
+  /** The files to write: content by path below the data folder. */
   readonly files = new Map<string, string>();
   readonly #wanted: CredentialsWanted;
 
@@ -228,7 +228,9 @@ class Maker {
     return { privateKey, publicKey };
   }
 
-  /** An empty file counts as none: `lostFiles` has looked. */
+  /**
+   * Returns the content of a file. An empty file counts as missing here; `lostFiles` has already checked for losses.
+   */
   #read(path: string): string | undefined {
     const { folder } = this.#wanted;
     const content = folder === undefined ? undefined : readPem(folder, path);
@@ -241,7 +243,7 @@ class Maker {
     return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });
   }
 
-  /** A key that a first start wrote, which was cut short before its certificate. */
+  /** Returns the key of an interrupted first start, which wrote the key but not its certificate. */
   #loneKey(name: string): KeyObject | undefined {
     const { isUsed, folder } = this.#wanted;
     const key = isUsed ? undefined : this.#read(`pki/${name}.key`);
@@ -250,7 +252,7 @@ class Maker {
   }
 
   #keep(name: string, pair: KeyPair): KeyPair {
-    // The order matters: a certificate without its key is a loss.
+    // The key is written first: a certificate without its key counts as lost.
     this.files.set(`pki/${name}.key`, pair.key);
     this.files.set(`pki/${name}.crt`, pair.certificate);
     return pair;
@@ -271,7 +273,7 @@ interface ClientWanted {
   readonly lifetimeMs: number;
 }
 
-/** A certificate of the folder's own authority, which must be there. Throws `StartError`. */
+/** Issues a certificate signed by the folder's own authority, which must exist. Throws `StartError`. */
 export async function issueClientCertificate(
   folder: string,
   wanted: ClientWanted,
@@ -295,7 +297,7 @@ export async function issueClientCertificate(
   return issue(subject, authority, { nowMs: clock.now(), lifetimeMs, random });
 }
 
-/** Reads and checks a certificate given by flags, and its key. Throws `StartError`. */
+/** Reads and checks a certificate and its key, both named by flags. Throws `StartError`. */
 export function readGivenPair(certificateFile: string, keyFile: string): KeyPair {
   const certificate = readGiven(certificateFile);
   for (const block of certificateBlocks(certificate)) parseCertificate(certificateFile, block);

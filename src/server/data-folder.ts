@@ -22,11 +22,11 @@ import { makeFolder } from "#std/folder.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** Format of the folder that this program writes; it reads no other. */
+/** The format version of the folder, the only one that this program reads and writes. */
 const formatVersion = 1;
 const markerName = "binnacle.json";
 
-/** Parts of a folder that are never made anew without a word: what they held would be lost. */
+/** Parts of a folder that are never replaced silently, since their content would be lost. */
 export type Holding = "credentials" | "store";
 const holdings: readonly Holding[] = ["credentials", "store"];
 
@@ -37,7 +37,7 @@ export interface Marker {
   readonly holds: readonly Holding[];
 }
 
-/** Refuses a folder of another API domain or format. Writes nothing. `undefined` when the folder has not been used. */
+/** Refuses a folder of another API domain or format, and writes nothing. Returns `undefined` for an unused folder. */
 export function checkDataFolder(folder: string, apiDomain: string): Marker | undefined {
   const marker = readMarker(folder);
   if (marker === undefined) return undefined;
@@ -54,7 +54,7 @@ export function checkDataFolder(folder: string, apiDomain: string): Marker | und
   return marker;
 }
 
-/** The folder's marker; undefined before the first start. */
+/** Returns the folder's marker; `undefined` before the first start. */
 export function readMarker(folder: string): Marker | undefined {
   const file = join(folder, markerName);
   let text: string;
@@ -71,12 +71,12 @@ export function readMarker(folder: string): Marker | undefined {
       return { formatVersion: version, apiDomain, holds: holdings.filter((part) => listed.includes(part)) };
     }
   } catch {
-    // The error below says it: it makes no difference how the file is damaged.
+    // The error below covers every kind of damage.
   }
   throw new StartError(`${file} is damaged`);
 }
 
-/** Makes the folder if need be; the returned function takes it away again if it was made and is still empty. */
+/** Makes the folder if it does not exist. The returned function removes a folder that was made and is still empty. */
 export function makeDataFolder(folder: string): () => void {
   try {
     return makeFolder(folder);
@@ -85,15 +85,15 @@ export function makeDataFolder(folder: string): () => void {
   }
 }
 
-/** Marks the folder as belonging to the domain, for good, and as holding these parts from now on. */
+/** Marks the folder as belonging to the domain permanently, and as holding these parts from now on. */
 export function markDataFolder(folder: string, apiDomain: string, holds: readonly Holding[]): void {
   const marker: Marker = { formatVersion, apiDomain, holds };
   writePrivate(folder, markerName, `${JSON.stringify(marker)}\n`);
 }
 
 /**
- * Writes a file below the folder atomically, readable by its owner only. A file with the same content is left alone, so
- * that a full disk does not matter.
+ * Writes a file below the folder atomically, readable by its owner only. A file with the same content is not written,
+ * so that a full disk does not matter.
  */
 export function writePrivate(folder: string, path: string, content: string): void {
   const file = join(folder, path);

@@ -28,7 +28,7 @@ export interface EncryptionPlan {
 
 type EncryptionParts = Pick<ServerParts, "clock" | "random" | "log" | "metrics" | "health">;
 
-/** `undefined` without the flag. Rejects with `StartError`. */
+/** Resolves with `undefined` without the flag. Rejects with `StartError`. */
 export async function planEncryption(options: EncryptionFlags, domain: ApiDomain): Promise<EncryptionPlan | undefined> {
   const { encryptionProviderConfig: file, encryptionProviderConfigAutomaticReload: isReloaded } = options;
   if (file === undefined) {
@@ -41,7 +41,7 @@ export async function planEncryption(options: EncryptionFlags, domain: ApiDomain
   return { file, text, isReloaded, read, rules: orStartError(`${file}: `, () => read(text)) };
 }
 
-/** Opens the providers; those that ask others may still fail. Rejects with `StartError`. */
+/** Opens the providers; KMS providers may still fail at this time. Rejects with `StartError`. */
 export async function openEncryption(plan: EncryptionPlan, parts: EncryptionParts): Promise<Encryption> {
   const { EncryptedLog: Encrypted } = await import("#encryption/encrypted-log.ts");
   const { openProviders } = await import("#encryption/open.ts");
@@ -101,20 +101,20 @@ export class Encryption {
     if (isReloaded) this.#stop = this.#reload();
   }
 
-  /** The log with encrypted values, around the one that keeps them. Once. */
+  /** Returns a log that encrypts values before it passes them to `log`. Called once. */
   wrap(log: LogStore): LogStore {
     this.#encrypted = this.#wrap(log, this.#providers!); // it is open
     return this.#encrypted;
   }
 
-  /** Whether the configuration has values of a resource encrypted, or had: some may be. */
+  /** Whether the configuration encrypts values of a resource, or did before: stored values may be encrypted. */
   encrypts({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
     return rulesFor(this.#rules, group, resource).some(({ providers }) =>
       providers.some(({ type }) => type !== "identity"),
     );
   }
 
-  /** The store is open: says what of it cannot be read. */
+  /** Reports the stored values that cannot be decrypted. Called when the store is open. */
   opened(): void {
     const { metrics, log } = this.#parts;
     const unreadable = (): number => this.#encrypted?.unreadable ?? 0;
@@ -132,7 +132,10 @@ export class Encryption {
     this.#providers?.close();
   }
 
-  /** Upstream: one check for all, which `/livez` lacks: a new start would help no plugin. */
+  /**
+   * Adds one check for all providers, as upstream. `/livez` does not have it, since a new start would not repair a
+   * plugin.
+   */
   #addHealthCheck(): void {
     if (this.#providers?.kms.length === 0 && !this.#plan.isReloaded) return;
     this.#parts.health.add({
@@ -142,7 +145,7 @@ export class Encryption {
     });
   }
 
-  /** A provider works again: what could not be read may be readable now. */
+  /** Reads unreadable values again after a provider has recovered. */
   async #retry(provider: string): Promise<void> {
     const encrypted = this.#encrypted;
     const before = encrypted?.unreadable ?? 0;
@@ -174,7 +177,7 @@ export class Encryption {
     });
   }
 
-  /** Changes to other providers, if all of them work. */
+  /** Replaces the providers, if all new ones work. */
   async #use(next: OpenProviders): Promise<void> {
     const broken = next.kms.find(({ problem }) => problem !== undefined);
     if (broken !== undefined || this.#isClosed) {

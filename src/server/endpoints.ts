@@ -1,4 +1,4 @@
-/** Paths outside the API: health, version, metrics, and the program's own under `/binnacle/`. */
+/** Paths outside the API: health, version, metrics, and the paths of this program under `/binnacle/`. */
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
@@ -12,30 +12,31 @@ import type { Revision } from "#storage/log-store.ts";
 export const backupPath = "/binnacle/v1/backup";
 
 /**
- * The path at which `binnacle compact` asks for it; the body is `{"revision": "12"}` or `{"olderThanSeconds": 3600}`.
+ * The path at which `binnacle compact` requests a compaction; the body is `{"revision": "12"}` or `{"olderThanSeconds":
+ * 3600}`.
  */
 export const compactPath = "/binnacle/v1/compact";
 
 interface EndpointParts {
   readonly health: Health;
   readonly requestMetrics: RequestMetrics;
-  /** Writes a consistent copy of the store to a file, and resolves with the revision that it shows. */
+  /** Writes a consistent copy of the store to a file, and resolves with the revision of the copy. */
   readonly backup: Backup;
   readonly compact: Compact;
   /** This program's version. */
   readonly version: string;
 }
 
-/** Rejects when there is no store to copy. */
+/** Rejects when there is no store on disk. */
 export type Backup = (file: string) => Promise<Revision>;
 
-/** The end of the history that is dropped: a revision, or the age of what was replaced. */
+/** The end of the history to drop: a revision, or the minimum age of replaced versions. */
 type HistoryEnd = { readonly revision: Revision } | { readonly olderThanMs: number };
 
-/** Drops history and gives its room back. Rejects when there is no log to compact. */
+/** Drops history and frees its space. Rejects when there is no log to compact. */
 export type Compact = (before: HistoryEnd) => Promise<{ readonly revision: Revision; readonly bytes: number }>;
 
-/** Answers these paths; `undefined` for all others. Permission has been checked. */
+/** Answers requests for these paths; `undefined` for all other paths. Permission has been checked. */
 export type Endpoints = (request: HandledRequest) => MaybePromise<Reply> | undefined;
 
 export function serverEndpoints({ health, requestMetrics, backup, compact, version }: EndpointParts): Endpoints {

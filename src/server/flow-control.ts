@@ -1,6 +1,6 @@
 /**
- * Priority and fairness of a server. Stored objects configure it, with effect from each acknowledged write; built-in
- * ones are created at the start and restored once a minute.
+ * Priority and fairness of a server. Stored objects configure it, with effect from each acknowledged write; the
+ * built-in objects are created at the start and restored once a minute.
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
@@ -53,7 +53,7 @@ export class Fairness {
     this.#parts = parts;
     this.clock = clock;
     this.#group = domain.rename("flowcontrol.apiserver.k8s.io");
-    // Upstream: a quarter of the time a request has.
+    // A quarter of the time limit of a request, as upstream.
     this.waitLimitMs = options.requestTimeoutMs / 4;
     this.control = new FlowControl({
       clock,
@@ -72,7 +72,7 @@ export class Fairness {
     });
   }
 
-  /** Take what is stored into force: `undefined` for other resources than flow schemas and levels. */
+  /** Returns the handlers that put stored flow schemas and levels into force; `undefined` for other resources. */
   handlers({ group, version, resource }: ResourceDefinition): ObjectHandlers<ApiObject> | undefined {
     if (group !== this.#group || version !== "v1" || !resources.includes(resource)) return undefined;
     const { control } = this;
@@ -93,9 +93,9 @@ export class Fairness {
     this.control.start();
   }
 
-  /** Makes what every cluster has and looks after it. Resolves after the first try; while it fails, more follow. */
+  /** Creates the default objects and keeps them up to date. Resolves after the first try; failed tries are repeated. */
   async maintain(client: RestClient, health: Health): Promise<void> {
-    // The mandatory ones are in force all the same.
+    // The mandatory objects are in force even when the resources are not served.
     if (!resources.every((resource) => this.#table?.().find(this.#group, "v1", resource) !== undefined)) return;
     const { clock, domain, log } = this.#parts;
     const done = health.startupStep("priority-and-fairness-config-producer");
@@ -112,13 +112,13 @@ export class Fairness {
       if (!this.#stop.signal.aborted) this.#cancel = clock.after(nextMs, () => void round());
     };
     await round();
-    // Nothing depends on it: clients that wait for the server come first.
+    // No client waits for the status, so clients that wait for the start come first.
     this.#cancelStatus = clock.after(statusAfterMs, () => {
       void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
     });
   }
 
-  /** Answers the paths that show levels, queues and requests, and leaves all others. */
+  /** Answers requests for the paths that show levels, queues and requests; `undefined` for all other paths. */
   readonly reply = (request: ApiRequest): Reply | undefined => {
     if (!request.path.startsWith("/debug/")) return undefined;
     const details = (request.query.get("includeRequestDetails") ?? "") !== "";

@@ -1,4 +1,6 @@
-/** Flags that belong to no single feature, or that several features read: where the server is, what it keeps, its log. */
+/**
+ * Flags that belong to no single feature, or that several features read: the server's address, its storage, its log.
+ */
 import {
   binnacleFlag,
   boolean,

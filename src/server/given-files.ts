@@ -1,4 +1,4 @@
-/** Files that flags name: reading them, and the error that ends the start when one cannot be read or understood. */
+/** Reads files that flags name. A file that cannot be read or understood ends the start with an error. */
 import { readFileSync } from "node:fs";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
@@ -12,7 +12,7 @@ export function readGiven(file: string): string {
   }
 }
 
-/** The result of `read`. What it throws becomes a `StartError` with `prefix` before the message. */
+/** Returns the result of `read`. An error of `read` becomes a `StartError` with `prefix` before the message. */
 export function orStartError<T>(prefix: string, read: () => T): T {
   try {
     return read();

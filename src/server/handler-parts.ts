@@ -1,4 +1,4 @@
-/** Derived parts of handlers, shared by the event loop and the threads of large requests. */
+/** Parts of handlers that the event loop and the threads of large requests derive from the same inputs. */
 import type { ApiTables } from "#api/definitions.ts";
 import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
@@ -38,7 +38,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
     if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
     const found = gv && table().findKind(gv.group, gv.version, of.kind);
-    // A kind of the same name in another group is another kind, unless both have the same keys.
+    // A kind with the same name in another group is a different kind, unless both have the same keys.
     return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage)
       ? found
       : undefined;
@@ -59,8 +59,8 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
 }
 
 /**
- * Returns the encodings without a gate, and those whose gate is on. Throws an `Error` for a gate that 1.32 does not
- * have.
+ * Returns the encodings without a feature gate, and those whose gate is on. Throws an `Error` for a gate that 1.32 does
+ * not have.
  */
 export function servedEncodings(
   all: readonly BodyEncoding[],
@@ -74,7 +74,7 @@ export function servedEncodings(
   });
 }
 
-/** Schema of a built-in kind. Throws when there is none. */
+/** Returns the schema of a built-in kind. Throws when there is none. */
 export function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
   const schema = tables.schemaOf(gvk);
   if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
@@ -89,7 +89,7 @@ export function metadataSchema(tables: ApiTables, domain: ApiDomain): Schema {
   return schema;
 }
 
-/** Whether a built-in kind exists in a version, including those of older releases. */
+/** Returns the check whether a built-in kind exists in a version, including versions of older releases. */
 function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind) => boolean {
   const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
   const kinds = new Set(tables.kinds.map(({ group, kind }) => `${group}/${kind}`));

@@ -25,7 +25,7 @@ function setup(checked: Partial<HealthSources> = {}) {
     clock,
     ...checked,
   });
-  /** Checks that fail, by endpoint. */
+  /** Returns the failing checks of an endpoint. */
   const failing = (endpoint: string): string[] => {
     const reply = health.reply({ path: `/${endpoint}`, query: new URLSearchParams("verbose") });
     return [...String(reply?.bytes).matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name!);

@@ -6,9 +6,9 @@ import type { CacheHealth } from "#storage/watch-cache.ts";
 
 export interface HealthSources {
   readonly store: CacheHealth;
-  /** Resolves when the thread that owns the log has answered; absent where there is none. */
+  /** Resolves when the thread that owns the log has answered; absent without such a thread. */
   askThread?(): Promise<unknown>;
-  /** Whether what decides about requests is in step with the store. */
+  /** Whether the indexes that decide about requests are in step with the store. */
   isSynced(): boolean;
   isStopping(): boolean;
   readonly clock: Clock;
@@ -16,7 +16,7 @@ export interface HealthSources {
 
 const everywhere = ["healthz", "livez", "readyz"] as const;
 
-/** The maximum time until the storage thread answers: longer than any of its steps. */
+/** The maximum time in milliseconds for an answer of the storage thread: longer than any of its steps. */
 const threadPatienceMs = 10_000;
 
 export function addHealthChecks(
@@ -26,7 +26,7 @@ export function addHealthChecks(
   if (askThread !== undefined) {
     health.add({ name: "log", endpoints: everywhere, problem: threadProblem(askThread, clock) });
   }
-  // Reads and deletions go on while the disk is full, and a new start would not help.
+  // Reads and deletions work while the disk is full, and a new start would not help.
   health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => store.failure?.message });
   health.add({
     name: "storage",
@@ -45,7 +45,7 @@ export function addHealthChecks(
   });
 }
 
-/** Each check asks the thread unless an earlier question still waits; there is no polling between checks. */
+/** Returns a check that asks the thread, unless an earlier question still waits. Between checks nothing is asked. */
 function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string | undefined {
   let askedMs: number | undefined;
   const answered = (): void => {
@@ -54,7 +54,7 @@ function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string 
   return () => {
     if (askedMs === undefined) {
       askedMs = clock.monotonic();
-      // A refusal is an answer: that the store has failed is another check's to tell.
+      // A rejection is an answer too: another check reports a failed store.
       ask().then(answered, answered);
     }
     const waitedMs = clock.monotonic() - askedMs;
@@ -62,7 +62,7 @@ function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string 
   };
 }
 
-/** Logs checks that fail, each at a limited rate: anybody may ask for them, and as often as they like. */
+/** Logs failed checks at a limited rate for each check, because anybody may request them as often as they like. */
 export function healthFailures(
   clock: Clock,
   log: Pick<Log, "debug" | "warn">,
@@ -72,7 +72,7 @@ export function healthFailures(
     const key = `${endpoint} ${check}`;
     let tell = tellers.get(key);
     if (tell === undefined) {
-      // Clients that wait for the start or the end poll often and expect this answer.
+      // Clients that wait for the start or the end poll often and expect this failure.
       const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
       const say = (found: unknown): void =>
         log[isExpected ? "debug" : "warn"]({ endpoint, check, problem: found }, "health check failed");

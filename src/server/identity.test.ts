@@ -1,4 +1,4 @@
-/** The identity of a server, as kube-apiserver 1.32.1 makes it. */
+/** The identity of a server, compared with that of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serverId } from "./identity.ts";

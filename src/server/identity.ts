@@ -1,18 +1,18 @@
 /**
- * This server's identity tells it from others of its control plane: it is the name of its identity Lease, stands in
- * StorageVersions and, as a hash, in labels of metrics. It is the same at every start on one machine. Source:
- * upstream's `APIServerID`.
+ * The identity of this server, which distinguishes it from other servers of its control plane. It is the name of the
+ * identity Lease, and occurs in StorageVersions and, hashed, in metric labels. It is the same at every start on one
+ * machine. Source: upstream's `APIServerID`.
  */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
 
-/** `kube-apiserver` in identities, whatever the API domain. */
+/** The label value of identities: `kube-apiserver`, whatever the API domain. */
 export const identityLabelValue = "kube-apiserver";
 
 const idBytes = 16;
 const base32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** `apiserver-` and 26 characters, of the machine's name and what runs there. */
+/** Returns `apiserver-` and 26 characters, a hash of the machine's name and `identityLabelValue`. */
 export function serverId(host = hostname()): string {
   const parts = [host, identityLabelValue].flatMap((part) => {
     const bytes = Buffer.from(part);
@@ -23,7 +23,7 @@ export function serverId(host = hostname()): string {
   return `apiserver-${base32Of(hash("sha256", Buffer.concat(parts), "buffer").subarray(0, idBytes))}`;
 }
 
-/** Returns what stands for this server in labels of metrics. */
+/** Returns the hash that identifies this server in labels of metrics. */
 export const identityHash = (): string => `sha256:${hash("sha256", serverId())}`;
 
 function base32Of(bytes: Buffer): string {

@@ -14,17 +14,17 @@ import { unknownInfo } from "#http/request-info.ts";
 
 interface InProcessOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
-  /** The user of the requests. */
+  /** The user that makes the requests. */
   readonly user: UserInfo;
-  /** Its first word is the field manager of what is written. */
+  /** The user agent. Its first word is the field manager of written objects. */
   readonly userAgent: string;
   now(): number;
 }
 
 const newline = 0x0a;
-/** Most bytes of what other servers answer, which is kept as a whole. */
+/** The maximum bytes of an answer from an aggregated server, which is collected as a whole. */
 const bodyBytesMax = 512 * 1024 * 1024;
-/** Most bytes of an event of theirs. */
+/** The maximum bytes of a watch event from an aggregated server. */
 const lineBytesMax = 16 * 1024 * 1024;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
@@ -44,7 +44,7 @@ export function inProcessTransport(options: InProcessOptions): Transport {
   return { request: (request) => answer(request), stream: answer };
 }
 
-/** Authenticates users of these transports; requests from listeners can never have them. */
+/** Authenticates the users of these transports. Requests from listeners can never be recognized as such a user. */
 export const ownRequests: Authenticator = {
   authenticate: (credentials) => (credentials instanceof InProcessRequest ? credentials.identity : noCredentials),
 };
@@ -56,7 +56,7 @@ async function bodyOf(reply: Reply): Promise<Buffer> {
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);
 }
 
-/** Throws when there is more than anybody has a use for. */
+/** Throws when the body has more than `bodyBytesMax` bytes. */
 async function collected(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
@@ -70,7 +70,7 @@ async function collected(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> 
 
 /**
  * Resolves at the end of the stream. Events are delivered without backpressure. A consumer that throws ends its stream,
- * and the promise rejects with its error; the producer is not affected.
+ * and the promise rejects with that error; the producer is not affected.
  */
 function drain(reply: Reply, signal: AbortSignal | undefined, onEvent: (event: ReceivedEvent) => void): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -111,7 +111,7 @@ function drain(reply: Reply, signal: AbortSignal | undefined, onEvent: (event: R
 /** Splits bytes into lines. */
 class Lines {
   readonly #onLine: (line: Buffer) => void;
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line that is not complete yet. */
   #rest: Buffer[] = [];
   #restLength = 0;
 
@@ -119,7 +119,7 @@ class Lines {
     this.#onLine = onLine;
   }
 
-  /** Throws when a line has no end for long, and what the listener throws. */
+  /** Throws for a line without an end after `lineBytesMax` bytes, and every error of the listener. */
   take(bytes: Buffer): void {
     let text = bytes;
     for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
@@ -137,7 +137,7 @@ class Lines {
   }
 }
 
-/** A class, for the reason `http/router.ts` gives. */
+/** A class rather than an object literal, for the reason that `http/router.ts` gives. */
 class InProcessRequest implements ApiRequest {
   readonly method: string;
   readonly url: string;
@@ -194,7 +194,7 @@ class InProcessRequest implements ApiRequest {
     return [];
   }
 
-  /** It has none that say who it is. */
+  /** Does nothing: the request has no headers with credentials. */
   forgetHeaders(): void {}
 
   get signal(): AbortSignal {
@@ -213,7 +213,7 @@ class InProcessRequest implements ApiRequest {
     return Promise.resolve(this.#body ?? Buffer.alloc(0));
   }
 
-  /** Detaches from the signal when the request is answered, since the caller may reuse it. */
+  /** Removes the listener from the signal when the request is answered, since the caller may reuse the signal. */
   close(): void {
     this.#outer?.removeEventListener("abort", this.#abort);
   }

@@ -1,9 +1,9 @@
-/** Kubeconfigs: the administrator's, other users', and the public one of `cluster-info`. */
+/** Kubeconfigs of the administrator and of other users, and the public kubeconfig of `cluster-info`. */
 import type { KeyPair } from "#std/certificate.ts";
 
 const data = (pem: string): string => Buffer.from(pem).toString("base64");
 
-/** A cluster without a user, for machines that join. Its name is empty, as upstream's tools write it. */
+/** Returns a cluster without a user, for machines that join. Its name is empty, as upstream's tools write it. */
 export function publicKubeconfig(url: string, ca: string): string {
   return `apiVersion: v1
 kind: Config
@@ -19,7 +19,7 @@ users: null
 `;
 }
 
-/** One cluster, one user with a client certificate, everything embedded. `url` is `https://host:port`. */
+/** Returns one cluster and one user with a client certificate, everything embedded. `url` is `https://host:port`. */
 export function adminKubeconfig(
   url: string,
   { ca, serverName }: Pick<ClientConfigOptions, "ca" | "serverName">,
@@ -51,21 +51,21 @@ users:
 export type ClientCredentials = KeyPair | { readonly token: string };
 
 interface ClientConfigOptions {
-  /** `https://host:port`. */
+  /** The URL as `https://host:port`. */
   readonly url: string;
-  /** PEM; the machine's authorities when undefined. */
+  /** The trusted certificates as PEM; `undefined` for the machine's authorities. */
   readonly ca: string | undefined;
-  /** Name in the server's certificate when it is not the host of the URL. */
+  /** A name in the server's certificate; `undefined` for the host of the URL. */
   readonly serverName: string | undefined;
-  /** Skips verification of the server's certificate. */
+  /** Whether the server's certificate is accepted without verification. */
   readonly insecure: boolean;
   readonly user: string;
-  /** The namespace of commands that name none. */
+  /** The namespace of commands that do not name one. */
   readonly namespace: string | undefined;
   readonly credentials: ClientCredentials;
 }
 
-/** A kubeconfig of one user with embedded credentials, to be printed as YAML or JSON. */
+/** Returns a kubeconfig of one user with embedded credentials, to be printed as YAML or JSON. */
 export function clientConfig(options: ClientConfigOptions): object {
   const { url, ca, serverName, insecure, user, namespace, credentials } = options;
   const cluster = {

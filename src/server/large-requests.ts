@@ -14,7 +14,7 @@ import { type PendingJob, WorkerThread } from "./large-requests/worker-thread.ts
 
 interface LargeRequestOptions extends ThreadStart, WorkerHostOptions {}
 
-/** Threads at most. A user has one at a time, so that the others find one free. */
+/** The maximum number of threads. A user has one at a time, so that other users find a free one. */
 const threadsMax = 2;
 
 export class LargeRequestThreads implements LargeRequests {
@@ -31,7 +31,7 @@ export class LargeRequestThreads implements LargeRequests {
   async handle(scope: Scope): Promise<Reply> {
     const { request } = scope;
     const body = await request.body(scope.parts.bodyLimitBytes);
-    // A request that waits for a thread, or is in one, does not use the event loop.
+    // A request in a thread, or waiting for one, does not use the event loop.
     request.seats?.end();
     const host = new WorkerHost(scope, body, this.#options);
     const running = this.#run(request.user.name, request.signal, host).finally(() => void host.end());
@@ -91,7 +91,7 @@ export class LargeRequestThreads implements LargeRequests {
     });
   }
 
-  /** Drops a job whose caller has gone. */
+  /** Removes a job whose caller has gone. */
   #forget(gone: PendingJob): void {
     this.#waiting.delete(gone);
     for (const thread of this.#threads) if (thread.running === gone) void thread.end();
@@ -108,7 +108,7 @@ export class LargeRequestThreads implements LargeRequests {
     }
   }
 
-  /** The first job of a user without a running one. */
+  /** Returns the first job of a user who has no running job. */
   #first(): PendingJob | undefined {
     const busy = new Set([...this.#threads].flatMap(({ running }) => (running === undefined ? [] : [running.user])));
     return this.#waiting.values().find(({ user }) => !busy.has(user));

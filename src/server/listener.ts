@@ -1,4 +1,4 @@
-/** The listener of a server: its port, certificates and bounds of connections. */
+/** The listener of a server: its port, certificates and limits of connections. */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { StartError } from "#std/start-error.ts";
@@ -14,13 +14,13 @@ import type { ServerParts } from "./server-parts.ts";
 interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "metrics"> {
   readonly options: ListenerFlags & CredentialFlags & Pick<GeneralFlags, "bindAddress">;
   readonly credentials: ServingCredentials;
-  /** Whether large bodies are compressed for clients that take it. */
+  /** Whether large bodies are compressed for clients that accept it. */
   readonly compress: boolean;
   handle(request: ApiRequest): MaybePromise<Reply>;
   handshakeFailed(): void;
 }
 
-/** Takes the port. Rejects with `StartError` where it cannot be had. */
+/** Opens the port. Rejects with `StartError` when the port is not available. */
 export async function listen(parts: ListenerParts): Promise<Listener> {
   const { options, credentials, compress, handle, handshakeFailed, log, clock, random, metrics } = parts;
   const { bindAddress: host, securePort: port } = options;

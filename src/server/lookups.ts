@@ -1,18 +1,21 @@
-/** In-memory look-ups for parts that decide about requests. They see every acknowledged write and make no request. */
+/**
+ * In-memory look-ups for the parts that decide about requests. They include every acknowledged write and make no
+ * request.
+ */
 import type { FindObject, ObjectTypes } from "#api/object-types.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
 
-/** Look-ups by Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
+/** Look-ups by the Kubernetes name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
   readonly get: FindObject;
   /** Lists the objects of all namespaces. */
   list<Resource extends keyof ObjectTypes>(resource: Resource): Iterable<ObjectTypes[Resource]>;
 }
 
-/** Finds a store by Kubernetes' name of its resource, in any served version. */
+/** Finds the store of a resource by its Kubernetes name, in any served version. */
 export type StoreFinder = (resource: string) => Store | undefined;
 
 export function storeFinder(table: ResourceTable, stores: Stores, rename: (text: string) => string): StoreFinder {

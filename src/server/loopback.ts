@@ -1,6 +1,6 @@
 /**
- * The server as a client of itself, by transports that call the request chain directly. It exists before the chain, so
- * that parts that need a client can be created first; all transports are stopped together.
+ * The server as a client of itself, by transports that call the request chain directly. It is created before the chain,
+ * so that other parts can get their clients first; all transports are stopped together.
  */
 import type { Transport } from "#client/transport.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
@@ -27,7 +27,7 @@ export class Loopback {
     this.#handle = handle;
   }
 
-  /** A transport of a user with a user agent. */
+  /** Returns a transport of a user with a user agent. */
   transport(user: UserInfo, userAgent: string): Transport {
     const inner = inProcessTransport({
       handle: (request) => this.#handle(request),
@@ -53,7 +53,7 @@ export class Loopback {
     };
   }
 
-  /** Takes no more requests. Resolves when none is running; watches end by their own signals. */
+  /** Refuses new requests, and resolves when no request is running. Watches end by their own signals. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.allSettled(this.#running);

@@ -1,7 +1,7 @@
 /**
- * All options of a server: the tables of flags of its features in one, which yields the type, command line,
- * configuration file, help and checks. Flags have kube-apiserver's names where it has them; our own are in the group
- * `Binnacle`.
+ * All options of a server. The flag tables of the features are combined into one table, which yields the type, command
+ * line, configuration file, help and checks. Flags have kube-apiserver's names where such names exist; our own flags
+ * are in the group `Binnacle`.
  */
 import { checkSettings, type OptionsOf, parseArguments, printHelp, readConfig, type Settings } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -41,10 +41,10 @@ export const serverFlags = {
   ...controllerFlags,
 };
 
-/** The complete, validated options of a server. Durations are milliseconds unless the name says otherwise. */
+/** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */
 export type ServerOptions = OptionsOf<typeof serverFlags>;
 
-/** Some of the options; the rest keeps its default. */
+/** Some of the options; the others have their defaults. */
 export type ServerSettings = Settings<typeof serverFlags>;
 
 interface ServeArguments {
@@ -53,13 +53,16 @@ interface ServeArguments {
   readonly rest: readonly string[];
 }
 
-/** Settings of a command line. Throws `StartError`. */
+/** Returns the settings of a command line. Throws `StartError`. */
 export const parseServeArguments = (args: readonly string[]): ServeArguments => parseArguments(serverFlags, args);
 
-/** Help of all flags for a terminal `width` columns wide. */
+/** Returns the help of all flags for a terminal of `width` columns. */
 export const serveHelp = (width: number): string => printHelp(serverFlags, width);
 
-/** Settings of a configuration file's text. js-yaml is loaded only when there is such a file. Throws `StartError`. */
+/**
+ * Returns the settings in the text of a configuration file. js-yaml is loaded only for such a file. Throws
+ * `StartError`.
+ */
 export async function readConfigFile(file: string, content: string): Promise<ServerSettings> {
   if (content.trim() === "") return {};
   const { load } = await import("js-yaml");
@@ -75,7 +78,8 @@ export async function readConfigFile(file: string, content: string): Promise<Ser
 }
 
 /**
- * Checks settings as strictly as flags, and completes them with the defaults; later layers win. Throws `StartError`.
+ * Checks settings as strictly as flags, and completes them with the defaults. Later layers take precedence over
+ * earlier ones. Throws `StartError`.
  */
 export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
@@ -88,7 +92,7 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   return options;
 }
 
-/** One line for every given flag that has no effect. */
+/** Returns one line for every given flag that has no effect. */
 export function inertNotes(settings: ServerSettings): string[] {
   const keys = Object.keys(settings) as (keyof typeof serverFlags)[]; // settings have only the table's keys
   return keys.flatMap((key) => {

@@ -34,30 +34,30 @@ import { openServedTable, type ServedTable } from "./served-table.ts";
 import type { ServerState } from "./state.ts";
 
 export interface Pipeline {
-  /** Never rejects: errors are replies. */
+  /** Never rejects: errors become replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** The served resources. */
   table(): ResourceTable;
-  /** Versions of groups that this server answers for itself, and who hears when there are others. */
+  /** The group versions that this server serves itself, and a way to listen for their changes. */
   readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
-  /** The resources that this server and those behind it serve. */
+  /** The resources that this server and the aggregated servers serve. */
   readonly served: ServedResources;
   readonly aggregation: Aggregation;
-  /** Serves the custom resources that are defined. */
+  /** Serves the custom resources of the stored definitions. */
   start(): Promise<void>;
-  /** Whether they are in step with the store. */
+  /** Whether the custom resources are in step with the store. */
   isSynced(): boolean;
-  /** The server is about to end: what waits for others does not for long. */
+  /** Shortens the time for which requests wait for other servers, since the server ends. */
   drain(): void;
-  /** Ends what runs by itself, threads last. */
+  /** Ends the controller of custom resources and the calls of conversion webhooks. */
   closeCustomResources(): void;
   close(): Promise<void>;
 }
 
-/** Most bytes of a request body. */
+/** The maximum bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
 
-/** `client` writes what admission charges. */
+/** Opens the pipeline. `client` writes the objects that admission plugins charge, such as quotas. */
 export async function openPipeline(
   config: AssembleConfig,
   state: ServerState,
@@ -216,7 +216,7 @@ function openHandlers(
   });
 }
 
-/** The handlers of non-resource paths. */
+/** Returns the handlers of paths that are not resources. */
 function routes(
   config: AssembleConfig,
   { fairness }: ServerState,
@@ -278,10 +278,10 @@ function openChain(
   });
 }
 
-/** APIServices of custom resources get these. */
+/** The priorities of APIServices for groups of custom resources. */
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 };
 
-/** The group versions that this server serves itself. Upstream: all but the group of APIService. */
+/** Yields the group versions that this server serves itself: all but the group of APIService, as upstream. */
 function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
   const own = domain.rename("apiregistration.k8s.io");
   for (const { group, version, custom } of definitions) {
@@ -291,7 +291,7 @@ function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iter
   }
 }
 
-/** Counts watch events by kind, with the metric's child looked up once a kind. */
+/** Returns the counter of watch events by kind. The metric's child is looked up once for each kind. */
 function watchObserver(
   metricsOf: (group: string, version: string, kind: string) => WatchMetrics,
 ): (definition: ResourceDefinition, events: number, bytes: number) => void {

@@ -1,4 +1,4 @@
-/** Metrics of the process and its store, read at each scrape. Names are those of Prometheus' own clients. */
+/** Metrics of the process and its store, read at each scrape. The names are those of Prometheus' own clients. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Metrics, Sample } from "#std/metrics.ts";
 import type { LogWatchCache, StorageObserver } from "#storage/memory.ts";
@@ -42,7 +42,7 @@ export function addProcessMetrics(metrics: Metrics): void {
   });
 }
 
-/** Linux only; empty elsewhere. */
+/** Returns the metrics of open files on Linux; empty on other systems. */
 function openFiles(): readonly Sample[] {
   try {
     return one(readdirSync("/proc/self/fd").length);
@@ -56,7 +56,10 @@ function maxFiles(): readonly Sample[] {
   return most === undefined ? [] : one(most);
 }
 
-/** Files that the process may open, sockets included; `undefined` where it is not Linux or has no limit. */
+/**
+ * Returns the maximum number of open files of the process, sockets included; `undefined` without a limit, or on systems
+ * other than Linux.
+ */
 export function openFilesMax(): number | undefined {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
@@ -66,7 +69,7 @@ export function openFilesMax(): number | undefined {
   }
 }
 
-/** Metrics of the store: reported by the store, or read at each scrape. */
+/** Makes the metrics of the store, which the store reports or each scrape reads. */
 export function storageObserver(metrics: Metrics): StorageObserver {
   const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
   const seconds = (name: string, help: string) => metrics.histogram({ name, help, buckets }).with();
@@ -90,7 +93,7 @@ export function storageObserver(metrics: Metrics): StorageObserver {
   };
 }
 
-/** Adds the metrics of a store on disk: what its log holds. */
+/** Adds the metrics of the log of a store on disk. */
 export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: number; readonly since: number }): void {
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => held().bytes);

@@ -1,7 +1,9 @@
 /** The version of this program, from its package. */
 import { readFileSync } from "node:fs";
 
-/** Looks upwards from this file, which lies elsewhere in the package than in the source tree. */
+/**
+ * Looks for the package in the folders above this file, whose depth differs between the package and the source tree.
+ */
 export function programVersion(): string {
   for (let folder = new URL("./", import.meta.url); ; folder = new URL("../", folder)) {
     try {
@@ -11,7 +13,7 @@ export function programVersion(): string {
       >;
       if (name === "binnacle" && version !== undefined) return version;
     } catch {
-      // not here
+      // The file is not in this folder.
     }
     if (folder.pathname === "/" || /^\/[A-Za-z]:\/$/.test(folder.pathname)) return "0.0.0";
   }

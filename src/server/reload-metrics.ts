@@ -3,14 +3,14 @@ import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
 import { identityHash } from "./identity.ts";
 
-/** Counts reloads: new content took effect, or could not. */
+/** Counts a reload: `success` when the new content took effect, `failure` when not. */
 export type CountReload = (status: "success" | "failure") => void;
 
 /** `subsystem` is `authentication`, `authorization` or `encryption`. */
 export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {
   const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
   const labels = ["apiserver_id_hash", "status"];
-  // Upstream's words, which are older for encryption.
+  // Upstream's metric of encryption has older names.
   const isOld = subsystem === "encryption";
   const of = `of ${subsystem} configuration split by ${isOld ? "" : "status and "}apiserver identity.`;
   const counted = isOld ? "reload successes and failures" : "automatic reloads";

@@ -1,10 +1,10 @@
-/** A step of the start that does not delay the others; it is repeated until it succeeds. */
+/** A step of the start that does not delay other steps and is repeated until it succeeds. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 
 const retryMs = 1000;
 
-/** Resolves after the first try. The returned function ends further ones. */
+/** Resolves after the first try. The returned function stops the repetition. */
 export async function retriedStep(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   failure: string,

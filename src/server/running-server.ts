@@ -1,6 +1,6 @@
 /**
- * Calls from commands to a running server, with the kubeconfig of its data folder or another one. Calls are bounded in
- * time and size.
+ * Calls from commands to a running server, with the kubeconfig of its data folder or another kubeconfig. Calls have
+ * limits of time and size.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
-/** Flags of commands that ask a server. */
+/** Flags of commands that call a server. */
 export const connectionFlags = {
   dataDir: text(
     ["data-dir", "Binnacle"],
@@ -26,12 +26,12 @@ export const connectionFlags = {
   server: optional(["server", "Binnacle"], "url", "Ask at this address instead of the kubeconfig's."),
 };
 
-/** Reads the kubeconfig the flags lead to. Throws `StartError`. */
+/** Reads the kubeconfig to which the flags lead. Throws `StartError`. */
 export function findServer(settings: Settings<typeof connectionFlags>): WebhookConnection {
   const { dataDir = connectionFlags.dataDir.default, kubeconfig, server } = settings;
   const file = kubeconfig ?? join(dataDir, "admin.kubeconfig");
   try {
-    // A folder on the way that may not be looked into throws.
+    // `statSync` throws for a folder on the way that cannot be searched.
     if (kubeconfig === undefined && statSync(file, { throwIfNoEntry: false }) === undefined) {
       throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
     }
@@ -49,18 +49,18 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
 }
 
 const defaultTimeoutMs = 30_000;
-/** One answer has at most so many: it may be a page of a hundred large objects. */
+/** The maximum bytes of one answer, which may be a page of a hundred large objects. */
 const maxBytes = 256 * 1024 * 1024;
 
 /** No server answers at the address. */
 export class Unreachable extends StartError {}
 
-/** The server answered that it does not do what was asked. */
+/** The server answered with an error. */
 export class Refused extends StartError {
   readonly code: number;
-  /** Its `Status` has this reason; empty where it gave none. */
+  /** The reason in the `Status` of the answer; empty without one. */
   readonly reason: string;
-  /** The server's own words. */
+  /** The message of the server. */
   readonly said: string;
   /** The continue token of a 410 answer to a list; empty without one. */
   readonly continue: string;
@@ -81,23 +81,23 @@ export interface ServerCall {
   /** The path with its query. */
   readonly path: string;
   readonly body?: unknown;
-  /** The body, which is JSON, is sent with this type. */
+  /** The media type of the body, which is JSON. */
   readonly contentType?: string;
   readonly timeoutMs?: number;
 }
 
 export interface ServerAnswer<T> {
   readonly value: T;
-  /** The server warns of these. */
+  /** The warnings that the server sent. */
   readonly warnings: readonly string[];
 }
 
-/** Calls of one server over kept connections. */
+/** Calls one server over connections that stay open. */
 export interface ServerClient {
   readonly url: string;
   /**
-   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `Refused` for codes
-   * of 300 and more. The caller names what the path answers.
+   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `Refused` for
+   * codes of 300 and more. `T` is the caller's claim about the answer of the path.
    */
   call<T>(call: ServerCall): Promise<ServerAnswer<T>>;
   close(): void;
@@ -131,7 +131,7 @@ export function openServerClient({ url, headers, trust }: WebhookConnection): Se
   };
 }
 
-/** Creates an object; resolves with the answer. Rejects as `ServerClient.call` does. */
+/** Creates an object and resolves with the answer. Rejects as `ServerClient.call` does. */
 export async function post<T>(
   server: WebhookConnection,
   path: string,
@@ -158,7 +158,7 @@ function read<T>(url: string, code: number, body: string): T {
   throw new Refused(url, code, (value ?? {}) as Partial<Status>); // whose fields are checked
 }
 
-/** Numbers that may be larger than a double holds exactly. */
+/** Matches numbers that may be too large for a double to hold exactly. */
 const longNumber = /[0-9]{16}/;
 
 function warningsOf(header: string | readonly string[] | undefined): string[] {

@@ -1,6 +1,5 @@
 /**
- * The built-in kinds that are served, by feature gates and runtime configuration; checked before anything is opened or
- * written.
+ * The served built-in kinds, by feature gates and runtime configuration; checked before anything is opened or written.
  */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";
@@ -16,18 +15,18 @@ import type { KindFlags } from "./served-kinds/flags.ts";
 export interface KindsPlan {
   readonly tables: ApiTables;
   readonly gates: FeatureGates;
-  /** Built-in kinds that are served. */
+  /** The served built-in kinds. */
   readonly table: ResourceTable;
 }
 
-/** These options alone, as a thread gets them. */
+/** Returns only these options, in the form that a thread gets. */
 export const pickKindFlags = ({ featureGates, runtimeConfig, eventTtlMs }: KindFlags): KindFlags => ({
   featureGates,
   runtimeConfig,
   eventTtlMs,
 });
 
-/** Throws `StartError` for a wrong gate or version. */
+/** Throws `StartError` for an invalid gate or version. */
 export function planKinds(options: KindFlags, domain: ApiDomain, clock: Clock): KindsPlan {
   const tables = loadDefinitions(domain);
   const gates = orStartError("", () => parseFeatureGates(tables.gates, options.featureGates));

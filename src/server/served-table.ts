@@ -17,7 +17,7 @@ import type { ServerParts } from "./server-parts.ts";
 interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
   readonly cache: WatchCache;
   readonly tables: ApiTables;
-  /** Built-in kinds, whose writers wait. */
+  /** The built-in kinds; their writes wait until the effects of an object are in force. */
   readonly builtIn: ResourceTable;
   readonly objects: StoredObjects;
   readonly objectBytesMax: number;
@@ -29,11 +29,11 @@ interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "rando
 export interface ServedTable {
   /** The served resources. */
   table(): ResourceTable;
-  /** `listener` is called when there are other resources. */
+  /** Adds a listener for changes of the served resources. */
   onChange(listener: () => void): void;
-  /** Serves the custom resources that are defined. */
+  /** Serves the custom resources of the stored definitions. */
   start(): Promise<void>;
-  /** Whether they are in step with the store. */
+  /** Whether the custom resources are in step with the store. */
   isSynced(): boolean;
   close(): void;
 }
@@ -58,8 +58,8 @@ export function openServedTable(parts: ServedTableParts): ServedTable {
 }
 
 /**
- * The controller of custom resources, connected to the stored definitions. Not started yet: until then only built-in
- * kinds are served. `undefined` where definitions are not served.
+ * Returns the controller of custom resources, which follows the stored definitions; `undefined` when definitions are
+ * not served. It is not started yet: until then only built-in kinds are served.
  */
 function customResources(
   parts: ServedTableParts,
@@ -91,7 +91,10 @@ function customResources(
   return controller;
 }
 
-/** Gives the definition of component statuses its objects; leaves others alone. `problem` is the store's, if any. */
+/**
+ * Gives the definition of component statuses its objects; returns other definitions unchanged. `problem` returns the
+ * problem of the store, if any.
+ */
 function withComponentStatuses(
   problem: () => string | undefined,
 ): (definition: ResourceDefinition) => ResourceDefinition {
@@ -106,7 +109,7 @@ function withComponentStatuses(
       : definition;
 }
 
-/** The definition without subresources that are not served. Call it when the definition has its actions. */
+/** Returns the definition without subresources that are not served. Called when the definition has its actions. */
 function withServedParts(definition: ResourceDefinition): ResourceDefinition {
   const { subresources } = definition;
   const served = subresources.filter((part) => isServed(definition, part));
@@ -117,7 +120,7 @@ function withServedParts(definition: ResourceDefinition): ResourceDefinition {
 
 function isServed({ kind, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {
   if (part.scale !== undefined) return true;
-  // A part that shows the object can also be written; logs have the kind of the object and are none of it.
+  // A view of the object can also be written. Logs have the kind of the object too, but are not a view.
   const isView = part.kind === kind && part.verbs.includes("update");
   return isView || actions?.has(part.name) === true;
 }

@@ -1,4 +1,4 @@
-/** The parts of a server that all features share; each takes those that it needs. */
+/** The parts of a server that all features share; each feature takes the parts that it needs. */
 import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
@@ -12,6 +12,6 @@ export interface ServerParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Steps of start-up are added here and must have ended before `/readyz` passes. */
+  /** The health checks. Every step of the start is added here and must have ended before `/readyz` passes. */
   readonly health: Health;
 }

@@ -10,15 +10,15 @@ import { StartError } from "#std/start-error.ts";
 
 const isServices = ({ group, resource }: ResourceDefinition): boolean => group === "" && resource === "services";
 
-/** Gives the definition of services the allocator; leaves others alone. */
+/** Gives the definition of services the allocator; returns other definitions unchanged. */
 export function withAllocator(allocator: ServiceAllocator, definition: ResourceDefinition): ResourceDefinition {
   if (!isServices(definition)) return definition;
-  // Its objects are services, by its schema.
+  // Safe: by the schema, the objects of this definition are services.
   const allocate = allocator.allocate.bind(allocator) as unknown as NonNullable<Strategy["allocate"]>;
   return override(definition, { strategy: { ...definition.strategy, allocate } });
 }
 
-/** Keep allocations in step with the store: `undefined` for other resources than services. */
+/** Returns the handlers that keep allocations in step with the store; `undefined` for resources other than services. */
 export function serviceHandlers(
   allocator: ServiceAllocator,
   definition: ResourceDefinition,
@@ -30,7 +30,7 @@ export function serviceHandlers(
   };
 }
 
-/** The largest range whose addresses are cheap to count; also upstream's limit. */
+/** The maximum number of host bits of a range: its addresses are cheap to count. Also upstream's limit. */
 const rangeBitsMax = 20;
 
 /** The ranges of `--service-cluster-ip-range`. Throws `StartError`. */

@@ -54,42 +54,45 @@ import { clusterIpRanges } from "./services.ts";
 import { asStartError, checkDomainRecord } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
-/** The server's surroundings; by default those of the machine. */
+/** The surroundings of the server; by default those of the machine. */
 export interface ServerEnvironment {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** An own log, or `stderr` for that of the program, in the format that the options say; without one it is silent. */
+  /**
+   * A log of the caller, or `stderr` for the log of the program in the format of the options; without a log the server
+   * is silent.
+   */
   readonly log?: Log | "stderr";
   /** Requests whose bodies or objects have more bytes are handled in threads. Tests use a smaller limit. */
   readonly largeBytes?: number;
-  /** Faults of the store, which tests inject. */
+  /** Faults that tests inject into the store. */
   readonly storageFaults?: StorageFaults;
 }
 
 export interface RunningServer {
   readonly options: ServerOptions;
-  /** `https://host:port`, reachable from this machine. */
+  /** The URL as `https://host:port`, reachable from this machine. */
   readonly url: string;
   readonly address: string;
   readonly port: number;
-  /** Certificate, PEM, that clients must trust; empty when it is one of a public authority. */
+  /** The certificate that clients must trust, as PEM; empty for a public authority. */
   readonly ca: string;
-  /** Credentials of a user in `system:masters`. */
+  /** The credentials of a user in `system:masters`. */
   readonly admin: { readonly token: string; readonly certificate: string; readonly key: string };
-  /** Text of a kubeconfig with the above. */
+  /** The text of a kubeconfig with these credentials. */
   readonly kubeconfig: string;
-  /** The path of the kubeconfig; undefined when none was written. */
+  /** The path of the kubeconfig; `undefined` when none was written. */
   readonly kubeconfigFile: string | undefined;
   /**
-   * Graceful shutdown: `/readyz` fails at once, the shutdown delay passes, running requests end, watches are closed,
-   * acknowledged writes are on disk. Repeated calls return the first call's promise.
+   * Shuts down gracefully: `/readyz` fails at once, the shutdown delay passes, running requests end, watches are
+   * closed, and acknowledged writes are on disk. Repeated calls return the promise of the first call.
    */
   close(): Promise<void>;
 }
 
 /**
- * Starts a server. Rejects with `StartError` when it cannot start; then nothing was written. A server in memory writes
- * nothing at all unless `dataDir` is set, where it keeps its credentials.
+ * Starts a server. Rejects with `StartError` when it cannot start; in this case nothing was written. A server in memory
+ * writes nothing, except its credentials when `dataDir` is set.
  */
 export async function startServer(
   settings: ServerSettings = {},
@@ -126,13 +129,13 @@ export async function startServer(
   }
 }
 
-/** Files that were given or lie in the data folder; all read and understood. */
+/** The content of files that flags name or that are in the data folder; all of it is read and checked. */
 interface Inputs {
   readonly current: ServingCredentials;
   readonly clientTrust: ClientTrust;
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
-  /** A data folder that was used before has one. */
+  /** The marker of a data folder that was used before. */
   readonly marker: Marker | undefined;
 }
 
@@ -140,7 +143,7 @@ interface Sources extends CredentialSources {
   readonly options: ServerOptions;
 }
 
-/** Nothing of the audit log is loaded where there is no policy. */
+/** Loads the code of the audit log only when there is a policy. */
 async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   const file = options.auditPolicyFile;
   if (file === undefined) return undefined;
@@ -183,7 +186,7 @@ interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
-  /** Undoes the steps so far, in order. */
+  /** The functions that undo the steps so far, in the order of the steps. */
   readonly undo: (() => MaybePromise<void>)[];
 }
 
@@ -256,8 +259,8 @@ async function start(parts: Start): Promise<RunningServer> {
 }
 
 /**
- * Records what the folder holds now. That may fail for a folder that was used before, on a full disk: then a later start
- * does it.
+ * Records the current parts of the folder. On a full disk this may fail for a folder that was used before; a later
+ * start repeats it.
  */
 function mark({ options, log, inputs: { marker } }: Start, folder: string): void {
   const holds = new Set<Holding>(marker?.holds).add("credentials");
@@ -278,7 +281,7 @@ const openHealth = ({ options, clock, log }: Start): Health =>
     failed: healthFailures(clock, log),
   });
 
-/** Metrics of requests. The built-in kinds count as served until everything is assembled. */
+/** Makes the metrics of requests. Only the built-in kinds count as served until everything is assembled. */
 const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { table } }: Plans): RequestMetrics =>
   new RequestMetrics({
     metrics,
@@ -287,7 +290,7 @@ const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { tabl
       gate.assembled?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
   });
 
-/** Decides where requests go while the server starts, serves and stops. */
+/** Routes requests while the server starts, serves and stops. */
 class StartupGate {
   readonly #options: ServerOptions;
   readonly #health: Health;
@@ -301,7 +304,7 @@ class StartupGate {
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** Requests that come before everything is assembled wait; health is answered. */
+  /** Requests that arrive before everything is assembled wait; health checks are answered at once. */
   readonly handle = (request: ApiRequest): MaybePromise<Reply> => {
     if (this.stopping === "draining" && this.#options.shutdownSendRetryAfter) return shuttingDown;
     if (this.assembled !== undefined) return this.assembled.handle(request);
@@ -318,7 +321,7 @@ class StartupGate {
   }
 }
 
-/** Opens the store; `disk` is absent of one in memory. */
+/** Opens the store; `disk` is absent for a store in memory. */
 async function openStore(parts: Start, metrics: Metrics, health: Health) {
   const { options, folder, clock, log, undo, inputs } = parts;
   const encryption = inputs.encryption && (await openEncryption(inputs.encryption, { ...parts, metrics, health }));
@@ -367,7 +370,7 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
   return { cache, disk, encrypts, close };
 }
 
-/** The logs around the one that keeps the values. */
+/** Returns the function that wraps the log of the store. */
 function wrapOf(
   { options, clock }: Pick<Start, "options" | "clock">,
   encryption: Encryption | undefined,
@@ -377,7 +380,7 @@ function wrapOf(
   return (log) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock);
 }
 
-/** Takes the port before anything is written. */
+/** Opens the port before anything is written. */
 const openPort = (
   { options, inputs, clock, random, log }: Start,
   { handle }: StartupGate,
@@ -401,7 +404,7 @@ interface Running {
   readonly listener: Listener;
   readonly url: string;
   readonly stopRenewal: () => void;
-  /** Parts that are closed in this order, once running requests have ended. */
+  /** The parts to close in this order, after running requests have ended. */
   readonly closeAll: readonly ({ close(): MaybePromise<void> } | undefined)[];
 }
 
@@ -437,7 +440,7 @@ function running(
   };
 }
 
-/** Does what commands ask of the store. */
+/** Returns the backup and the compaction of the store, which commands request. */
 const storeWork = (
   disk: SqliteStore | undefined,
   clock: Clock,
@@ -452,7 +455,7 @@ const storeWork = (
   },
 });
 
-/** The URL for clients on this machine, whatever the listening address. */
+/** Returns the URL for clients on this machine, whatever the listening address. */
 function urlOf(options: ServerOptions, port: number): string {
   const host = hostOf(options);
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -470,7 +473,7 @@ function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
 
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((wake) => void clock.after(ms, wake));
 
-/** Upstream's answer to requests during shutdown. */
+/** Upstream's answer to requests during the shutdown. */
 const shuttingDown: Reply = {
   code: 429,
   contentType: "text/plain; charset=utf-8",

@@ -1,5 +1,5 @@
 /**
- * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
+ * The state of a server: its stores, and the in-memory indexes that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
 import { WebhookLists } from "#admission/webhooks.ts";
@@ -30,29 +30,29 @@ import { serviceHandlers, withAllocator } from "./services.ts";
 export interface ServerState {
   readonly objects: StoredObjects;
   readonly stores: Stores;
-  /** Built-in kinds; writers wait until what follows from their writes is in force. */
+  /** The built-in kinds; their writes wait until the effects of an object are in force. */
   readonly builtIn: ResourceTable;
   readonly lookups: Lookups;
   readonly storeOf: StoreFinder;
   /** Roles and bindings. */
   readonly rbacIndex: RbacIndex;
-  /** The objects that nodes have to do with; empty unless the Node authorizer runs. */
+  /** The objects that are related to nodes; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
   /** Quotas, limit ranges and priority classes. */
   readonly limits: Limits;
   readonly aggregation: AggregationIndex;
-  /** Finds the addresses of services that this server calls. */
+  /** Finds the addresses of the services that this server calls. */
   readonly serviceAddress: FindServiceAddress;
   /** Admission policies and their bindings. */
   readonly policies: Policies;
   /** Admission webhooks of the stored configurations. */
   readonly webhooks: WebhookLists;
-  /** `undefined` where requests are only counted. */
+  /** Priority and fairness; `undefined` when requests are only counted. */
   readonly fairness: Fairness | undefined;
-  /** Reads the current objects and follows them. `table` returns the served resources. */
+  /** Reads the current objects and follows their changes. `table` returns the served resources. */
   start(table: () => ResourceTable): Promise<void>;
-  /** Whether all of it is in step with the store. */
+  /** Whether all indexes are in step with the store. */
   isSynced(): boolean;
   close(): void;
 }
@@ -108,11 +108,11 @@ type IndexNames =
   | "fairness";
 
 interface Indexes extends Pick<ServerState, IndexNames> {
-  /** Returns what hears of the objects of a resource before their writes are acknowledged. */
+  /** Returns the handlers that get each change of a resource's objects before the write is acknowledged. */
   handlersOf(definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined;
 }
 
-/** The indexes that decide about requests, and what keeps each in step with the store. */
+/** Opens the indexes that decide about requests, with the handlers that keep each in step with the store. */
 function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers): Indexes {
   const { options, domain, cache, clock, log, metrics, random, plans } = config;
   const { gates } = plans.kinds;

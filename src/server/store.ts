@@ -1,16 +1,16 @@
 /**
- * The store of a server or a command: the API domain that is recorded in it, and the words for its failures. Stored
- * objects contain names of the domain, so a copy of the store must never be served under another one.
+ * The store of a server or a command: the API domain that is recorded in it, and the messages of its failures. Stored
+ * objects contain names of the domain, so a copy of the store must never be served under another domain.
  */
 import { StartError } from "#std/start-error.ts";
 import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { withoutRevision } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter } from "#storage/watch-cache.ts";
 
-/** Distinct from the API's keys, whose groups have a dot or are empty. */
+/** A key that cannot be a key of the API, whose groups have a dot or are empty. */
 export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 
-/** Writes the record into a store that has none, refuses a store of another domain. */
+/** Writes the record into a store that has none, and refuses a store of another domain. */
 export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDomain: string): Promise<void> {
   const found = cache.get(domainRecordKey)?.value.toString();
   if (found === undefined) {
@@ -20,7 +20,7 @@ export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDom
   }
 }
 
-/** A `StartError` with a remedy for a failure of the store; other errors unchanged. */
+/** Returns a `StartError` with a remedy for a failure of the store; returns other errors unchanged. */
 export function asStartError(error: unknown): unknown {
   if (!(error instanceof StorageFailure)) return error;
   const wayOn =

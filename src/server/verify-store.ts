@@ -1,6 +1,6 @@
 /**
  * Verifies every object of a store that no server has open: it can be decrypted and decoded, its kind and version
- * exist, and it matches its key. Custom resources are checked against their definitions, but not against schemas.
+ * exist, and it matches its key. Custom resources are checked against their definitions, but not against their schemas.
  */
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { apiDomain } from "#meta/api-domain.ts";
@@ -30,21 +30,21 @@ import { openStoredValues, type StoredValues, type Unreadable } from "./encrypti
 export interface StoreReport {
   readonly apiDomain: string;
   readonly revision: string;
-  /** Current keys, and all rows with history. */
+  /** The number of current keys. `rows` is the number of all rows, with history. */
   readonly keys: number;
   readonly rows: number;
-  /** Objects by resource, as `deployments.apps`. */
+  /** The number of objects by resource, such as `deployments.apps`. */
   readonly resources: Readonly<Record<string, number>>;
-  /** Objects that are encrypted. Without an encryption configuration, their content was not looked into. */
+  /** The number of encrypted objects. Without an encryption configuration, their content was not checked. */
   readonly encrypted: number;
-  /** The number of these objects that could be read. */
+  /** The number of encrypted objects that could be decrypted. */
   readonly decrypted: number;
   readonly problems: readonly StoreProblem[];
-  /** Problems beyond those that are listed. */
+  /** The number of problems that are not in `problems`. */
   readonly moreProblems: number;
 }
 
-/** An encryption configuration, by the name and text of its file. */
+/** An encryption configuration: the name and text of its file. */
 export interface EncryptionFile {
   readonly file: string;
   readonly text: string;
@@ -53,13 +53,16 @@ export interface EncryptionFile {
 interface VerifyOptions {
   readonly store: StoreToVerify;
   readonly encryption?: EncryptionFile | undefined;
-  /** Hears how many objects have been checked. */
+  /** Called with the number of objects checked so far. */
   progress(objects: number): void;
 }
 
 const problemsMax = 1000;
 
-/** Rejects with `StorageFailure` when the store cannot be opened or read, with `StartError` for a wrong configuration. */
+/**
+ * Rejects with `StorageFailure` when the store cannot be opened or read, with `StartError` for an invalid
+ * configuration.
+ */
 export async function verifyStore({ store, encryption, progress }: VerifyOptions): Promise<StoreReport> {
   const verification = openVerification(store);
   let values: StoredValues | undefined;
@@ -84,7 +87,7 @@ export async function verifyStore({ store, encryption, progress }: VerifyOptions
   }
 }
 
-/** Finds out what has to be known before objects can be checked. */
+/** Reads the data that the checks of objects need. */
 async function planOf(verification: Verification) {
   const plan = { domain: generalFlags.apiDomain.default, definitions: [] as VerifiedEntry[] };
   await verification.read(
@@ -97,7 +100,10 @@ async function planOf(verification: Verification) {
   return plan;
 }
 
-/** The plain value, or why it cannot be read; `undefined` when it is encrypted and there is no configuration. */
+/**
+ * Returns the decrypted value, or the reason why it cannot be read; `undefined` when it is encrypted and there is no
+ * configuration.
+ */
 async function clearValue(
   { key, revision, value }: VerifiedEntry,
   values: StoredValues | undefined,
@@ -160,7 +166,7 @@ class Report {
   }
 }
 
-/** An object in clear, as clients see it. */
+/** A decrypted object, as clients see it. */
 interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
   readonly value: Buffer;
 }
@@ -168,27 +174,30 @@ interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
 interface ParsedKey {
   readonly group: string;
   readonly resource: string;
-  /** The rest of the key is cut at its slashes: into namespace and name, or the name. */
+  /** The rest of the key, split at slashes: namespace and name, or only the name. */
   readonly rest: readonly string[];
 }
 
-/** Reads a key: `/registry/GROUP/RESOURCE/[NAMESPACE/]NAME`. */
+/** Parses a key: `/registry/GROUP/RESOURCE/[NAMESPACE/]NAME`. */
 function parseKey(key: string): ParsedKey | undefined {
   const [empty, registry, group, resource, ...rest] = key.split("/");
   if (empty !== "" || registry !== "registry" || group === undefined || resource === undefined) return undefined;
   return { group: group === "core" ? "" : group, resource, rest };
 }
 
-/** The objects of a resource must be of this kind. */
+/** The kind that the objects of a resource must have. */
 interface Kind {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly apiVersions: ReadonlySet<string>;
-  /** Custom kinds have none. */
+  /** The definition of a built-in kind; absent for custom kinds. */
   readonly definition?: ResourceDefinition;
 }
 
-/** `hidesKinds`: there are definitions that are not in `stored`, so kinds that nothing defines may be all right. */
+/**
+ * Returns the check of an entry. `hidesKinds` says that some definitions are missing in `stored`, so unknown kinds may
+ * be valid.
+ */
 function checkOf(
   domainName: string,
   stored: readonly Buffer[],
@@ -210,7 +219,7 @@ function checkOf(
     if (!definition.stored || kinds.has(`${group}/${resource}`)) continue;
     const versions = tables.versions.filter((one) => one.group === group).map((one) => apiVersionOf(one));
     const apiVersions = new Set([...versions, apiVersionOf({ group, version })]);
-    // Objects are in the stored version; the schema of another one does not fit.
+    // Objects are stored in this version; the schema of another version does not fit.
     const own = table.findKind(group, version, kind);
     kinds.set(`${group}/${resource}`, {
       kind,
@@ -227,7 +236,7 @@ function checkOf(
   return (entry) => problemsOf(entry, kinds, hidesKinds, uids);
 }
 
-/** The kind that a stored definition defines; a definition that cannot be read is found as an object of its own. */
+/** Returns the kind of a stored definition. A definition that cannot be read is reported as an object. */
 function customKind(bytes: Buffer): { readonly resource: string; readonly kind: Kind } | undefined {
   try {
     const { spec } = JSON.parse(bytes.toString()) as {
@@ -305,7 +314,7 @@ const isOwner = ({ apiVersion, kind, name, uid }: OwnerReference): boolean =>
   parseApiVersion(apiVersion) !== undefined;
 
 function schemaProblems(object: Unstructured, { definition }: Kind): string[] {
-  // It is stored in an older version of its group and read by conversion, for which there is no schema here.
+  // The object is stored in an older version of its group and is read by conversion, which has no schema here.
   if (definition === undefined || object.apiVersion !== apiVersionOf(definition)) return [];
   try {
     decodeTyped(definition.schema, object, { keys: 0, unknown: false }, { defaults: false });

@@ -20,7 +20,7 @@ function watched(name: string, text: string) {
   const stop = watchFile({
     file,
     text,
-    // The next look is planned when the last has ended.
+    // The next look is planned when the previous one has ended.
     clock: {
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
@@ -78,7 +78,7 @@ test("nothing is handed on after the end, not even by a look that is under way",
   writeFileSync(file, "two");
   clock.advance(60_000);
   stop();
-  // A look that began later has ended, twice.
+  // Waits until a look that began later has ended, twice.
   for (const text of ["two", "three"]) {
     writeFileSync(other.file, text);
     await other.look();

@@ -1,6 +1,6 @@
 /**
- * A file that is read again periodically and delivered when its content changes. Unusable content leaves the previous
- * one in force and is tried again next time, since the cause may lie elsewhere.
+ * A file that is read periodically and delivered when its content changes. Unusable content leaves the previous content
+ * in force and is tried again at the next look, since the cause may be outside of the file.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#std/clock.ts";
@@ -8,22 +8,23 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 
 interface WatchedFileOptions {
   readonly file: string;
-  /** The file's content when the caller read it; only other content is delivered. */
+  /** The content of the file when the caller read it; only different content is delivered. */
   readonly text: string;
   readonly clock: Clock;
-  /** Default: a minute, as upstream. */
+  /** The interval of reads in milliseconds; a minute by default, as upstream. */
   readonly periodMs?: number;
   /** Receives new content. If it throws or rejects, the error is reported and the old content stays. */
   changed(text: string): MaybePromise<void>;
-  /** The file could not be read, or its content not be used. */
+  /** Called when the file cannot be read, or its content cannot be used. */
   failed(error: unknown): void;
 }
 
-/** The interval of reads. */
+/** The default interval of reads in milliseconds. */
 const filePeriodMs = 60_000;
 
 /**
- * Reads until the returned function is called. Reads do not overlap; one that is running at the end delivers nothing.
+ * Reads the file until the returned function is called. Reads do not overlap; a read that is running at the end
+ * delivers nothing.
  */
 export function watchFile(options: WatchedFileOptions): () => void {
   const { file, clock, periodMs = filePeriodMs } = options;

@@ -1,26 +1,26 @@
 /**
- * The admission plugins that do nothing without settings: off by default, they end the start when they are on and have
- * none. The code of a plugin is loaded when it is on.
+ * The admission plugins that do nothing without settings. They are off by default; a plugin that is on without settings
+ * ends the start. The code of a plugin is loaded only when the plugin is on.
  */
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import type { ServerParts } from "../server-parts.ts";
 
-/** A plugin, and what ends it with its connections. */
+/** A plugin, and the function that ends it and its connections. */
 interface OpenPlugin {
   readonly plugin: AdmissionPlugin;
   close(): void;
 }
 
-/** Settings that were read and checked before the start. */
+/** Settings of a plugin, read and checked before the start. */
 export interface PlannedPlugin {
   readonly settings: object;
   open(parts: Pick<ServerParts, "domain" | "clock" | "random" | "log">): OpenPlugin;
 }
 
-/** Reads settings, a document as text. Throws `ConfigError` or `StartError`. */
+/** Reads the settings of a plugin from the text of a document. Throws `ConfigError` or `StartError`. */
 type ReadPlugin = (text: string) => PlannedPlugin;
 
-/** The plugins by name. `--enable-admission-plugins` accepts names that upstream does not have, too. */
+/** The plugins by name. Some of these names do not exist upstream; `--enable-admission-plugins` accepts them too. */
 export const configuredPlugins: Readonly<Record<string, () => Promise<ReadPlugin>>> = {
   ImagePolicyWebhook: async () => (await import("./image-policy.ts")).planImagePolicy,
 };

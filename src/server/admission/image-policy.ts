@@ -1,5 +1,5 @@
 /**
- * The configuration of ImagePolicyWebhook, and the plugin opened by it. Loaded only when the plugin is on. Source:
+ * The configuration of ImagePolicyWebhook, and the plugin made from it. Loaded only when the plugin is on. Source:
  * upstream's `plugin/pkg/admission/imagepolicy/config.go`.
  */
 import { type ImagePolicyOptions, imagePolicyWebhook } from "#admission/image-policy-webhook.ts";
@@ -21,10 +21,10 @@ interface ImagePolicySettings extends Pick<ImagePolicyOptions, Settings> {
 const fields = {
   imagePolicy: struct({
     kubeConfigFile: textValue,
-    /** Seconds. */
+    /** In seconds. */
     allowTTL: integerValue,
     denyTTL: integerValue,
-    /** Milliseconds. */
+    /** In milliseconds. */
     retryBackoff: integerValue,
     defaultAllow: booleanValue,
   }),
@@ -35,7 +35,7 @@ const minuteMs = 60_000;
 const ttlBounds = { unitMs: secondMs, min: "1s", maxMs: 30 * minuteMs };
 const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
 
-/** Reads the settings of the file. Throws `ConfigError`. */
+/** Reads the settings in the text of the file. Throws `ConfigError`. */
 export function planImagePolicy(text: string) {
   const settings = readImagePolicy(text);
   return { settings, open: (parts: ImagePolicyParts) => openImagePolicy(settings, parts) };
@@ -56,12 +56,12 @@ function readImagePolicy(text: string): ImagePolicySettings {
 
 interface Bounds {
   readonly unitMs: number;
-  /** One unit or less, as messages show it. */
+  /** The minimum, as error messages show it: one unit or less. */
   readonly min: string;
   readonly maxMs: number;
 }
 
-/** Upstream: -1 is none, 0 the default. */
+/** Returns a duration in milliseconds. As upstream, -1 is zero, and 0 is the default. */
 function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxMs }: Bounds): number {
   if (count === -1) return 0;
   if (count === 0) return initialMs;

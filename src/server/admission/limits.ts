@@ -21,7 +21,7 @@ interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
 export interface Limits {
   readonly quotas: Quotas;
   readonly limitRanges: NamespaceIndex<LimitRange>;
-  /** Priority classes, kept in the empty namespace. */
+  /** Priority classes, under the empty namespace. */
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 
@@ -36,7 +36,7 @@ export function openLimits({ domain, clock, gates, cache, informers }: LimitPart
   return { quotas, limitRanges: new NamespaceIndex(), priorityClasses: new NamespaceIndex() };
 }
 
-/** `undefined` for other resources. */
+/** Returns the handlers of a resource's objects; `undefined` for resources without an index. */
 export function limitHandlers(
   { quotas, limitRanges, priorityClasses }: Limits,
   domain: ApiDomain,

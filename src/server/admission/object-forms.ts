@@ -29,14 +29,14 @@ interface ServedFormsOptions {
   table(): ResourceTable;
   /** Schema of a built-in kind. Throws when there is none. */
   schemaOf(gvk: GroupVersionKind): Schema;
-  /** Most bytes of an object: bounds what its defaults and the copies of a patch add. */
+  /** The maximum bytes of an object after defaults and patches were applied. */
   readonly objectBytesMax: number;
 }
 
-/** It answers what a table of served resources says about versions. */
+/** Answers questions of admission about versions from the table of served resources. */
 export class ServedForms implements ObjectForms {
   readonly #options: ServedFormsOptions;
-  /** The maps below were made from the table of this generation. */
+  /** The generation of the table from which the maps below were made. */
   #generation = -1;
   readonly #equivalents = new Map<string, readonly Matched[]>();
 
@@ -89,7 +89,7 @@ export class ServedForms implements ObjectForms {
     return runCooperatively(this.#patched(object, kind, patch));
   }
 
-  /** Others have a turn after each step with a patch that may take long. */
+  /** Pauses after each step of a long patch, so that other work of the event loop has a turn. */
   *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Steps<Unstructured> {
     const isLong = patch.length > largeBytes;
     if (isLong) yield undefined;
@@ -99,7 +99,7 @@ export class ServedForms implements ObjectForms {
     return yield* this.#checkedAndReread(changed, kind, { isStrict: false });
   }
 
-  /** A short patch may make a long object, by copies; so the object itself is looked at. */
+  /** Throws for an object that is too large: a short patch may make a long object, by copies. */
   *#checkedAndReread(
     value: unknown,
     kind: GroupVersionKind,
@@ -129,7 +129,7 @@ export class ServedForms implements ObjectForms {
   }
 }
 
-/** The client is not to blame for what a webhook or a policy made of its object. */
+/** Runs a step whose errors become internal errors: the client has not made the change of a webhook or a policy. */
 function asInternal<T>(run: () => T): T {
   try {
     return run();

@@ -18,11 +18,11 @@ const webhookPlugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
 export type WebhookPlugin = (typeof webhookPlugins)[number];
 
 export interface AdmissionPlan {
-  /** The server shows these to webhooks, by the plugin that calls them and by host. */
+  /** Credentials that the server presents to webhooks, by the plugin that calls them and by host. */
   readonly webhookCredentials: ReadonlyMap<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>;
-  /** The plugins of `configuredPlugins` that are on, by name. */
+  /** The enabled plugins of `configuredPlugins`, by name. */
   readonly configured: ReadonlyMap<string, PlannedPlugin>;
-  /** These may only be used under a quota. */
+  /** Resources that may only be used under a quota. */
   readonly limitedResources: readonly LimitedResource[];
   readonly podSecurity: PodSecuritySettings;
 }
@@ -36,7 +36,7 @@ interface PluginConfig {
 const imagePolicyWebhook = "ImagePolicyWebhook";
 const podSecurity = "PodSecurity";
 
-/** Rejects with `StartError`. Loads what reads files only where there are any. */
+/** Rejects with `StartError`. Loads the readers of settings only when there are settings. */
 export async function planAdmission(options: AdmissionFlags, domain: ApiDomain): Promise<AdmissionPlan> {
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const { disableAdmissionPlugins: disabled } = options;
@@ -49,7 +49,7 @@ export async function planAdmission(options: AdmissionFlags, domain: ApiDomain):
   };
 }
 
-/** Reads the settings of the enabled plugins that do nothing without any. */
+/** Reads the settings of the enabled plugins that need settings. */
 async function planConfigured(
   plugins: readonly PluginConfig[],
   enabled: readonly string[],
@@ -62,10 +62,15 @@ async function planConfigured(
   return planned;
 }
 
-/** Loads what reads the settings of a plugin, a document as text. It throws `ConfigError` or `StartError`. */
+/**
+ * Loads the function that reads the settings of a plugin from text. That function throws `ConfigError` or `StartError`.
+ */
 type Load<T> = () => Promise<(text: string) => T>;
 
-/** The settings of a plugin: those in the file, or in one that it names; `undefined` when there are none. */
+/**
+ * Returns the settings of a plugin, from the configuration file or the file that it names; `undefined` without
+ * settings.
+ */
 async function planSettings<T>(
   plugins: readonly PluginConfig[],
   plugin: string,
@@ -78,14 +83,16 @@ async function planSettings<T>(
   return orStartError(initFailure(plugin), () => read(isGiven ? JSON.stringify(configuration) : readGiven(path)));
 }
 
-/** Upstream's words. */
+/** The beginning of an error message, in upstream's words. */
 const initFailure = (plugin: string): string => `couldn't init admission plugin ${JSON.stringify(plugin)}: `;
 
 function refuseWithout(plugin: string): never {
   throw new StartError(`${initFailure(plugin)}no config specified`);
 }
 
-/** Upstream: the kubeconfig's users are named after the hosts they are shown to. */
+/**
+ * Returns the credentials for webhooks by plugin and host. Users in the kubeconfig are named after hosts, as upstream.
+ */
 async function planWebhooks(
   plugins: readonly PluginConfig[],
   domain: ApiDomain,
@@ -114,14 +121,14 @@ async function planWebhooks(
   return planned;
 }
 
-/** The configuration of ResourceQuota. */
+/** Reads the configuration of ResourceQuota. */
 const planLimitedResources = (plugins: readonly PluginConfig[], domain: ApiDomain) =>
   planSettings(plugins, "ResourceQuota", async () => {
     const { readLimitedResources } = await import("./quota-configuration.ts");
     return (text) => readLimitedResources(text, domain);
   });
 
-/** The configuration of PodSecurity. An empty file is none. */
+/** Reads the configuration of PodSecurity. An empty file has no settings. */
 async function planPodSecurity(plugins: readonly PluginConfig[], domain: ApiDomain): Promise<PodSecuritySettings> {
   const load = () => import("./pod-security-configuration.ts");
   const decoded = await planSettings(plugins, podSecurity, async () => {
@@ -133,13 +140,13 @@ async function planPodSecurity(plugins: readonly PluginConfig[], domain: ApiDoma
   return orStartError(`failed to initialize admission plugin "${podSecurity}": `, () => podSecuritySettings(decoded));
 }
 
-/** The file's entries, with paths relative to it; those of plugins that are not there, too. */
+/** Returns the entries of the file, with absolute paths, also for plugins that do not exist here. */
 async function readPlugins(file: string, domain: ApiDomain): Promise<readonly PluginConfig[]> {
   const { anyValue, listOf, readDocument, struct, textValue } = await import("#codec/config-document.ts");
   const { decodeYaml } = await import("#codec/yaml.ts");
   const text = readGiven(file);
   return orStartError(`${file}: `, () => {
-    // Upstream: an image policy by itself is read, too, in its place.
+    // The file may also be the configuration of the image policy itself, as upstream.
     if (isImagePolicy(decodeYaml(Buffer.from(text)).value)) return [{ name: imagePolicyWebhook, path: file }];
     const { plugins = [] } = readDocument(text, {
       kind: "AdmissionConfiguration",

@@ -1,4 +1,6 @@
-/** The configuration of the admission plugin PodSecurity: what holds where labels say nothing, and who is exempt. */
+/**
+ * The configuration of the admission plugin PodSecurity: the defaults for namespaces without labels, and exemptions.
+ */
 import {
   levelMessage,
   modes,
@@ -42,7 +44,7 @@ const fields = {
 
 type Configuration = Decoded<typeof fields>;
 
-/** Throws `ConfigError` for a document that is none. */
+/** Throws `ConfigError` for a text that is not such a configuration. */
 export function decodePodSecurity(text: string, domain: ApiDomain): Configuration {
   return readDocument(text, {
     kind: "PodSecurityConfiguration",
@@ -53,7 +55,7 @@ export function decodePodSecurity(text: string, domain: ApiDomain): Configuratio
   });
 }
 
-/** Throws `ConfigError` for values that cannot be. */
+/** Throws `ConfigError` for invalid values. */
 export function podSecuritySettings({ defaults: given = {}, exemptions = {} }: Configuration): PodSecuritySettings {
   const policy = readDefaults(given);
   const { namespaces = [], runtimeClasses = [], usernames = [] } = exemptions;
@@ -71,7 +73,7 @@ export function podSecuritySettings({ defaults: given = {}, exemptions = {} }: C
   };
 }
 
-/** An empty text is an absent one. */
+/** An empty text counts as an absent value. */
 function readDefaults(given: Decoded<typeof defaults>): SecurityPolicy {
   const errors: string[] = [];
   const standards = modes.map((mode) => {

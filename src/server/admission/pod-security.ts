@@ -54,7 +54,7 @@ function podSecurityMetrics(metrics: Metrics): PodSecurityObserver {
     help: "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for evaluation.",
     labels: ["fatal", ...ofRequest],
   });
-  // Hot path: children that are found once. Upstream shows these from the start.
+  // Hot path: the most frequent children are looked up once. They exist from the start, as upstream.
   const passed = (operation: string, subresource: string): Counter =>
     evaluations.with("allow", "enforce", "privileged", "latest", operation, "pod", subresource);
   const often = { create: passed("create", ""), update: passed("update", "") };

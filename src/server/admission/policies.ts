@@ -29,7 +29,7 @@ interface PolicyParts extends Pick<ServerParts, "domain" | "clock" | "metrics"> 
   table(): ResourceTable;
 }
 
-/** `mutating` is empty without the feature gate `MutatingAdmissionPolicy`. */
+/** Returns the plugins. `mutating` is empty without the feature gate `MutatingAdmissionPolicy`. */
 export function policyPlugins(
   { domain, clock, metrics, gates, objects, stores, lookups, policies, authorizer, table }: PolicyParts,
   forms: ServedForms,
@@ -56,7 +56,7 @@ export function policyPlugins(
   };
 }
 
-/** Labels are known without decoding the objects. */
+/** Returns the objects of a store for parameters. Labels are known without decoding an object. */
 function paramObjects(store: Store, objects: StoredObjects): ParamObjects {
   return {
     namespaced: store.definition.namespaced,

@@ -17,7 +17,7 @@ export const noPolicies = (hasSelectors: boolean): Policies => ({
   mutating: mutatingPolicies(hasSelectors),
 });
 
-/** `undefined` for other resources. */
+/** Returns the handlers of a resource's objects; `undefined` for resources that are neither policies nor bindings. */
 export function policyHandlers(
   { validating, mutating }: Policies,
   { rename }: ApiDomain,
@@ -38,7 +38,7 @@ export function policyHandlers(
   }
 }
 
-/** A table as its objects are delivered, whose schemas make them what the table takes. */
+/** A policy table as the handlers use it. The schemas of the resources ensure the types of the objects. */
 interface Table<Object extends ApiObject, Binding extends ApiObject> {
   setPolicy(name: string, policy: Object | undefined): void;
   setBinding(name: string, binding: Binding | undefined): void;

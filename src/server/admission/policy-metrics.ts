@@ -2,7 +2,7 @@
 import type { ObservedCheck, ValidatingPolicies } from "#admission/validating-policy.ts";
 import type { Metrics } from "#std/metrics.ts";
 
-/** Makes the metrics of policies; they are dropped with a policy or binding that goes. */
+/** Returns the recorder of checks. The series of a deleted policy or binding are dropped. */
 export function policyMetrics(metrics: Metrics, policies: ValidatingPolicies): (check: ObservedCheck) => void {
   const labels = ["enforcement_action", "error_type", "policy", "policy_binding"];
   const isThere = ([_action, _error, policy = "", binding = ""]: readonly string[]): boolean =>

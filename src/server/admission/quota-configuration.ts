@@ -3,7 +3,7 @@ import type { LimitedResource } from "#admission/quota.ts";
 import { listOf, readDocument, struct, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
-/** Throws `ConfigError`. */
+/** Reads the limited resources. Throws `ConfigError`. */
 export function readLimitedResources(text: string, domain: ApiDomain): readonly LimitedResource[] {
   const scope = struct({ scopeName: textValue, operator: textValue, values: listOf(textValue) });
   const { limitedResources = [] } = readDocument(text, {

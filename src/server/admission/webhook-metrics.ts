@@ -24,7 +24,7 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
     },
     conditions({ webhook, type, operation, seconds, hasFailed, isExcluded }) {
       conditionTimes.with("webhook", webhook.name, operation, type).observe(seconds);
-      // Upstream's other name of the phase.
+      // In these metrics upstream calls the phase by another name.
       const phase = type === "admit" ? "admit" : "validate";
       if (hasFailed) conditionErrors.with("webhook", webhook.name, operation, phase).add();
       else if (isExcluded) exclusions.with("webhook", webhook.name, operation, phase).add();
@@ -33,7 +33,7 @@ export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookOb
 }
 
 function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
-  /** Series of webhooks that are gone are dropped. */
+  /** Drops the series of deleted webhooks. `labelIndex` is the index of the label with the webhook's name. */
   const forWebhookLabel = (labelIndex: number) => ({
     isThere: (values: readonly string[]) =>
       [lists.mutating, lists.validating].some((list) => list.has(values[labelIndex] ?? "")),

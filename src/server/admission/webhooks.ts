@@ -16,7 +16,7 @@ import type { ServedForms } from "./object-forms.ts";
 import type { AdmissionPlan, WebhookPlugin } from "./plan.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
-/** Returns what keeps the lists current; `undefined` for other resources. */
+/** Returns the handlers that keep the lists current; `undefined` for resources that are not webhook configurations. */
 export function webhookHandlers(
   lists: WebhookLists,
   { rename }: ApiDomain,
@@ -50,11 +50,11 @@ interface WebhookParts extends ServerParts {
 interface ServerWebhooks {
   readonly mutating: AdmissionPlugin;
   readonly validating: AdmissionPlugin;
-  /** Ends connections and pending calls. */
+  /** Ends the connections and the pending calls. */
   close(): void;
 }
 
-/** The client that calls them is loaded for the first call. */
+/** Returns the plugins. The client that calls webhooks is loaded for the first call. */
 export function openWebhooks(parts: WebhookParts, forms: ServedForms): ServerWebhooks {
   const { domain, clock, random, log, metrics, health, options } = parts;
   const { plan, webhooks: lists, lookups, serviceAddress, authorizer } = parts;

@@ -6,11 +6,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
-/** The index decides where requests go; it is kept in step with the stored objects. */
+/** The index of APIServices; it decides where requests go, and is kept in step with the stored objects. */
 export class AggregationIndex {
   readonly #group: string;
   readonly apis: AggregatedApis;
-  /** Hears of every change. */
+  /** Called with the name of the APIService after every change. */
   changed: ((name: string) => void) | undefined;
 
   constructor({ rename }: ApiDomain) {
@@ -18,7 +18,7 @@ export class AggregationIndex {
     this.apis = new AggregatedApis(this.#group, (name) => this.changed?.(name));
   }
 
-  /** `undefined` for other resources than APIServices. */
+  /** Returns the handlers for APIServices; `undefined` for all other resources. */
   handlers({ group, resource }: ResourceDefinition): ObjectHandlers<ApiObject> | undefined {
     if (group !== this.#group || resource !== "apiservices") return undefined;
     return {

@@ -50,14 +50,14 @@ export class Backends {
     this.#options = options;
   }
 
-  /** Rejects with an `Error` when the service cannot be found. */
+  /** Returns the connections to the server of an API. Rejects with an `Error` when the service cannot be found. */
   async of(api: AggregatedApi): Promise<Backend> {
     const { namespace, name, port } = api.service;
     const address = this.#options.serviceAddress(namespace, name, port);
     const serverName = `${name}.${namespace}.svc`;
     const { certificate: cert, key } = this.#options.credentials();
     const { ca, insecure } = api;
-    // Node's client is loaded where there is a server to call.
+    // Node's HTTP client is loaded only when there is a server to call.
     const { openForwarder } = await import("#client/forwarding.ts");
     const settings = JSON.stringify([serverName, ca, insecure, cert]);
     let kept = this.#kept.get(api.name);
@@ -70,7 +70,7 @@ export class Backends {
     return { address, forwarder: kept.forwarder, serverName };
   }
 
-  /** The API is gone. Running requests go on. */
+  /** Forgets a removed API. Its running requests continue. */
   forget(name: string): void {
     this.#kept.get(name)?.forwarder.retire();
     this.#kept.delete(name);
@@ -82,13 +82,13 @@ export class Backends {
   }
 }
 
-/** Rejects with an `Error` in the words of Go's client. */
+/** Rejects with an `Error` whose message has the words of Go's client. */
 export async function ask(backend: Backend, question: BackendQuestion, clock: Clock): Promise<WholeAnswer> {
   const { address, forwarder, serverName } = backend;
   const { path, headers, timeoutMs, maxBytes, isAlone = false } = question;
   const stop = new AbortController();
   const signal = AbortSignal.any([question.signal, stop.signal]);
-  // The time counts while the body is under way, too.
+  // The time limit includes the transfer of the body.
   const cancel = clock.after(timeoutMs, () => stop.abort());
   try {
     const answer = await forwarder.send(address, {

@@ -22,11 +22,11 @@ interface DocumentsOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when there are other versions. */
+  /** Called when the versions have changed. */
   published(): void;
 }
 
-/** This is known of one API. */
+/** The documents of one API. */
 interface Known {
   resources: readonly RemoteResource[] | undefined;
   isCurrent: boolean;
@@ -39,7 +39,7 @@ interface Known {
 }
 
 const periodMs = 60_000;
-/** The pause after a change of an API, so that several changes make one fetch. */
+/** The delay in milliseconds after a change of an API, so that several changes cause one fetch. */
 const soonMs = 100;
 const timeoutMs = 5_000;
 const documentBytesMax = 16 * 1024 * 1024;
@@ -59,12 +59,12 @@ export class AggregatedDocuments {
     this.#cancelPeriod = options.clock.after(periodMs, () => this.#periodically());
   }
 
-  /** Another array after every change. */
+  /** A new array after every change. */
   get versions(): readonly AggregatedVersion[] {
     return this.#versions;
   }
 
-  /** The API is new, has changed, or is gone. */
+  /** Handles a new, changed or removed API. */
   changed(name: string): void {
     if (this.#options.apis.named(name) === undefined) this.#known.delete(name);
     this.#publish();
@@ -149,7 +149,7 @@ export class AggregatedDocuments {
     return resourcesOfList(await jsonOf(list));
   }
 
-  /** Keeps paths of its own group and version alone: no server speaks for others. */
+  /** Returns only the paths of the API's own group and version: a server must not answer for other groups. */
   async #openApiV3(api: AggregatedApi): Promise<ReadonlyMap<string, string>> {
     const answer = await this.#ask(api, "/openapi/v3", aggregator, ["Accept", "application/json"]);
     const paths = answer.code === 200 ? (await jsonOf(answer))["paths"] : undefined;
@@ -207,7 +207,7 @@ export class AggregatedDocuments {
   }
 }
 
-/** Rejects when it is no object. Others have a turn while a long one is read. */
+/** Rejects when the answer is not a JSON object. Pauses while it decodes, so that other work has a turn. */
 async function jsonOf({ body }: WholeAnswer): Promise<Readonly<Record<string, unknown>>> {
   const value = await runCooperatively(decodeInPieces(body, decodePlain));
   if (!isObject(value)) throw new Error("the answer is no JSON object");

@@ -12,13 +12,13 @@ import { watchFile } from "../watched-file.ts";
 import type { AggregationFlags } from "./flags.ts";
 
 export interface ProxyClient {
-  /** The certificate and key of now. */
+  /** Returns the current certificate and key. */
   current(): KeyPair;
   /** Reads the files again when they change, until the returned function is called. */
   follow(clock: Clock, log: Log): () => void;
 }
 
-/** Throws `StartError` for files that cannot be read or do not fit. */
+/** Throws `StartError` for files that cannot be read or do not belong together. */
 export function readProxyClient(options: AggregationFlags, trust: ClientTrust): ProxyClient {
   const { proxyClientCertFile, proxyClientKeyFile } = options;
   if (proxyClientCertFile === undefined || proxyClientKeyFile === undefined) {
@@ -31,7 +31,7 @@ export function readProxyClient(options: AggregationFlags, trust: ClientTrust): 
       const stops = [proxyClientCertFile, proxyClientKeyFile].map((file) =>
         watchFile({
           file,
-          // Nothing was kept of what it held: the first look reads both again.
+          // The text of the file was not kept, so the first look reads both files again.
           text: "",
           clock,
           changed: () => {
@@ -45,10 +45,10 @@ export function readProxyClient(options: AggregationFlags, trust: ClientTrust): 
   };
 }
 
-/** The flags that say who speaks for whom. */
+/** The flags that decide which authorities the ConfigMap publishes. */
 export type PublishedTrustFlags = AggregationFlags & ExternalAuthenticationFlags;
 
-/** Keys and values of the ConfigMap. */
+/** Returns the keys and values of the ConfigMap. */
 export function publishedTrust(
   options: PublishedTrustFlags,
   { bundles, frontProxy }: ClientTrust,
@@ -56,10 +56,10 @@ export function publishedTrust(
   const isOwn = options.proxyClientCertFile === undefined;
   const proxyCa = bundles.requestHeaderCa + (isOwn ? frontProxy.ca.certificate : "");
   const clients = { "client-ca-file": bundles.clientCa };
-  // If the operator gave a certificate without its authority, he also configures the other servers.
+  // An operator who configured a certificate without its authority also configures the aggregated servers.
   if (proxyCa === "") return clients;
   const { requestheaderAllowedNames: allowed } = options;
-  // The other authority may be trusted for any name.
+  // The configured authority may be trusted for any name.
   const isAny = bundles.requestHeaderCa !== "" && allowed.length === 0;
   const names = isAny ? [] : [...allowed, ...(isOwn ? [frontProxyName] : [])];
   const orUsual = (given: readonly string[], usual: string): readonly string[] =>

@@ -3,7 +3,7 @@ import type { BackendSettings, LogSettings } from "#audit/open-backends.ts";
 import { StartError } from "#std/start-error.ts";
 import type { AuditFlags } from "./flags.ts";
 
-/** Throws `StartError` for flags that do not fit each other. */
+/** Throws `StartError` for flags that cannot be combined. */
 export function checkAuditFlags(options: AuditFlags): void {
   for (const backend of ["log", "webhook"] as const) {
     const { throttle, truncate } = backendSettings(options, backend);
@@ -24,7 +24,7 @@ export function checkAuditFlags(options: AuditFlags): void {
 const megabyte = 1024 * 1024;
 const dayMs = 24 * 60 * 60_000;
 
-/** `undefined`: there is no log. */
+/** Returns the settings of the log backend; `undefined` without a log. */
 export function logSettings(options: AuditFlags): LogSettings | undefined {
   if (options.auditLogPath === undefined) return undefined;
   return {
@@ -38,7 +38,7 @@ export function logSettings(options: AuditFlags): LogSettings | undefined {
   };
 }
 
-/** Reads the settings of either backend. */
+/** Returns the settings of a backend, without those that only one of them has. */
 export function backendSettings(options: AuditFlags, backend: "log" | "webhook"): BackendSettings {
   const prefix = backend === "log" ? "auditLog" : "auditWebhook";
   return {

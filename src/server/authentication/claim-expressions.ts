@@ -1,4 +1,4 @@
-/** Expressions of an AuthenticationConfiguration. Loaded only where there is one. */
+/** Expressions of an AuthenticationConfiguration. Loaded only when a configuration has expressions. */
 import type { ExpressionCompiler } from "#authn/configuration.ts";
 import { ClaimError, texts } from "#authn/oidc-claims.ts";
 import { compileAuthentication, selectsClaim } from "#cel/claims.ts";
@@ -6,7 +6,7 @@ import type { Program } from "#cel/evaluate.ts";
 import type { Value } from "#cel/values.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
-/** One expression may cost so much. */
+/** The maximum cost of one expression. */
 const costLimit = 1_000_000;
 
 export const claimExpressions: ExpressionCompiler = {
@@ -54,7 +54,7 @@ function confirm(program: Program, variables: Variables, expression: string, mes
   throw new ClaimError(message === "" ? `validation expression '${expression}' failed` : message);
 }
 
-/** The user as reviews show it; empty fields are not there. */
+/** Returns the user as reviews show it; empty fields are absent. */
 const shownUser = ({ name, uid = "", groups, extra = {} }: UserInfo): Value => ({
   username: name,
   ...(uid === "" ? {} : { uid }),

@@ -17,22 +17,22 @@ export class ClientTrust {
     return this.#clients;
   }
 
-  /** `undefined` when there is no such file. */
+  /** The authorities of authenticating proxies; `undefined` without a file of authorities. */
   get proxies(): CertificateAuthorities | undefined {
     return this.#proxies;
   }
 
-  /** The certificates of both, PEM. */
+  /** The certificates of both authorities as PEM. */
   get bundles(): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
     return this.#credentials;
   }
 
-  /** The certificate by which aggregated servers know this one, when no flag names another. */
+  /** The certificate that identifies this server to aggregated servers when no flag names another one. */
   get frontProxy(): ServingCredentials["credentials"]["frontProxy"] {
     return this.#credentials.credentials.frontProxy;
   }
 
-  /** Validates certificates again, also on open connections. */
+  /** Uses new authorities. Certificates are validated again, also on open connections. */
   update(credentials: ServingCredentials): void {
     const proxies = proxiesOf(credentials);
     this.#credentials = credentials;

@@ -14,7 +14,7 @@ const explicitAnonymousAuth = boolean(
   "Take requests without credentials as system:anonymous.",
 );
 
-/** True by default. Unset differs from set to true where a configuration file also decides. */
+/** True by default. An unset flag differs from a flag set to true, because a configuration file may also decide. */
 const anonymousAuth: Flag<boolean | undefined> = {
   ...explicitAnonymousAuth,
   default: undefined,
@@ -22,7 +22,7 @@ const anonymousAuth: Flag<boolean | undefined> = {
   check: (value, refuse) => (value === undefined ? undefined : explicitAnonymousAuth.check(value, refuse)),
 };
 
-/** A value may hold commas, so each claim has a flag of its own. */
+/** A value may contain commas, so the flag is given once for each claim. */
 const oidcRequiredClaim: Flag<readonly string[]> = {
   ...list(
     authentication("oidc-required-claim"),

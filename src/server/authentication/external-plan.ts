@@ -18,14 +18,14 @@ import { StartError } from "#std/start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
 export interface ExternalPlan {
-  /** Rules for the file when it is read again. */
+  /** The rules by which the file is read again. */
   readonly rules: ConfigRules;
   readonly issuers: readonly JwtIssuer[];
-  /** ID tokens may be signed with these. */
+  /** The accepted signature algorithms of ID tokens. */
   readonly algorithms: readonly string[];
   /** The content of `--authentication-config`. */
   readonly configText: string | undefined;
-  /** The file says it; `undefined` when the flag decides. */
+  /** The setting for anonymous requests in the file; `undefined` when the flag decides. */
   readonly anonymous: AuthenticationConfig["anonymous"];
   readonly webhook: WebhookConnection | undefined;
 }
@@ -60,7 +60,7 @@ export function planExternal(
   };
 }
 
-/** The configuration entry equivalent to the flags. */
+/** Returns the configuration entry that is equivalent to the flags. */
 function issuerOfFlags(options: ExternalAuthenticationFlags, rules: ConfigRules): JwtIssuer {
   const { oidcIssuerUrl: url, oidcClientId: clientId, oidcUsernameClaim: claim, oidcGroupsClaim: groups } = options;
   if (url === undefined || clientId === undefined) {

@@ -10,13 +10,13 @@ import type { ExternalAuthenticationFlags } from "./external-flags.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
 interface ExternalAuthenticators {
-  /** The authenticating proxy; asked first. */
+  /** The authenticating proxy. It comes first. */
   readonly requestHeader?: Authenticator;
-  /** The authenticator that is asked after that of the proxy. */
+  /** Authentication by client certificates. It comes after the authenticating proxy. */
   readonly clientCertificate: Authenticator;
-  /** OpenID Connect, then the webhook; asked after the server's own tokens. */
+  /** OpenID Connect, then the webhook. They come after the server's own tokens. */
   readonly tokens: readonly TokenAuthenticator[];
-  /** No paths: all of them. */
+  /** The setting for anonymous requests; with empty `paths` it holds for all paths. */
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] };
   close(): void;
 }
@@ -45,7 +45,7 @@ export async function externalAuthenticators(parts: AuthenticationParts): Promis
   };
 }
 
-/** Anonymous requests are refused with AlwaysAllow, whatever the flag says. Upstream does the same. */
+/** Returns whether anonymous requests are allowed. As upstream, they never are with AlwaysAllow. */
 function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: AuthenticationParts): boolean {
   if (!authorizationMode.includes("AlwaysAllow")) return anonymousAuth ?? true;
   if (anonymousAuth === true) log.warn({}, "--anonymous-auth does not count with the authorization mode AlwaysAllow");
@@ -71,8 +71,8 @@ function proxyAuthenticator({ options, clock, clientTrust, log }: Authentication
 }
 
 /**
- * The headers of the flags, or the usual ones when no flag names any. A proxy with other names may pass on the usual
- * headers as its clients sent them, so they count only when no flag names headers.
+ * Returns the headers that flags name, or the usual headers when no flag names any. A proxy that uses other headers may
+ * pass on the usual ones from its clients, so the usual headers count only without these flags.
  */
 function headerNames(options: ExternalAuthenticationFlags): RequestHeaderNames {
   const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase());
@@ -85,7 +85,7 @@ function headerNames(options: ExternalAuthenticationFlags): RequestHeaderNames {
   return Object.values(names).every(({ length }) => length === 0) ? standardHeaders : names;
 }
 
-/** Headers that the chain hides behind authentication. */
+/** Returns whether the chain hides a header after authentication. */
 export function hiddenHeaders(options: ExternalAuthenticationFlags): (name: string) => boolean {
   return identityHeaderTest([standardHeaders, headerNames(options)]);
 }

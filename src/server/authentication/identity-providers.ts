@@ -23,21 +23,23 @@ interface OpenIssuer extends TokenIssuer {
   close(): void;
 }
 
-/** The time in which new providers must answer, else the configuration is rejected. Upstream waits as long. */
+/**
+ * The time in milliseconds in which new providers must answer, as upstream; otherwise the configuration is rejected.
+ */
 const readyMs = 60_000;
 
 export function openIdentityProviders(
   { options, clock, log, metrics }: AuthenticationParts,
   plan: ExternalPlan,
 ): IdentityProviders {
-  /** The file is read again when it changes. */
+  /** The configuration file, which is read again when it changes. */
   const file = options.authenticationConfig;
   const count = reloadMetrics(metrics, "authentication", clock);
   const tokens = new OidcTokens(clock);
   const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
-  // Providers may run on top of this server: they are waited for in the background.
+  // Providers may run on top of this server, so it waits for them in the background.
   let current: readonly OpenIssuer[] = plan.issuers.map(open);
-  /** Issuers of a changed file are here while they are waited for. */
+  /** The new issuers of a changed file, while the server waits for them. */
   let added: readonly OpenIssuer[] = [];
   let closed = false;
   tokens.use(current);

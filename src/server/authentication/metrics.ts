@@ -7,14 +7,14 @@ import type { Counter, Metrics } from "#std/metrics.ts";
 
 import { attemptMetrics } from "../attempt-metrics.ts";
 
-/** The authenticator, with every answer counted and timed. Anonymous users count as users. */
+/** Returns the authenticator with metrics: it counts and times every answer. Anonymous users count as users. */
 export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): Authenticator {
   const users = metrics.counter({
     name: "authenticated_user_requests",
     help: "Counter of authenticated requests broken out by username.",
     labels: ["username"],
   });
-  // Most often the next request is of the same user.
+  // The next request is most often from the same user.
   let last: { readonly name: string; readonly uses: Counter } | undefined;
   const count = attemptMetrics({
     metrics,
@@ -38,7 +38,7 @@ export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): 
     authenticate(credentials) {
       const startedMs = clock.monotonic();
       const answer = inner.authenticate(credentials);
-      // Runs for every request: no closure for an answer that is there.
+      // Runs for every request, so it makes no closure for an answer that is not a promise.
       return isLate(answer) ? answer.then((late) => record(late, startedMs)) : record(answer, startedMs);
     },
   };
@@ -49,13 +49,13 @@ function resultOf({ outcome }: Authentication): string {
   return outcome === "none" ? "failure" : "error";
 }
 
-/** Upstream: names a few users of its own; others are grouped. */
+/** Returns the label of a user. As upstream, a few own users have their name; all others share a label. */
 function knownName(user: string): string {
   if (/^(?:admin|client|kube_proxy|kubelet|system:serviceaccount:kube-system:default)$/.test(user)) return user;
   return user.includes("@") ? "email_id" : "other";
 }
 
-/** Counts uses of tokens that upstream would have expired. */
+/** Returns the counter of uses of tokens that upstream would have expired. */
 export function tokenUseCounter(metrics: Metrics): (use: TokenUse) => void {
   const counter = (name: string, help: string) => metrics.counter({ name, help }).with();
   const counters = {

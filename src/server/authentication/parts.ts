@@ -1,4 +1,4 @@
-/** The parts that authentication is opened with. */
+/** The inputs of authentication. */
 import type { RestClient } from "#client/rest-client.ts";
 import type { AuthorizationFlags } from "../authorization/flags.ts";
 import type { Lookups } from "../lookups.ts";
@@ -12,9 +12,9 @@ export interface AuthenticationParts extends Pick<ServerParts, "domain" | "clock
   readonly options: AuthenticationFlags & ExternalAuthenticationFlags & Pick<AuthorizationFlags, "authorizationMode">;
   readonly plan: AuthenticationPlan;
   readonly clientTrust: ClientTrust;
-  /** Bearer token of a user in `system:masters`. */
+  /** The bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly lookups: Lookups;
-  /** The server itself asks with it; it is answered once there is a pipeline. */
+  /** The client of the server itself; it works once there is a request pipeline. */
   readonly client: RestClient;
 }

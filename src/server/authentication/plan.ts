@@ -13,13 +13,13 @@ export interface AuthenticationPlan {
   /** The tokens of `--token-auth-file`. */
   readonly tokens: TokenFile | undefined;
   readonly issuer: ServiceAccountIssuer;
-  /** The other servers that say who users are; `undefined` when there are none. */
+  /** Settings of the external authenticators; `undefined` without any. */
   readonly external: ExternalPlan | undefined;
 }
 
 /**
- * `own` is the key that the server made for service accounts. Rejects with `StartError`. The code of external
- * authenticators is loaded only where an option names one.
+ * Reads the settings. `own` is the server's own key for service accounts. Rejects with `StartError`. The code of
+ * external authenticators is loaded only when an option names one.
  */
 export async function planAuthentication(
   options: IssuerFlags & ExternalAuthenticationFlags,

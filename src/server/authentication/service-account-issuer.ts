@@ -23,19 +23,21 @@ import type { AuthenticationFlags } from "./flags.ts";
 export type IssuerFlags = AuthenticationFlags & Pick<CredentialFlags, "tlsPrivateKeyFile">;
 
 export interface ServiceAccountIssuer {
-  /** New tokens have the first one; tokens of the others are taken, too. */
+  /** The accepted issuers. New tokens have the first one. */
   readonly issuers: readonly [string, ...string[]];
-  /** Names of this server. */
+  /** The audiences that mean this server. */
   readonly audiences: readonly string[];
   readonly keys: VerificationKeys;
-  /** A token with these claims. */
+  /** Returns a signed token with these claims. */
   sign(claims: object): Promise<string>;
 }
 
-/** The same in every domain: the name under which programs inside a cluster reach the server. */
+/**
+ * The default issuer: the name under which programs inside a cluster reach the server. It is the same in every domain.
+ */
 const defaultIssuer = "https://kubernetes.default.svc.cluster.local";
 
-/** `own` is the key the server made for itself. Throws `StartError` for files and values that cannot be. */
+/** `own` is the server's own key. Throws `StartError` for invalid files and values. */
 export function serviceAccountIssuer(options: IssuerFlags, own: { readonly privateKey: string }): ServiceAccountIssuer {
   const { serviceAccountJwksUri: keySetUrl, serviceAccountMaxTokenExpirationMs: maxMs } = options;
   if (keySetUrl !== undefined && (!URL.canParse(keySetUrl) || new URL(keySetUrl).protocol !== "https:")) {
@@ -60,7 +62,7 @@ export function serviceAccountIssuer(options: IssuerFlags, own: { readonly priva
   };
 }
 
-/** Tokens of this server are always accepted, whatever other keys are configured. */
+/** Returns the keys that verify tokens. The server accepts its own tokens whatever other keys are configured. */
 function verificationKeys(options: IssuerFlags, signing: SigningKey): VerificationKey[] {
   const { serviceAccountKeyFile, tlsPrivateKeyFile } = options;
   const fallback = tlsPrivateKeyFile === undefined ? [] : [tlsPrivateKeyFile];
@@ -76,15 +78,15 @@ function read<T>(file: string, parse: (pem: string) => T): T {
 
 interface IssuerDocuments {
   /**
-   * Answers the paths of the two documents, with or without a slash at the end; undefined for others. Permission has
-   * been checked.
+   * Answers requests for the two documents, with or without a slash at the end; `undefined` for other paths. Permission
+   * has been checked.
    */
   reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
   /** The reason why there are no documents; `undefined` when there are. */
   readonly problem: string | undefined;
 }
 
-/** `url` is where clients reach this server. */
+/** `url` is the URL by which clients reach this server. */
 export function issuerDocuments(
   issuer: ServiceAccountIssuer,
   options: AuthenticationFlags & Pick<GeneralFlags, "externalHostname">,
@@ -92,7 +94,7 @@ export function issuerDocuments(
 ): IssuerDocuments {
   const keySetUrl = options.serviceAccountJwksUri ?? `${externalUrl(options, url)}/openid/v1/jwks`;
   const document = discoveryDocument({ issuer: issuer.issuers[0], keySetUrl, keys: issuer.keys });
-  // Upstream: an issuer without a usable URL has no documents.
+  // An issuer without a usable URL has no documents, as upstream.
   if (document instanceof Error) return { reply: () => undefined, problem: document.message };
   const replies = new Map<string, Reply>([
     ["/.well-known/openid-configuration", publicReply("application/json", document)],
@@ -116,7 +118,7 @@ const publicReply = (contentType: string, text: string): Reply => ({
   bytes: Buffer.from(text),
 });
 
-/** `--external-hostname` with the port of `url` unless it has one of its own. */
+/** Returns the URL with the host of `--external-hostname`, and the port of `url` unless that host has one. */
 export function externalUrl({ externalHostname }: Pick<GeneralFlags, "externalHostname">, url: string): string {
   if (externalHostname === undefined) return url;
   return `https://${externalHostname}${/:\d+$/.test(externalHostname) ? "" : `:${new URL(url).port || "443"}`}`;

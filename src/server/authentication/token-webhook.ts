@@ -1,4 +1,4 @@
-/** The token webhook, asked about tokens that no other authenticator knows. Loaded only when configured. */
+/** The token webhook. It gets tokens that no other authenticator accepts. Loaded only when it is configured. */
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
 import { rateLimited } from "#std/log.ts";

@@ -13,14 +13,14 @@ interface BootstrapPolicyParts extends Pick<ServerParts, "domain" | "clock" | "l
 }
 
 /**
- * Resolves after the first try. Where something failed (a namespace on its way out), the start step stays open and more
- * tries follow. The returned function ends them.
+ * Resolves after the first try. After a failure (a namespace that is being deleted) the start step stays open, and
+ * tries follow until the returned function is called.
  */
 export function startBootstrapPolicy(parts: BootstrapPolicyParts): Promise<() => void> {
   const { domain, health, gates, client } = parts;
   const done = health.startupStep("rbac/bootstrap-roles");
   return retriedStep(parts, "could not bring the default roles up to date", async () => {
-    // The policy is made here, so that nothing refers to it afterwards.
+    // The policy is made inside this function, so that it is garbage afterwards.
     const policy = bootstrapPolicy(domain, gates.isOn);
     await reconcileBootstrapPolicy({ client, domain, policy, missingRights });
     done();

@@ -1,6 +1,6 @@
 /**
- * Match conditions of authorization webhooks: expressions about `request`, the spec of a SubjectAccessReview. Loaded only
- * where there are any. Source: upstream's `apiserver/pkg/authorization/cel`.
+ * Match conditions of authorization webhooks: expressions about `request`, the spec of a SubjectAccessReview. Loaded
+ * only when there are conditions. Source: upstream's `apiserver/pkg/authorization/cel`.
  */
 import type { ConditionCompiler } from "#authz/configuration.ts";
 import type { SubjectAccessReviewSpec } from "#api/authorization/v1.ts";
@@ -8,7 +8,7 @@ import { compileExpression, environmentWith, objectOf } from "#cel/expression.ts
 import { bool, listOf, mapOf, string } from "#cel/types.ts";
 import type { Value } from "#cel/values.ts";
 
-/** Upstream's bound of match conditions, in units of cost. */
+/** The maximum cost of match conditions; upstream's bound, in units of cost. */
 const costLimit = 2_500_000;
 
 const requirements = listOf(
@@ -16,7 +16,10 @@ const requirements = listOf(
 );
 const selector = (name: string) => objectOf(`kubernetes.${name}`, { rawSelector: string, requirements });
 
-/** The variable `request`; with the feature `AuthorizeWithSelectors` it has selectors. */
+/**
+ * Returns an environment with the variable `request`. With the feature `AuthorizeWithSelectors` the variable has
+ * selectors.
+ */
 function environmentOf(selectors: boolean) {
   const resourceAttributes = objectOf("kubernetes.ResourceAttributes", {
     namespace: string,
@@ -41,7 +44,7 @@ function environmentOf(selectors: boolean) {
   return environmentWith({ variables: new Map([["request", request]]) });
 }
 
-/** The compiler of conditions. A condition throws when its expression has no value. */
+/** Returns the compiler of conditions. A compiled condition throws when its expression has no value. */
 export function conditionCompiler(selectors: boolean): ConditionCompiler {
   const environment = environmentOf(selectors);
   return (expression) => {
@@ -56,7 +59,7 @@ export function conditionCompiler(selectors: boolean): ConditionCompiler {
   };
 }
 
-/** All texts and lists are there, empty ones too. */
+/** Returns the value of `request`. All texts and lists are present, also empty ones. */
 function requestOf({ resourceAttributes, nonResourceAttributes, ...spec }: SubjectAccessReviewSpec): Value {
   const texts = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   const request = {

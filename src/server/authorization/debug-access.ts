@@ -17,7 +17,7 @@ const debugAccessPath = "/debug/access";
 
 const known = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
 
-/** Answers its path and leaves all others. */
+/** Answers requests for its path; returns `undefined` for all other paths. */
 export function debugAccess(
   authorizer: Required<Authorizer>,
 ): (request: HandledRequest) => MaybePromise<Reply> | undefined {
@@ -71,7 +71,7 @@ function attributesOf({ query, user }: HandledRequest): Attributes {
   };
 }
 
-/** A user by name, as impersonation would make it. */
+/** Returns the user of a name, with the fields that impersonation would set. */
 function named(name: string, given: readonly string[], uid: string): UserInfo {
   const groups = new Set(given);
   const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];

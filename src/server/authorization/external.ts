@@ -1,6 +1,6 @@
 /**
  * Builds the configured authorizers with metrics, and rebuilds them when the configuration file changes. An invalid
- * file leaves the current ones. Source: upstream's `kubeapiserver/authorizer/reload.go`.
+ * file leaves the current ones in force. Source: upstream's `kubeapiserver/authorizer/reload.go`.
  */
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
@@ -15,9 +15,9 @@ import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 
 interface AuthorizerChainOptions extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly plan: AuthorizationPlan;
-  /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
+  /** Whether webhooks get the selectors of lists (feature gate `AuthorizeWithSelectors`). */
   readonly selectors: boolean;
-  /** This authorizer and that of nodes know the server's own objects. */
+  /** The RBAC authorizer. Like the Node authorizer, it decides by objects in this server's store. */
   readonly rbac: Authorizer;
   node(): Promise<Authorizer>;
 }
@@ -27,13 +27,13 @@ export interface AuthorizerChain {
   close(): void;
 }
 
-/** Loads what asks others, or reads policies, only where the plan names it. */
+/** Loads the code of webhooks and policy files only when the plan names such an authorizer. */
 export async function openAuthorizers(options: AuthorizerChainOptions): Promise<AuthorizerChain> {
   const { plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
   let isClosed = false;
   let current = await openChain(options, plan.authorizers, counts);
-  // Questions to webhooks that are no longer there are answered to their end.
+  // Pending calls to webhooks that are no longer configured are answered to their end.
   const ending = new Map<AuthorizerChain, () => void>();
   const end = (chain: AuthorizerChain): void => {
     ending.delete(chain);
@@ -90,7 +90,7 @@ export async function openAuthorizers(options: AuthorizerChainOptions): Promise<
   };
 }
 
-/** A reload may change webhooks; the built-in authorizers must stay as they started. */
+/** Throws when the built-in authorizers differ: a reload may change webhooks only. */
 function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly PlannedAuthorizer[]): void {
   const own = (list: readonly PlannedAuthorizer[]): string =>
     list
@@ -195,7 +195,7 @@ interface AuthorizationMetrics {
   webhook(name: string, failed: (error: unknown) => void): AuthorizationObserver;
 }
 
-/** Upstream's names. */
+/** Makes the metrics, with upstream's names. */
 function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
   const decisions = metrics.counter({
     name: "apiserver_authorization_decisions_total",
@@ -232,7 +232,7 @@ function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
   });
   return {
     decisions({ type, name }) {
-      // Children are made when they first count: a series of zeros says nothing.
+      // Children are made with the first decision, so that there are no series of zeros.
       let allowed: ReturnType<typeof decisions.with> | undefined;
       return {
         allowed: () => (allowed ??= decisions.with(type, name, "allowed")).add(),

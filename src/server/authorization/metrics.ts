@@ -6,7 +6,7 @@ import type { Metrics } from "#std/metrics.ts";
 
 import { attemptMetrics } from "../attempt-metrics.ts";
 
-/** The authorizer, with every answer counted and timed. */
+/** Returns the authorizer with metrics: it counts and times every answer. */
 export function observedAuthorizer(inner: Authorizer, metrics: Metrics, clock: Clock): Authorizer {
   const count = attemptMetrics({
     metrics,
@@ -29,7 +29,7 @@ export function observedAuthorizer(inner: Authorizer, metrics: Metrics, clock: C
     authorize(attributes) {
       const startedMs = clock.monotonic();
       const verdict = inner.authorize(attributes);
-      // Runs for every request: no closure for a verdict that is there.
+      // Runs for every request, so it makes no closure for a verdict that is not a promise.
       return isLate(verdict) ? verdict.then((late) => record(late, startedMs)) : record(verdict, startedMs);
     },
   };

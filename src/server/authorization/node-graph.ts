@@ -7,7 +7,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
-/** `undefined` for resources that the graph does not know. */
+/** Returns the handlers of a resource's objects; `undefined` for resources that are not in the graph. */
 export function nodeGraphHandlers(
   graph: NodeGraph,
   domain: ApiDomain,

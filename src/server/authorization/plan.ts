@@ -11,7 +11,7 @@ import { orStartError, readGiven } from "../given-files.ts";
 import { authorizationFlags, type AuthorizationMode, type AuthorizationFlags } from "./flags.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** One authorizer of the chain; those without settings are named by their mode. */
+/** One authorizer of the chain; an authorizer without settings is its mode. */
 export type PlannedAuthorizer =
   | AuthorizerEntry
   | { readonly type: Exclude<AuthorizationMode, "Webhook" | "ABAC">; readonly name: string }
@@ -23,7 +23,7 @@ export interface AuthorizationPlan {
   readonly file: { readonly name: string; readonly text: string; readonly rules: AuthorizationRules } | undefined;
 }
 
-/** Rejects with `StartError`. Loads what reads files only where there are any. */
+/** Rejects with `StartError`. Loads the readers of files only when there are files. */
 export async function planAuthorization(
   options: AuthorizationFlags,
   domain: ApiDomain,
@@ -44,7 +44,7 @@ export async function planAuthorization(
   return { authorizers, file: { name, text, rules } };
 }
 
-/** Whether another option is set; a list that was given counts even if it equals the default. */
+/** Whether another option is set. A list that was given counts even when it equals the default. */
 const isAnyOtherSet = (options: AuthorizationFlags): boolean =>
   (Object.keys(authorizationFlags) as (keyof typeof authorizationFlags)[]) // it has no other keys
     .filter((key) => key !== "authorizationConfig")

@@ -5,7 +5,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
-/** `undefined` for other resources than roles and bindings. */
+/** Returns the handlers of a resource's objects; `undefined` for resources that are neither roles nor bindings. */
 export function rbacHandlers(
   index: RbacIndex,
   { group, resource, namespaced }: ResourceDefinition,

@@ -12,16 +12,16 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { groupAuthenticated, groupMasters, type UserInfo } from "#meta/user-info.ts";
 
 export interface ControllerClients {
-  /** A service account of the system namespace. Its name is also the field manager. */
+  /** Returns the client of a service account in the system namespace. `name` is also the field manager. */
   account(name: string): RestClient;
   /**
-   * `system:kube-controller-manager`, which lists and watches everything and writes accounts and their Secrets. `name`
-   * is the field manager.
+   * Returns a client of `system:kube-controller-manager`, which lists and watches everything and writes service
+   * accounts and their Secrets. `name` is the field manager.
    */
   manager(name: string): RestClient;
-  /** The server itself, which may do everything. */
+  /** The client of the server itself, which may do everything. */
   readonly server: RestClient;
-  /** The same clients, which write during a term only. */
+  /** Returns the same clients, restricted so that they write only during a term. */
   within(term: Term): ControllerClients;
 }
 
@@ -29,9 +29,11 @@ interface ControllerClientsOptions {
   readonly domain: ApiDomain;
   /** Whether RBAC is among the authorizers. */
   readonly hasRoles: boolean;
-  /** Gets the users about whom roles alone decide: requests of theirs carry the very same objects. */
+  /**
+   * The set of users for whom only roles decide; each user is added to it. Their requests carry the same user objects.
+   */
   readonly users: WeakSet<UserInfo>;
-  /** A transport of a user with a user agent. */
+  /** Returns a transport of a user with a user agent. */
   transport(user: UserInfo, userAgent: string): Transport;
 }
 
@@ -41,7 +43,7 @@ export function controllerClients(options: ControllerClientsOptions): Controller
   const more = hasRoles ? [] : [groupMasters];
   const clientsOver = (open: (transport: Transport) => RestClient): ControllerClients => {
     const client = (name: string, groups: readonly string[], userAgent: string): RestClient => {
-      // Complete, so that authentication leaves it as it is.
+      // The user is complete, so authentication does not replace the object.
       const user: UserInfo = { name, uid: "", groups: [...groups, groupAuthenticated] };
       if (hasRoles) users.add(user);
       return open(transport(user, userAgent));

@@ -1,6 +1,6 @@
 /**
- * Keys and certificates of controllers: signers of certificate requests, of token Secrets, and the published root
- * certificates. They come from flags or are the server's own. Files of signers are read again when they change.
+ * Keys and certificates of controllers: the signers of certificate requests and of token Secrets, and the published
+ * root certificates. They come from flags, or are the server's own. Signer files are read again when they change.
  */
 import { signJwt } from "#authn/jwt.ts";
 import { readSigningKey } from "#authn/service-account-keys.ts";
@@ -22,11 +22,11 @@ import { watchFile } from "../watched-file.ts";
 import type { ControllerFlags } from "./flags.ts";
 
 export interface ControllerCredentials {
-  /** The current authority of a signer; `undefined` when this server has none for it. */
+  /** Returns the current authority of a signer; `undefined` when this server has no authority for it. */
   authority(signer: Signer): Authority | undefined;
-  /** A token that lies in a Secret. */
+  /** Signs a token that is stored in a Secret. */
   signToken(parties: TokenParties, domain: ApiDomain): Promise<string>;
-  /** PEM. */
+  /** The published root certificates, as PEM. */
   readonly rootCertificates: string;
   /** Reads the files of signers again when they change, until the returned function is called. */
   follow(clock: Clock, log: Log): () => void;
@@ -39,7 +39,7 @@ interface OwnCredentials {
   readonly issuer: ServiceAccountIssuer;
 }
 
-/** The flags that say by which files controllers sign, and whom programs in pods trust. */
+/** The flags that name the files of signers, and the flags that decide which authority programs in pods trust. */
 type SigningFlags = ControllerFlags & CredentialFlags & Pick<GeneralFlags, "bindAddress">;
 
 interface Files {
@@ -61,7 +61,7 @@ export function readControllerCredentials(options: SigningFlags, own: OwnCredent
       return pair === undefined ? undefined : current.get(pair);
     },
     signToken: tokenSigner(tokenKeyFile, issuer),
-    // Something has to be there: for those who know the authority already, what it signed.
+    // The value must not be empty, so for a public authority it is the serving certificate itself.
     rootCertificates:
       rootCaFile === undefined
         ? (serverTrust(options, ca.certificate).ca ?? serving.certificate)
@@ -71,7 +71,7 @@ export function readControllerCredentials(options: SigningFlags, own: OwnCredent
         [pair.certificate, pair.key].map((file) =>
           watchFile({
             file,
-            // Nothing was kept of what it held: the first look reads both again.
+            // The text of the file was not kept, so the first look reads both files again.
             text: "",
             clock,
             changed: () => void current.set(pair, readPair(pair)),
@@ -92,7 +92,7 @@ const signers = [
   ["legacy-unknown", "LegacyUnknown", "legacy-unknown-"],
 ] as const satisfies readonly (readonly [signer: Signer, option: string, flag: string])[];
 
-/** The files of each signer; empty when no flag names one. Signers of the same files share the pair. */
+/** Returns the files of each signer that a flag names. Signers with the same files share the object. */
 function signerFiles(options: ControllerFlags): ReadonlyMap<Signer, Files> {
   const all = filesOf("", options.clusterSigningCertFile, options.clusterSigningKeyFile);
   const files = new Map<Signer, Files>();

@@ -12,10 +12,10 @@ import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import type { ControllerFlags } from "./flags.ts";
 
-/** Upstream: how much longer an attempt may take than the period between two. */
+/** The factor by which an attempt may take longer than the period between two attempts; upstream's value. */
 const jitter = 1.2;
 
-/** Throws `StartError` for durations by which two servers could lead at a time, or none for long. */
+/** Throws `StartError` for durations with which two servers could lead at the same time, or none for a long time. */
 export function leaseTimes(options: ControllerFlags): LeaseTimes {
   const {
     leaderElectLeaseDurationMs: leaseDurationMs,
@@ -71,13 +71,16 @@ export function electControllers(election: ElectionOptions): Promise<void> {
   });
 }
 
-/** Listeners of a source that knows no end of listening: `clear` forgets those that were added since the last call. */
+/**
+ * Passes on the calls of a source whose listeners cannot be removed. `clear` removes the listeners added since the last
+ * call of `clear`.
+ */
 export interface Relay<Args extends readonly unknown[]> {
   add(listener: (...args: Args) => void): void;
   clear(): void;
 }
 
-/** `source` gets one listener, for all terms. */
+/** Returns a relay that adds one listener to `source`, for all terms. */
 export function relay<Args extends readonly unknown[]>(
   source: (listener: (...args: Args) => void) => void,
 ): Relay<Args> {

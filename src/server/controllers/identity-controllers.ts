@@ -1,4 +1,7 @@
-/** These controllers show this server in the API: by its identity Lease and, behind a gate, by StorageVersions. */
+/**
+ * The controllers that show this server in the API: by its identity Lease and, behind a feature gate, by
+ * StorageVersions.
+ */
 import { hostname } from "node:os";
 import type { Controller } from "#controllers/controller.ts";
 import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
@@ -11,11 +14,11 @@ import type { KindsPlan } from "../served-kinds.ts";
 import type { NamedController } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
-  /** It writes these into StorageVersions; `undefined` without their gate, or where they are not served. */
+  /** The resources that this server writes into StorageVersions; `undefined` when StorageVersions are not served. */
   readonly storedResources: readonly StoredResource[] | undefined;
 }
 
-/** `undefined` without the gate. */
+/** Returns the identity of this server; `undefined` without the feature gate `APIServerIdentity`. */
 export function planIdentity(kinds: KindsPlan, random: Random): Identity | undefined {
   const { gates, table } = kinds;
   if (!gates.isOn("APIServerIdentity")) return undefined;
@@ -29,7 +32,7 @@ export function planIdentity(kinds: KindsPlan, random: Random): Identity | undef
   };
 }
 
-/** Built-in resources with objects; those with several versions, or in two groups, once. */
+/** Returns the stored built-in resources. A resource with several versions, or in two groups, is listed once. */
 function storedResources({ table, tables }: KindsPlan): StoredResource[] {
   const definitions = table.definitions.filter(({ stored }) => stored);
   const byStorage = Map.groupBy(definitions, ({ storage: { group, resource } }) => `${group}/${resource}`);
@@ -49,7 +52,7 @@ function storedResources({ table, tables }: KindsPlan): StoredResource[] {
   });
 }
 
-/** Part of the API server: they cannot be deselected. */
+/** Returns the controllers that upstream runs inside the API server, so they cannot be deselected. */
 export const identityControllers = (identity: Identity | undefined, client: RestClient): readonly NamedController[] =>
   identity === undefined
     ? []
@@ -67,7 +70,7 @@ export const identityControllers = (identity: Identity | undefined, client: Rest
             ]),
       ];
 
-/** The one that `--controllers` may deselect. `named` makes a controller of an account. */
+/** Returns the controller that `--controllers` may deselect. `named` makes a controller with its account. */
 export const identityCollectors = (
   identity: Identity | undefined,
   named: (name: string, account: string, controller: Controller) => NamedController,

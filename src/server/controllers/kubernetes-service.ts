@@ -7,7 +7,7 @@ import type { ServiceFlags } from "../services/flags.ts";
 
 type AddressFlags = ServiceFlags & Pick<GeneralFlags, "bindAddress">;
 
-/** `url` is where clients on this machine reach the server. */
+/** `url` is the URL by which clients on this machine reach the server. */
 export function kubernetesService(
   options: AddressFlags,
   [range]: readonly IpRange[],
@@ -22,7 +22,10 @@ export function kubernetesService(
   };
 }
 
-/** Endpoints cannot be local to a machine: then it is an address of its own, of the services' family if it has one. */
+/**
+ * Returns the address for the endpoints, which must not be a loopback address: the flag's, the bind address, or one of
+ * the machine's addresses, preferably of the family of services.
+ */
 function advertised(options: AddressFlags, family: IpRange["family"]): string | undefined {
   const { advertiseAddress, bindAddress } = options;
   if (advertiseAddress !== undefined) return advertiseAddress;

@@ -1,9 +1,9 @@
 /**
- * Names accepted by `--controllers`: those of kube-controller-manager 1.32 with their old aliases, and our own. Names
- * of controllers that do not exist here are accepted too.
+ * Names that `--controllers` accepts: the names of kube-controller-manager 1.32 with their old aliases, and those of
+ * our own controllers. Names of controllers that do not exist here are accepted too.
  */
 
-/** Older names by today's; empty where there is none. */
+/** Old names by current name; empty for names without an old one. */
 const names: Readonly<Record<string, string>> = {
   "bootstrap-signer-controller": "bootstrapsigner",
   "certificatesigningrequest-approving-controller": "csrapproving",
@@ -51,7 +51,7 @@ const names: Readonly<Record<string, string>> = {
   "ttl-after-finished-controller": "ttl-after-finished",
   "ttl-controller": "ttl",
   "validatingadmissionpolicy-status-controller": "",
-  // Ours: says of a claim that the class it names is missing.
+  // This controller does not exist upstream. It writes on a claim that the class it names is missing.
   "volumeattributesclass-controller": "",
 };
 
@@ -59,8 +59,8 @@ const known = new Map(
   Object.entries(names).flatMap(([name, older]) => (older === "" ? [name] : [name, older]).map((one) => [one, name])),
 );
 
-/** `*` does not mean these. */
+/** Controllers that `*` does not select. */
 export const offByDefault: ReadonlySet<string> = new Set(["bootstrap-signer-controller", "token-cleaner-controller"]);
 
-/** Today's name of a controller; `undefined` when there is none of this name. */
+/** Returns the current name of a controller; `undefined` for unknown names. */
 export const controllerName = (name: string): string | undefined => known.get(name);

@@ -10,7 +10,7 @@ import { ttlAfterFinishedController } from "#controllers/ttl-after-finished.ts";
 import type { SharedInformers } from "#controllers/shared-informers.ts";
 import type { ControllerFlags } from "./flags.ts";
 
-/** A controller with its upstream name, and the client that it writes with. */
+/** A controller with its upstream name and the client with which it writes. */
 export interface NamedController {
   readonly name: string;
   readonly client: RestClient;
@@ -21,13 +21,13 @@ interface PodControllersOptions {
   readonly options: ControllerFlags;
   readonly informers: SharedInformers;
   readonly kinds: ScaledKinds;
-  /** Served version of resource claims; empty when they are not served. */
+  /** The served version of resource claims; empty when none is served. */
   readonly resourceClaims: string;
-  /** Whether a built-in resource is served; controllers of others have nothing to do. */
+  /** Whether a built-in resource is served. The controllers of other resources are left out. */
   serves(resource: string): boolean;
 }
 
-/** `named` makes a controller of an account. */
+/** `named` makes a controller with its account. */
 export const podControllers = (
   named: (name: string, account: string, controller: Controller) => NamedController,
   { options, informers, kinds, resourceClaims, serves }: PodControllersOptions,

@@ -26,7 +26,7 @@ function trust(certificates: readonly string[], settings: ServerSettings = {}, k
   return serverTrust(resolveOptions({ tlsCertFile: file, tlsPrivateKeyFile: file, ...settings }), "own", known);
 }
 
-/** Whether a client that goes by `ca` takes the certificate. */
+/** Whether a client that trusts `ca` accepts the certificate. */
 async function isTaken(server: Issued, chain: readonly string[], ca: string, serverName?: string): Promise<boolean> {
   const listener = createServer({ cert: server.certificate + chain.join(""), key: server.key }, (_in, out) =>
     out.end("{}"),

@@ -12,13 +12,17 @@ import type { GeneralFlags } from "../general-flags.ts";
 import type { CredentialFlags } from "./flags.ts";
 
 export interface ServerTrust {
-  /** PEM; undefined: a public authority, which machines know by themselves. */
+  /**
+   * The certificates that clients must trust, as PEM; `undefined` for a public authority, which every machine trusts.
+   */
   readonly ca: string | undefined;
-  /** Name in the certificate when it is not the host of the server's URL. */
+  /** A name in the certificate; `undefined` when the certificate has the host of the server's URL. */
   readonly serverName: string | undefined;
 }
 
-/** The host of a URL of this server: the address that it listens on, or a local one that stands for all. */
+/**
+ * Returns the host of this server's URL: the address on which it listens, or the loopback address if it is a wildcard.
+ */
 export const hostOf = ({ bindAddress }: Pick<GeneralFlags, "bindAddress">): string =>
   bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
 
@@ -37,8 +41,8 @@ export function serverTrust(
 }
 
 /**
- * The trust anchor of a chain: the root if present, else the certificate nearest to it, which clients accept as an
- * anchor when told to. Undefined when a public authority signed that one.
+ * Returns the trust anchor of a chain: the root if the chain has it, otherwise the last certificate below the root,
+ * which clients accept as an anchor when it is configured. `undefined` when a public authority signed that certificate.
  */
 function anchorOf(chain: readonly X509Certificate[], known: () => Iterable<string>): string | undefined {
   let top = chain[0];
@@ -65,13 +69,16 @@ function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate
     try {
       if (isIssuedBy(certificate, new X509Certificate(pem))) return true;
     } catch {
-      // A machine's list may hold unreadable certificates.
+      // The machine's list of authorities may contain unreadable certificates.
     }
   }
   return false;
 }
 
-/** A name of a certificate that does not have the host's name. A star stands for any one label. */
+/**
+ * Returns a name of a certificate that does not have the name of the host. A star, which matches any label, becomes
+ * `kubernetes`.
+ */
 function otherName(leaf: X509Certificate, host: string): string | undefined {
   const fits = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
   if (fits !== undefined) return undefined;

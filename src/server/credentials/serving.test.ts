@@ -35,7 +35,7 @@ async function running(name: string, settings: ServerSettings = {}, clock = new 
   return { folder, clock, current, used, stop };
 }
 
-/** Lets time pass, an hour at a time with what it brings. */
+/** Advances the clock hour by hour, and lets the work of each hour finish. */
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= hourMs) {
     clock.advance(hourMs);
@@ -87,7 +87,7 @@ void test("a given certificate file that changed takes effect, one that became u
     used.map((files) => files.cert),
     [serving.certificate],
   );
-  // Clients are told whom to trust now.
+  // The kubeconfig now contains the new authority.
   const kubeconfig = readFileSync(join(folder, "admin.kubeconfig"), "utf8");
   assert.ok(kubeconfig.includes(Buffer.from(serving.certificate).toString("base64")));
   stop();

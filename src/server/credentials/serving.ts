@@ -18,7 +18,7 @@ import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFile } from "../watched-file.ts";
 
-/** The options with the files of `--cert-dir`, if it has them and no others are given. */
+/** Returns the options with the files of `--cert-dir`, if that folder has them and no flag names other files. */
 export function withCertDir<Options extends CredentialFlags>(options: Options): Options {
   const { certDir, tlsCertFile } = options;
   if (certDir === undefined || tlsCertFile !== undefined) return options;
@@ -29,9 +29,9 @@ export function withCertDir<Options extends CredentialFlags>(options: Options): 
 
 export interface CredentialSources {
   readonly options: CredentialFlags & Pick<GeneralFlags, "bindAddress" | "externalHostname" | "acceptDataLoss">;
-  /** Data folder; undefined writes nothing. */
+  /** The data folder; `undefined` writes nothing. */
   readonly folder: string | undefined;
-  /** Whether the folder was used before: then the files that others rely on must be there. */
+  /** Whether the folder was used before. If so, the files on which other programs rely must exist. */
   readonly isUsed: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,16 +40,16 @@ export interface CredentialSources {
 export interface ServingCredentials {
   readonly credentials: Credentials;
   readonly serving: KeyPair;
-  /** All certificates that sign clients', PEM. */
+  /** All authorities of client certificates, as PEM. */
   readonly clientCa: string;
-  /** All certificates that sign authenticating proxies', PEM; empty for none. */
+  /** All authorities of authenticating proxies, as PEM; empty without any. */
   readonly requestHeaderCa: string;
   readonly trust: ServerTrust;
 }
 
 const checkIntervalMs = 3_600_000;
 
-/** Reads, and makes what is missing, in memory. Throws `StartError`. */
+/** Reads the credentials and makes missing ones in memory. Throws `StartError`. */
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
   const { options, folder, isUsed, clock, random } = sources;
   const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
@@ -71,7 +71,7 @@ export async function readServingCredentials(sources: CredentialSources): Promis
   return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
 
-/** The authorities of the files, in addition to the server's own. Throws `StartError`. */
+/** Returns the authorities in the files together with the server's own. Throws `StartError`. */
 function readBundles(
   { clientCaFile, requestheaderClientCaFile }: CredentialFlags,
   { ca }: Credentials,
@@ -80,7 +80,7 @@ function readBundles(
   return { clientCa: ca.certificate + read(clientCaFile), requestHeaderCa: read(requestheaderClientCaFile) };
 }
 
-/** Returns what the listener needs. Throws `StartError` for an unknown cipher suite. */
+/** Returns the TLS settings of the listener. Throws `StartError` for an unknown cipher suite. */
 export function tlsFiles(
   options: CredentialFlags,
   { serving, clientCa, requestHeaderCa }: ServingCredentials,
@@ -95,7 +95,7 @@ export function tlsFiles(
   };
 }
 
-/** Writes what was made new, and the kubeconfig that goes with it. Throws `StartError`. */
+/** Writes the new files and the kubeconfig. Throws `StartError`. */
 export function writeCredentials(folder: string, url: string, { credentials, trust }: ServingCredentials): void {
   for (const [path, content] of credentials.files) writePrivate(folder, path, content);
   writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, trust, credentials.admin));
@@ -105,11 +105,11 @@ interface Renewal {
   readonly url: string;
   readonly current: ServingCredentials;
   readonly log: Log;
-  /** New connections get these; the authorities count at once. */
+  /** Uses the files for new connections, and the authorities at once. */
   use(files: TlsFiles, next: ServingCredentials): void;
 }
 
-/** Looks again, at bundles of authorities every minute and at the rest every hour, until the returned function is called. */
+/** Reads bundles of authorities every minute and all other files every hour, until the returned function is called. */
 export function keepRenewed(sources: CredentialSources, renewal: Renewal): () => void {
   const { options, folder, clock } = sources;
   const { log, url } = renewal;
@@ -132,7 +132,7 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
       : [
           watchFile({
             file,
-            // Nothing was kept of what it held: the first look compares.
+            // The text of the file was not kept, so the first look compares.
             text: "",
             clock,
             changed: () => take({ ...current, ...readBundles(options, current.credentials) }),
@@ -140,7 +140,7 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
           }),
         ],
   );
-  // A server without a folder keeps the certificates it made.
+  // A server without a folder keeps the certificates that it made.
   let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
   let isStopped = false;
   function check(): void {
@@ -148,7 +148,7 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
     void renew().catch(failed);
   }
   async function renew(): Promise<void> {
-    // A loss while the server runs is not accepted.
+    // A loss is never accepted while the server runs.
     const asNow = { ...sources, options: { ...options, acceptDataLoss: false }, isUsed: true };
     const next = await readServingCredentials(asNow);
     if (isStopped) return;

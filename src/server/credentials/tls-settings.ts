@@ -5,11 +5,11 @@ import type { CredentialFlags } from "./flags.ts";
 
 interface TlsSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names with colons between; undefined for the default. */
+  /** OpenSSL's names of cipher suites, separated by colons; `undefined` for the default. */
   readonly ciphers: string | undefined;
 }
 
-/** Throws `StartError` for a suite there is not. */
+/** Throws `StartError` for an unknown cipher suite. */
 export function tlsSettings(options: Pick<CredentialFlags, "tlsMinVersion" | "tlsCipherSuites">): TlsSettings {
   const suites = options.tlsCipherSuites.map(opensslName);
   return {
@@ -18,7 +18,10 @@ export function tlsSettings(options: Pick<CredentialFlags, "tlsMinVersion" | "tl
   };
 }
 
-/** `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` is `ECDHE-RSA-AES128-GCM-SHA256`; names of TLS 1.3 stay. */
+/**
+ * Returns OpenSSL's name: `ECDHE-RSA-AES128-GCM-SHA256` for `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`. Names of TLS 1.3
+ * are unchanged.
+ */
 function opensslName(name: string): string {
   const known = new Set(getCiphers());
   const direct = name.toLowerCase();

@@ -14,12 +14,12 @@ export interface Unreadable {
 }
 
 export interface StoredValues {
-  /** The value in clear. Never rejects. */
+  /** Returns the decrypted value. Never rejects. */
   clear(key: string, value: Unversioned): MaybePromise<Unversioned | Unreadable>;
   close(): void;
 }
 
-/** The providers of a configuration, called `file` in errors. Rejects with `StartError`. */
+/** Opens the providers of a configuration. `file` is its name in errors. Rejects with `StartError`. */
 export async function openStoredValues(file: string, text: string, domain: ApiDomain): Promise<StoredValues> {
   const { readEncryptionConfig } = await import("#encryption/config.ts");
   const { openProviders } = await import("#encryption/open.ts");

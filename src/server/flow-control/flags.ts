@@ -27,7 +27,7 @@ export const fairnessFlags = {
 
 export type FairnessFlags = OptionsOf<typeof fairnessFlags>;
 
-/** Throws `StartError` for priority and fairness without seats to divide. */
+/** Throws `StartError` when priority and fairness has no seats to divide. */
 export function checkFairness(options: FairnessFlags): void {
   const seats = options.maxRequestsInflight + options.maxMutatingRequestsInflight;
   if (!options.enablePriorityAndFairness || seats > 0) return;

@@ -1,16 +1,16 @@
-/** Failures of large requests: their message form, and the error of a request that needs too much memory. */
+/** Failures of large requests: their form in messages, and the error for a request that needs too much memory. */
 import { internalError, requestTooLarge, serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
 import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
 import type { SentFailure } from "./messages.ts";
 
-/** The memory limit of a thread in megabytes; the largest bodies of honest clients need a tenth. */
+/** The memory limit of a thread in megabytes. The largest bodies of honest clients need a tenth of it. */
 export const memoryMbMax = 384;
 
 export const memoryExceeded = (): StatusError =>
   requestTooLarge(`it needs more than the ${memoryMbMax} MB of memory that one request may have`);
 
-/** The message form of an error. */
+/** Returns the message form of an error. */
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
   if (error instanceof WriterReplaced) return { status: serviceUnavailable(error.message).status };
@@ -20,12 +20,12 @@ export function failureOf(error: unknown): SentFailure {
   return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
-/** The error of a message. Either side takes values out of what it sends where they must not be seen. */
+/** Returns the error of a message. The sender removes confidential values from the messages of errors. */
 export function errorOf(failure: SentFailure): Error {
   if ("status" in failure) return new StatusError(failure.status, { showsValues: false });
   return "isTooDeep" in failure ? tooDeep() : new Error(failure.error);
 }
 
-/** Whether a text was to become longer than any may be, as deep nesting makes it when it is indented. */
+/** Whether an error says that a text exceeds the maximum length of strings, as indented deep nesting does. */
 const isTextTooLong = (error: unknown): boolean =>
   error instanceof RangeError && error.message === "Invalid string length";

@@ -1,4 +1,4 @@
-/** Messages between the event loop and the threads of large requests. All are structured-cloneable. */
+/** Messages between the event loop and the threads of large requests. All of them can be cloned structurally. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Attributes, Verdict } from "#authz/authorizer.ts";
 import type { RequestInfo } from "#http/api-request.ts";
@@ -7,13 +7,13 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { KindFlags } from "../served-kinds/flags.ts";
 
-/** Start data of a thread. */
+/** The start data of a thread. */
 export interface ThreadStart {
   readonly apiDomain: string;
   readonly kindFlags: KindFlags;
   readonly bodyLimitBytes: number;
   readonly objectBytesMax: number;
-  /** Groups and resources whose objects are given something there is only once: `/services`. */
+  /** Resources (`/services`) whose objects get allocated values such as addresses, as `group/resource`. */
   readonly allocating: readonly string[];
 }
 
@@ -24,11 +24,11 @@ export interface SentEntry {
   readonly revision: Revision;
   readonly created: Revision;
   readonly unreadable: string | undefined;
-  /** Whether it is to be written again even if nothing changes. */
+  /** Whether the entry is written again even without a change. */
   readonly isStale: boolean;
 }
 
-/** A request as the router was given it. */
+/** A request in the form in which the router got it. */
 export interface SentRequest {
   readonly type: "request";
   readonly method: string;
@@ -40,20 +40,20 @@ export interface SentRequest {
   readonly auditId: string;
   /** Whether the audit log records bodies. */
   readonly isAudited: boolean;
-  /** Whether no message may show the values of the object. */
+  /** Whether messages must not show values of the object. */
   readonly isConfidential: boolean;
   readonly receivedMs: number;
   readonly deadlineMs: number;
   readonly nowMs: number;
   readonly body: Uint8Array;
-  /** The entry of the object, when the path names one. */
+  /** The stored entry of the object, when the path names one that exists. */
   readonly entry: SentEntry | undefined;
   readonly revision: Revision;
-  /** A custom resource has its definition here, and which state of it is served. */
+  /** For a custom resource: the name of its definition, and the served revision of the definition. */
   readonly definition: { readonly name: string; readonly revision: Revision } | undefined;
 }
 
-/** A value in JSON that is wanted in another encoding. */
+/** A JSON value to be encoded in another encoding. */
 export interface SentValue {
   readonly type: "value";
   readonly json: Uint8Array;
@@ -62,7 +62,7 @@ export interface SentValue {
 
 export type Job = SentRequest | SentValue;
 
-/** Attributes of admission without what the event loop knows; objects as JSON. */
+/** Attributes of admission without the fields that the event loop knows; objects are JSON. */
 export type SentAttributes = Pick<
   AdmissionAttributes,
   "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun" | "options"
@@ -75,7 +75,7 @@ export interface SentObject {
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** The calls of a thread to the event loop, by name, with the types of their parameters and answers. */
+/** The calls of a thread to the event loop by name, with the types of their parameters and answers. */
 export interface HostCalls {
   readonly definition: { readonly parameters: undefined; readonly answer: Uint8Array };
   readonly write: {
@@ -85,18 +85,21 @@ export interface HostCalls {
       /** `undefined` removes the entry. */
       readonly object: SentObject | undefined;
       readonly ttlSeconds: number;
-      /** Whether it passes on a full disk. */
+      /** Whether the write is allowed on a full disk. */
       readonly isForDeletion: boolean;
     };
     readonly answer:
       | { readonly ok: true; readonly revision: Revision; readonly created: Revision }
       | { readonly ok: false; readonly current: SentEntry | undefined };
   };
-  /** Answers with the current entry of the key. */
+  /** Reads the current entry of a key. */
   readonly read: { readonly parameters: string; readonly answer: SentEntry | undefined };
-  /** Answers with the changed object, `undefined` for the same. */
+  /** Admits an object. The answer is the changed object; `undefined` when nothing changed. */
   readonly admit: { readonly parameters: SentAttributes; readonly answer: Uint8Array | undefined };
-  /** Answers with the object as it has been given what it gets; that is held until the job has ended. */
+  /**
+   * Allocates values such as addresses for an object. The answer is the object with them; they are reserved until the
+   * job has ended.
+   */
   readonly allocate: {
     readonly parameters: {
       readonly object: Uint8Array;
@@ -108,12 +111,12 @@ export interface HostCalls {
   };
   readonly validate: { readonly parameters: SentAttributes; readonly answer: undefined };
   readonly authorize: { readonly parameters: Attributes; readonly answer: Verdict };
-  /** Objects of the request's kind, as a JSON array, by its conversion webhook. */
+  /** Converts objects of the request's kind, a JSON array, by the conversion webhook. */
   readonly convert: {
     readonly parameters: { readonly objects: Uint8Array; readonly apiVersion: string };
     readonly answer: Uint8Array;
   };
-  /** The body for the audit log: the decoded object, or (`undefined`) the body as sent. */
+  /** Records the body for the audit log: the decoded object, or the body as sent for `undefined`. */
   readonly sent: { readonly parameters: Uint8Array | undefined; readonly answer: undefined };
 }
 
@@ -121,17 +124,17 @@ export type HostCall = {
   readonly [Name in keyof HostCalls]: { readonly name: Name; readonly parameters: HostCalls[Name]["parameters"] };
 }[keyof HostCalls];
 
-/** A failure of any sort: a status for the client, a stack that was too small, or the text of an error that is ours. */
+/** A failure: a status for the client, an exceeded stack, or the text of an internal error. */
 export type SentFailure = { readonly status: Status } | { readonly isTooDeep: true } | { readonly error: string };
 
-/** A reply that is encoded. */
+/** An encoded reply. */
 export interface SentReply {
   readonly code: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly contentType: string | undefined;
   readonly compressible: boolean;
   readonly bytes: Uint8Array;
-  /** Its content as JSON, for the audit log. */
+  /** The content as JSON, for the audit log. */
   readonly json?: Uint8Array | undefined;
 }
 

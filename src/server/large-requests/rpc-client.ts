@@ -1,8 +1,8 @@
-/** The client by which a thread calls the event loop: it sends calls, and hands on their answers. */
+/** The client by which a thread calls the event loop: it sends calls and resolves them with the answers. */
 import { errorOf } from "./failures.ts";
 import type { FromThread, HostCall, HostCalls, ToThread } from "./messages.ts";
 
-/** Calls the event loop and waits for its answer; rejects with what it threw. */
+/** Calls the event loop and waits for its answer; rejects with the error of the event loop. */
 export type CallHost = <Name extends keyof HostCalls>(
   name: Name,
   parameters: HostCalls[Name]["parameters"],
@@ -25,7 +25,7 @@ export class RpcClient {
   readonly call: CallHost = (name, parameters) =>
     new Promise((resolve, reject) => {
       const id = ++this.#lastId;
-      // The event loop answers each call by its name.
+      // Safe: the event loop answers each call with the type of the call's name.
       this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
       this.#send({ type: "call", id, call: { name, parameters } as HostCall });
     });

@@ -42,7 +42,7 @@ import type {
 import { bufferOf, WorkerCache } from "./worker-cache.ts";
 import { WorkerRequest } from "./worker-request.ts";
 
-/** Definitions whose kinds stay compiled. */
+/** The maximum number of custom kinds that stay compiled. */
 const kindsMax = 16;
 
 function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
@@ -75,7 +75,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     sizes: workerLimits(objectBytesMax),
     bodyLimitBytes: start.bodyLimitBytes,
     isConfidential: () => isConfidential,
-    // Lists and watches are the event loop's.
+    // Lists and watches run in the event loop only.
     minRequestTimeoutMs: 0,
     observeWatch() {},
   });
@@ -127,7 +127,7 @@ const noOtherPaths: Pick<RouterOptions, "other" | "unknown"> = {
   },
 };
 
-/** Definitions whose allocations the event loop makes. `named` are `group/resource`. */
+/** Returns definitions whose allocations the event loop makes. `named` has entries `group/resource`. */
 const withHostAllocation =
   (named: readonly string[], callHost: CallHost) =>
   (definition: ResourceDefinition): ResourceDefinition => {
@@ -148,7 +148,7 @@ const withHostAllocation =
 // Safe: requests of threads read and write single objects, and use nothing else of a cache.
 const asWatchCache = (cache: CacheReader & CacheWriter): WatchCache => cache as WatchCache;
 
-/** The event loop's plugins. */
+/** Returns an admission chain that calls the plugins of the event loop. */
 const hostAdmission = (callHost: CallHost, objectBytesMax: number): AdmissionChain => ({
   names: [],
   handles: () => true,
@@ -161,7 +161,7 @@ const hostAdmission = (callHost: CallHost, objectBytesMax: number): AdmissionCha
   validate: (attributes) => callHost("validate", sentAttributes(attributes)),
 });
 
-/** Custom kinds, compiled; those that were used last stay. */
+/** Compiled custom kinds; the most recently used ones are kept. */
 class CustomKinds {
   readonly #known = new Map<string, CustomKind>();
   readonly #environment: CustomKindEnvironment;
@@ -199,7 +199,7 @@ class CustomKinds {
 
 const jsonOf = (object: ApiObject): Uint8Array => Buffer.from(JSON.stringify(object));
 
-/** Whether an object is too large even without the owners of its fields, which the store may leave out. */
+/** Whether an object is too large even without `managedFields`, which the store may leave out. */
 function isLarger(object: ApiObject, bytesMax: number): boolean {
   if (jsonOf(object).length <= bytesMax) return false;
   const { managedFields, ...metadata } = object.metadata;
@@ -223,7 +223,7 @@ function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
   };
 }
 
-/** The bytes in memory of their own, which can be given away. */
+/** Returns the bytes in a buffer of their own, which can be transferred. */
 const ownBytes = (bytes: Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
 
 if (!isMainThread && parentPort !== null) run(parentPort, workerData as ThreadStart); // as the pool starts it

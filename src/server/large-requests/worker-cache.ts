@@ -1,6 +1,6 @@
 /**
- * The cache inside a thread of large requests: it knows the object of the request, and asks the event loop for others.
- * The event loop performs its writes.
+ * The cache inside a thread of large requests. It knows the object of the request, and reads other objects through the
+ * event loop, which also performs its writes.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
@@ -18,14 +18,14 @@ export class WorkerCache implements CacheReader, CacheWriter {
     this.#callHost = callHost;
   }
 
-  /** Begins with another request, which was given `revision`, and `entry` if it is about an object that exists. */
+  /** Begins another request, at a revision of the store. `entry` is the object of the request, if it exists. */
   begin(revision: Revision, entry: SentEntry | undefined): void {
     this.revision = revision;
     this.#known = new Map();
     if (entry !== undefined) this.#known.set(entry.key, entryOf(entry));
   }
 
-  /** Has nothing to wait for: the entry was read after the request had arrived. */
+  /** Does nothing: the entry was read after the request had arrived. */
   fresh(): void {}
 
   waitFor(revision: Revision): Promise<boolean> {
@@ -82,5 +82,5 @@ const noBytes = Buffer.alloc(0);
 
 const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.value), decoded: undefined });
 
-/** The same bytes as a buffer. */
+/** Returns the same bytes as a buffer, without a copy. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -10,7 +10,7 @@ import { type WorkerHostOptions, WorkerHost } from "./worker-host.ts";
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
 const service = { metadata: { name: "s" } };
 
-/** The host about a service, whose address and write resolve on command. */
+/** Returns the host of a request for a service, whose allocation and write resolve when the test says so. */
 function serviceHost() {
   const allocated = Promise.withResolvers<Allocated>();
   const written = Promise.withResolvers<WriteResult>();

@@ -22,7 +22,7 @@ export interface WorkerHostOptions {
   definitionOf(name: string): Entry | undefined;
 }
 
-/** One request, with the answers to the calls of its thread. */
+/** One request, and the answers to the calls of its thread. */
 export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
   readonly #scope: Scope;
   readonly #body: Buffer;
@@ -160,14 +160,14 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     return Buffer.from(JSON.stringify(this.#reservation.object));
   }
 
-  /** Runs work that needs the reservation, or changes it. */
+  /** Runs work that uses or changes the reservation. */
   async #whileReserved<T>(work: () => Promise<T>): Promise<T> {
     const running = work();
     this.#lastUse = running.catch(() => undefined);
     return running;
   }
 
-  /** The job has ended. Its resources stay taken until a pending write has ended too. */
+  /** Ends the job. Its reservation is released after a pending write has ended. */
   async end(): Promise<void> {
     await this.#lastUse;
     this.#reservation?.release();
@@ -178,7 +178,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     return changed === undefined ? undefined : Buffer.from(JSON.stringify(changed));
   }
 
-  /** Objects are decoded only when a plugin reads them, which few do. */
+  /** Returns attributes whose objects are decoded only when a plugin reads them; few plugins do. */
   #attributes({ object, oldObject, ...attributes }: SentAttributes): AdmissionAttributes {
     const { context } = this.#scope;
     let decoded: Unstructured | undefined;

@@ -1,4 +1,4 @@
-/** A request inside a thread of large requests, as the router and handlers read it. */
+/** A request inside a thread of large requests, in the form that the router and handlers read. */
 import type { ApiRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
 import { parseQuery } from "#http/request-info.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -55,13 +55,13 @@ export class WorkerRequest implements ApiRequest {
     return value === undefined ? [] : [value];
   }
 
-  /** The headers that identify the client were never sent here. */
+  /** Does nothing: threads never get the headers with credentials. */
   forgetHeaders(): void {}
 
-  /** The server annotates the event; the thread has nothing to add. */
+  /** Does nothing: the event loop annotates the audit event. */
   annotate(): void {}
 
-  /** Does nothing: ending a request ends its thread. */
+  /** Does nothing: the thread of an ended request is ended too. */
   abort(): void {}
 
   body(): Promise<Buffer> {

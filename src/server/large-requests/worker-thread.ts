@@ -1,34 +1,39 @@
-/** The event loop's handle of a thread of large requests: starts jobs, answers calls, notices the end. */
+/**
+ * The event loop's handle of a thread of large requests: starts jobs, answers calls, and notices the end of the thread.
+ */
 import type { Worker } from "node:worker_threads";
 import type { Clock } from "#std/clock.ts";
 import { startThread } from "#std/thread.ts";
 import { errorOf, failureOf, memoryExceeded, memoryMbMax } from "./failures.ts";
 import type { FromThread, HostCall, HostCalls, Job, SentReply, ThreadStart, ToThread } from "./messages.ts";
 
-/** The interval of memory checks. */
+/** The interval of memory checks in milliseconds. */
 const lookMs = 10;
 /**
- * The runtime's own heap limit of a thread, far above `memoryMbMax`. It works only between small objects: a single one
- * of more than 16 MB that finds no room would end the process.
+ * The runtime's own heap limit of a thread, far above `memoryMbMax`. It works only between small objects: an object of
+ * more than 16 MB that does not fit would end the process.
  */
 const heapMbMax = 1536;
-/** The stack of the event loop (984 KB, and the runtime's reserve), so that it can read what threads store. */
+/**
+ * The stack size of the event loop (984 KB, and the runtime's reserve), so that it can decode all objects that threads
+ * encode.
+ */
 const stackMb = (984 + 192) / 1024;
-/** A thread ends after this time without a job. */
+/** The time in milliseconds without a job after which a thread ends. */
 const idleMs = 60_000;
 
-/** A job for a thread, with the answers to its calls and the caller that waits for its end. */
+/** A job for a thread, with the answers to the thread's calls and the caller that waits for the end of the job. */
 export interface PendingJob {
-  /** The user; users take turns. */
+  /** The name of the user. Users take turns. */
   readonly user: string;
-  /** Makes the message when the job begins, so that it shows what is stored then. */
+  /** Makes the message when the job begins, so that it has the object as it is stored then. */
   message(): Job;
   answer(call: HostCall): Promise<HostCalls[keyof HostCalls]["answer"]>;
   warn?(texts: readonly string[]): void;
   finish(end: { readonly reply: SentReply } | { readonly error: Error }): void;
 }
 
-/** One thread and the job that it has. */
+/** One thread and its current job. */
 export class WorkerThread {
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -96,7 +101,7 @@ export class WorkerThread {
 
   #take(message: FromThread): void {
     const running = this.#running;
-    // A request that was ended has its answer already.
+    // An ended request already has its answer.
     if (running === undefined || this.#isEnding) return;
     if (message.type === "call") {
       const { id, call } = message;
@@ -127,7 +132,10 @@ export class WorkerThread {
   }
 }
 
-/** The memory use of a thread; 0 when it has ended. It answers between two steps of its work. */
+/**
+ * Returns the memory use of a thread in bytes; 0 when the thread has ended. A thread answers between two steps of its
+ * work.
+ */
 async function bytesOf(worker: Worker): Promise<number> {
   try {
     const { used_heap_size: used, external_memory: external } = await worker.getHeapStatistics();

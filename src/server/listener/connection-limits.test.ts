@@ -1,4 +1,4 @@
-/** The default bounds of connections, and what is told of connections beyond them. */
+/** The default limits of connections, and the log of connections above them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

@@ -1,4 +1,4 @@
-/** The bounds of connections: what they are by default, and what is counted and logged of connections beyond them. */
+/** The limits of connections: their defaults, and the metrics and log lines of refused connections. */
 import type { Clock } from "#std/clock.ts";
 import { type Log, rateLimited } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
@@ -8,7 +8,10 @@ import type { ListenerFlags } from "./flags.ts";
 
 type ConnectionOptions = Pick<ListenerFlags, "connectionsMax" | "connectionsPerAddressMax" | "connectionsPerUserMax">;
 
-/** `files`: how many the process may open, connections included; `undefined` where nobody says. */
+/**
+ * Returns the limits. `files` is the maximum number of open files of the process, connections included; `undefined`
+ * when it is not known.
+ */
 export function connectionLimits(options: ConnectionOptions, files = openFilesMax()): ConnectionLimits {
   const connections = options.connectionsMax || Math.min(usualMax, Math.floor(((files ?? filesMax) * 3) / 4));
   const half = Math.max(1, Math.floor(connections / 2));
@@ -20,10 +23,10 @@ export function connectionLimits(options: ConnectionOptions, files = openFilesMa
 }
 
 const filesMax = 16_384;
-/** The usual maximum of connections: as many idle ones take about a gigabyte. */
+/** The usual maximum number of connections: that many idle connections take about a gigabyte. */
 const usualMax = 16_384;
 
-/** Counts connections beyond a bound, and says now and then of whom they were. */
+/** Counts refused connections, and logs at a limited rate whose connections they were. */
 export function connectionRefusals(
   metrics: Metrics,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** Flags of the listener: its port, protocols, and bounds of connections. */
+/** Flags of the listener: its port, protocols, and limits of connections. */
 import { binnacleFlag, boolean, integer, list, type OptionsOf } from "#std/flags.ts";
 
 const secure = (name: string) => [name, "Secure serving"] as const;

@@ -12,5 +12,5 @@ export const kindFlags = {
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * 60_000, "How long events are kept."),
 };
 
-/** Values of the flags, which can be cloned: threads get them. */
+/** Values of the flags, which can be cloned for threads. */
 export type KindFlags = OptionsOf<typeof kindFlags>;

@@ -19,7 +19,7 @@ interface Case {
   readonly name?: string;
 }
 
-/** The address, or the error's message. */
+/** Returns the address, or the message of the error. */
 function found({ args = [], spec, subsets, port = 443, namespace = "shop", name = "api" }: Case): string {
   const service = spec === undefined ? undefined : ({ metadata, spec, status: {} } as Service);
   const endpoints = subsets === undefined ? undefined : ({ metadata, subsets } as Endpoints);

@@ -1,6 +1,6 @@
 /**
  * Finds the address of a service that this server calls: the cluster IP, one of the endpoints
- * (`--enable-aggregator-routing`), or that of `--service-address`. Calls to the service of this server itself need no
+ * (`--enable-aggregator-routing`), or the address of `--service-address`. Calls to this server's own service need no
  * address. Source: upstream's `util/proxy` and the service resolvers of its aggregator.
  */
 import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/v1.ts";
@@ -35,7 +35,7 @@ export function findServiceAddress({ options, lookups, random, url }: ServiceAdd
 
 const httpsPort = 443;
 
-/** Addresses by `--service-address`. */
+/** Returns the addresses of `--service-address`. */
 export function givenAddresses({
   serviceAddress,
 }: Pick<ServiceFlags, "serviceAddress">): (...service: Parameters<FindServiceAddress>) => ServiceAddress | undefined {
@@ -84,7 +84,7 @@ function endpointAddress(service: Service, endpoints: Endpoints | undefined, wan
   return chosen;
 }
 
-/** Addresses of a subset that are ready, each with the port of the name. */
+/** Returns the ready addresses of a subset, each with the port of the name. */
 function readyAddresses({ addresses = [], ports = [] }: EndpointSubset, portName: string): ServiceAddress[] {
   const found = ports.find(({ name = "" }) => name === portName);
   return found === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: found.port }));

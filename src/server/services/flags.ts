@@ -8,7 +8,7 @@ const services = (name: string) => [name, "Services"] as const;
 
 const isPositive = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 1;
 
-/** `30000-32767`, or `30000+2767`: a first port and how many follow it. */
+/** A port range as `30000-32767`, or as `30000+2767`: the first port and the number of ports after it. */
 function portRange(name: string, initial: PortRange, help: string): Flag<PortRange> {
   const last = ({ first, size }: PortRange): number => first + size - 1;
   return {
@@ -31,7 +31,7 @@ function portRange(name: string, initial: PortRange, help: string): Flag<PortRan
   };
 }
 
-/** `namespace/name:port=host:port`; without the first port it holds for all ports of the service. */
+/** An address as `namespace/name:port=host:port`; without the first port it holds for all ports of the service. */
 export const serviceMapping =
   /^([a-z0-9-]{1,63}\/[a-z0-9-]{1,63}(?::\d{1,5})?)=(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
 

@@ -1,4 +1,4 @@
-/** Flags of the store: where objects are kept, how large they may be, and how much of their history is kept. */
+/** Flags of the store: where objects are kept, their maximum size, and how long their history is kept. */
 import {
   binnacleFlag,
   boolean,
@@ -17,11 +17,11 @@ import { StartError } from "#std/start-error.ts";
 import type { VersionRetention } from "#storage/sqlite.ts";
 
 const units: Readonly<Record<string, number>> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
-/** A table of the log has up to 8 MiB, and is dropped as a whole. */
+/** The minimum size of a history. A table of the log has up to 8 MiB and is dropped as a whole. */
 const bytesMin = 16 * 2 ** 20;
 const msMin = 60_000;
 
-/** A time, a size, or both, in any order: `24h,1GiB`. */
+/** A duration, a size, or both, in any order: `24h,1GiB`. */
 const history: Flag<VersionRetention | undefined> = {
   name: "history",
   group: "Binnacle",
@@ -134,7 +134,7 @@ export const storeFlags = {
 
 export type StoreFlags = OptionsOf<typeof storeFlags>;
 
-/** Throws `StartError` for a history that the store could not keep, or that would never end. */
+/** Throws `StartError` for a history that the store cannot keep, or that would never end. */
 export function checkHistory({ history: kept, storage, compactionIntervalMs }: StoreFlags): void {
   if (kept === undefined) return;
   if (storage === "memory") {
